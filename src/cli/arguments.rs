@@ -8,14 +8,12 @@ use std::path::PathBuf;
 
 use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
-use memctl_redact::Person;
 
-use crate::cli::config::Environment;
 use crate::host::{Host, ServerHost};
 use crate::model::{CallAction, Kind, LessonScope, MemoryType, Trust};
 
 /// Options of every command.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Clone, Default, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 #[command(next_help_heading = "Everywhere")]
 pub(crate) struct Global {
@@ -52,135 +50,89 @@ const OF_RECORDS: [&str; 8] = [
     "search", "list", "show", "approve", "why", "edit", "forget", "undo",
 ];
 /// Options of every command whose value is the next argument.
-const WITH_VALUE: [&str; 3] = ["--root", "--scope", "--user"];
+const WITH_VALUE: [&str; 4] = ["--root", "--scope", "--user", "--store"];
 
-/// Returns the arguments with the one name that each command has, whichever was typed.
+/// Returns the arguments with the one name that each command has, whichever was typed. `help COMMAND` is
+/// `COMMAND --help`.
 pub(crate) fn with_one_name(mut arguments: Vec<OsString>) -> Vec<OsString> {
-    let mut words: Vec<(usize, &str)> = Vec::new();
+    let mut at = Vec::new();
     let mut is_value = false;
-    for (at, argument) in arguments.iter().enumerate().skip(1) {
+    for (place, argument) in arguments.iter().enumerate().skip(1) {
         let argument = argument.to_str().unwrap_or_default();
         if !is_value && !argument.starts_with('-') {
-            words.push((at, argument));
+            at.push(place);
         }
         is_value = WITH_VALUE.contains(&argument);
     }
-    match words[..] {
-        [(at, "memory"), (_, word), ..] if OF_RECORDS.contains(&word) => {
-            arguments.remove(at);
+    let word = |n: usize| {
+        at.get(n)
+            .and_then(|at| arguments[*at].to_str())
+            .unwrap_or_default()
+    };
+    let own = ["--all", "--help", "-h"];
+    let has_own_page = arguments
+        .iter()
+        .any(|argument| own.iter().any(|own| argument == own));
+    match (word(0), word(1)) {
+        ("help", _) if !has_own_page => {
+            arguments.remove(at[0]);
+            arguments.push("--help".into());
+            return with_one_name(arguments);
         }
-        [(at, word), ..] if OF_MEMORY.contains(&word) => arguments.insert(at, "memory".into()),
+        ("memory", of) if OF_RECORDS.contains(&of) => drop(arguments.remove(at[0])),
+        (of, _) if OF_MEMORY.contains(&of) => arguments.insert(at[0], "memory".into()),
         _ => {}
     }
     arguments
 }
 
-/// Returns the words of a command without `memory`, if the command has its name without it.
-pub(crate) fn without_memory(words: &[String]) -> &[String] {
-    match words {
-        [memory, rest @ ..] if memory == "memory" => match rest {
-            [word, ..] if OF_RECORDS.contains(&word.as_str()) => rest,
-            _ => words,
-        },
-        _ => words,
-    }
+/// Makes a type of the records a value of options: its values, and how each is written.
+macro_rules! values {
+    ($type:ident: $all:expr, $value:expr) => {
+        impl ValueEnum for $type {
+            fn value_variants<'a>() -> &'a [Self] {
+                &$all
+            }
+
+            fn to_possible_value(&self) -> Option<PossibleValue> {
+                let value: fn(Self) -> PossibleValue = $value;
+                Some(value(*self))
+            }
+        }
+    };
 }
 
-/// Kind of record, in singular or plural; a rule is also a reflexion, as in the files.
-impl ValueEnum for Kind {
-    fn value_variants<'a>() -> &'a [Self] {
-        &Self::ALL
-    }
-
-    fn to_possible_value(&self) -> Option<PossibleValue> {
-        let value = PossibleValue::new(self.noun());
-        Some(value.aliases([self.nouns(), self.name(), self.plural()]))
-    }
+fn value(name: &'static str, about: &'static str) -> PossibleValue {
+    PossibleValue::new(name).help(about)
 }
 
-impl ValueEnum for MemoryType {
-    fn value_variants<'a>() -> &'a [Self] {
-        &Self::ALL
-    }
-
-    fn to_possible_value(&self) -> Option<PossibleValue> {
-        let about = match self {
-            Self::BrandMemory => "Voice, messages and customers of a brand",
-            Self::UserPreferences => "Preferences of a user",
-            Self::CompetitiveMemory => "Actions of competitors, and their results",
-            Self::TaskMemory => "Tasks, decisions and their results; expires after 90 days",
-            Self::PerformanceMemory => "Performance figures of published work",
-        };
-        Some(PossibleValue::new(self.name()).help(about))
-    }
-}
-
-impl ValueEnum for Trust {
-    fn value_variants<'a>() -> &'a [Self] {
-        &[Self::Observed, Self::Approved, Self::User]
-    }
-
-    fn to_possible_value(&self) -> Option<PossibleValue> {
-        let about = match self {
-            Self::Observed => "Extracted from tool output",
-            Self::Approved => "Observed, and approved by a person",
-            Self::User => "Written by a person",
-        };
-        Some(PossibleValue::new(self.name()).help(about))
-    }
-}
-
-impl ValueEnum for CallAction {
-    fn value_variants<'a>() -> &'a [Self] {
-        &[Self::Off, Self::Note, Self::Ask, Self::Deny]
-    }
-
-    fn to_possible_value(&self) -> Option<PossibleValue> {
-        let about = match self {
-            Self::Off => "None: the rule is only in prompts and at the start of sessions",
-            Self::Note => "Tell the agent, and let the call run",
-            Self::Ask => "Let the host ask you",
-            Self::Deny => "Let the host refuse the call",
-        };
-        Some(PossibleValue::new(self.name()).help(about))
-    }
-}
-
-impl ValueEnum for LessonScope {
-    fn value_variants<'a>() -> &'a [Self] {
-        &[Self::Project, Self::Everywhere]
-    }
-
-    fn to_possible_value(&self) -> Option<PossibleValue> {
-        Some(PossibleValue::new(self.name()))
-    }
-}
-
-impl ValueEnum for Host {
-    fn value_variants<'a>() -> &'a [Self] {
-        &Self::ALL
-    }
-
-    fn to_possible_value(&self) -> Option<PossibleValue> {
-        Some(value_of_host(self.name(), self.title()))
-    }
-}
-
-impl ValueEnum for ServerHost {
-    fn value_variants<'a>() -> &'a [Self] {
-        &Self::ALL
-    }
-
-    fn to_possible_value(&self) -> Option<PossibleValue> {
-        Some(value_of_host(self.name(), self.title()))
-    }
-}
-
-/// A host answers to the name of its program too: `claude`.
-fn value_of_host(name: &'static str, title: &'static str) -> PossibleValue {
-    let program = name.strip_suffix("-code");
-    PossibleValue::new(name).help(title).aliases(program)
-}
+// In singular or plural; a rule is also a reflexion, as in the files.
+values!(Kind: Self::ALL, |kind| {
+    let names = [kind.nouns(), kind.name(), kind.plural()];
+    PossibleValue::new(kind.noun()).aliases(names)
+});
+values!(MemoryType: Self::ALL, |of| value(of.name(), match of {
+    MemoryType::BrandMemory => "Voice, messages and customers of a brand",
+    MemoryType::UserPreferences => "Preferences of a user",
+    MemoryType::CompetitiveMemory => "Actions of competitors, and their results",
+    MemoryType::TaskMemory => "Tasks, decisions and their results; expires after 90 days",
+    MemoryType::PerformanceMemory => "Performance figures of published work",
+}));
+values!(Trust: [Self::Observed, Self::Approved, Self::User], |trust| value(trust.name(), match trust {
+    Trust::Observed => "Extracted from tool output",
+    Trust::Approved => "Observed, and approved by a person",
+    Trust::User => "Written by a person",
+}));
+values!(CallAction: [Self::Off, Self::Note, Self::Ask, Self::Deny], |action| value(action.name(), match action {
+    CallAction::Off => "None: the rule is only in prompts and at the start of sessions",
+    CallAction::Note => "Tell the agent, and let the call run",
+    CallAction::Ask => "Let the host ask you",
+    CallAction::Deny => "Let the host refuse the call",
+}));
+values!(LessonScope: [Self::Project, Self::Everywhere], |scope| PossibleValue::new(scope.name()));
+// A host answers to the name of its program too: `claude`.
+values!(Host: Self::ALL, |host| value(host.name(), host.title()).aliases(host.name().strip_suffix("-code")));
+values!(ServerHost: Self::ALL, |host| value(host.name(), host.title()).aliases(host.name().strip_suffix("-code")));
 
 /// Settings of one agent host.
 #[derive(Debug, Args)]
@@ -202,17 +154,4 @@ pub(crate) struct HostsArgs<H: ValueEnum + Send + Sync + 'static> {
     /// Use the settings of this project instead of yours
     #[arg(long)]
     pub(crate) project: bool,
-}
-
-/// Returns the person's home directory and login.
-pub(crate) fn person(environment: &Environment) -> Person {
-    let names = ["USER", "LOGNAME", "USERNAME"];
-    let login = names.into_iter().find_map(|name| environment.var(name));
-    let home = environment.home.as_ref();
-    Person {
-        home: home
-            .map(|home| home.display().to_string())
-            .unwrap_or_default(),
-        login: login.unwrap_or_default(),
-    }
 }

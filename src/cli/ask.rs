@@ -30,6 +30,12 @@ pub(crate) fn ask<T>(question: impl FnOnce() -> dialoguer::Result<T>) -> Result<
     }
 }
 
+/// Asks a question with the answers yes and no.
+pub(crate) fn confirms(prompt: impl Into<String>, default: bool) -> Result<bool, UserError> {
+    let question = Confirm::new().with_prompt(prompt).default(default);
+    ask(|| question.interact())
+}
+
 impl Explain for dialoguer::Error {
     fn explain(&self) -> Explanation {
         let hint = "give the answer as an option; see --help";
@@ -52,6 +58,7 @@ pub(crate) fn editor(environment: &Environment) -> Editor {
 const UNPRICED_CALLS: usize = 20;
 
 /// Model calls that a command is about to make, and their cost.
+#[derive(Default)]
 pub(crate) struct Spending<'a> {
     /// Models to call.
     pub(crate) models: &'a [String],
@@ -70,13 +77,11 @@ impl Spending<'_> {
     /// the setting `llm.ask_above_usd`. `yes` answers beforehand. Returns `false` if the person
     /// does not want the calls.
     pub(crate) fn announce(&self, context: &Context, yes: bool) -> Result<bool, UserError> {
+        let (models, cost) = (self.models.join("`, `"), price(self.cost_usd));
         let calls = plural(self.calls as u64, "call");
-        let cost = price(self.cost_usd);
+        let Self { about, also, .. } = self;
         context.printer.note(&format!(
-            "calling `{}`: {calls}{}, about {cost}{}",
-            self.models.join("`, `"),
-            self.about,
-            self.also
+            "calling `{models}`: {calls}{about}, about {cost}{also}"
         ));
         self.is_wanted(context, yes)
     }
@@ -84,16 +89,13 @@ impl Spending<'_> {
     /// Asks a person at a terminal if the calls cost more than the setting `llm.ask_above_usd`. `yes`
     /// answers beforehand.
     pub(crate) fn is_wanted(&self, context: &Context, yes: bool) -> Result<bool, UserError> {
-        let calls = plural(self.calls as u64, "call");
-        let cost = price(self.cost_usd);
         let limit: f64 = context.config_quietly()?.parsed("llm.ask_above_usd")?;
         if yes || !context.is_interactive() || !self.is_much(limit) {
             return Ok(true);
         }
         // The cost again, because `--quiet` hides the note.
-        let prompt = format!("{calls}, about {cost}. Go on?");
-        let question = Confirm::new().with_prompt(prompt).default(false);
-        Ok(ask(|| question.interact_opt())?.unwrap_or(false))
+        let (calls, cost) = (plural(self.calls as u64, "call"), price(self.cost_usd));
+        confirms(format!("{calls}, about {cost}. Go on?"), false)
     }
 
     /// Returns `true` if the calls cost more than a limit, or if nobody knows what many calls cost.
@@ -118,11 +120,9 @@ mod tests {
     fn only_dear_calls_and_many_of_unknown_price_are_asked_about() {
         let check = |calls: usize, cost_usd: Option<f64>, limit: f64, expected: bool| {
             let spending = Spending {
-                models: &[],
                 calls,
                 cost_usd,
-                about: String::new(),
-                also: String::new(),
+                ..Spending::default()
             };
             assert_eq!(spending.is_much(limit), expected, "{cost_usd:?} {limit}");
         };

@@ -1,23 +1,37 @@
-//! Connections of a workspace: its models and prompts, and the database that holds its memory.
+//! Connections of a workspace: its models and prompts, and which of the files and the database keeps its memory.
 //!
 //! A key goes to no host but its own. The prompts of a workspace count only if that is trusted.
+//!
+//! A directory that holds no records yet becomes a copy of a memory in the database, under the name of its
+//! project, as `memctl remote join` does it. Records that are in files stay there, and a line says what moves or
+//! shares them: nothing of a person's is sent to a database unasked.
+//!
+//! Many shells have a `DATABASE_URL` of something else. A database without our schema is never touched, and only
+//! `memory status` speaks of it. What a database is, is kept for an hour, so that no command waits for one that
+//! does not answer. Hooks do not come here: they answer from the files.
 
+use std::collections::BTreeMap;
 use std::num::NonZero;
+use std::str::FromStr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use memctl_files::{Directory, named};
+use chrono::{DateTime, TimeDelta};
+use memctl_files::{Directory, hex, named};
 use memctl_llm::{EmbeddingsProtocol, Endpoint, Limits, Secret};
 use memctl_search::embedder::{EmbedderConfig, EmbedderName, RemoteEmbedderConfig};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
 
-use crate::cli::config::{Config, Environment, LONGEST};
-use crate::cli::context::Context;
-use crate::cli::database::DATABASE;
-use crate::model::Scope;
+use crate::cli::config::{Config, Environment, prompt};
+use crate::cli::context::{Context, random};
+use crate::cli::ending::wait;
 use crate::model::error::UserError;
-use crate::remote::{Address, PgStore};
+use crate::model::{Kind, Scope};
+use crate::remote::{self, Address, PgStore};
+use crate::store::workspace::redacting_writer::write_output;
 use crate::store::workspace::{Providers, Workspace};
-use crate::store::{PrimaryName, Scoped};
+use crate::store::{PrimaryName, Scoped, is_origin};
 
 /// Default base URLs of the embedding services.
 const OPENAI: &str = "https://api.openai.com/v1";
@@ -71,11 +85,9 @@ impl Context {
         };
         // The key of the default host goes to no other host.
         let is_home = given.as_ref().is_none_or(|given| *given == home);
+        let number = |name: &str| config.parsed(name).map(NonZero::<usize>::get);
         let dimensions = config.text("embedding.dimensions");
-        let dimensions: Option<NonZero<usize>> = dimensions
-            .map(|_| config.parsed("embedding.dimensions"))
-            .transpose()?;
-        let batch: NonZero<usize> = config.parsed("embedding.batch")?;
+        let dimensions = dimensions.map(|_| number("embedding.dimensions"));
         let mut limits = Limits {
             answer_within: Duration::from_secs(config.parsed("llm.timeout_seconds")?),
             ..Limits::default()
@@ -91,38 +103,23 @@ impl Context {
         Ok(EmbedderConfig::Remote(RemoteEmbedderConfig {
             protocol,
             endpoint,
-            dimensions: dimensions.map(NonZero::get),
-            batch: batch.get().min(LARGEST_BATCH),
+            dimensions: dimensions.transpose()?,
+            batch: number("embedding.batch")?.min(LARGEST_BATCH),
         }))
     }
 
-    /// Returns a prompt that replaces the built-in one: from the workspace if that is trusted, else
-    /// from the user's configuration.
+    /// Returns a prompt that replaces the built-in one.
     pub(crate) fn prompt(&self, name: &str) -> Option<String> {
-        let prompts = Directory::at(&self.places.memory).below("prompts");
-        let of_workspace = prompts.read_decoded(name, LONGEST).ok().flatten();
-        if of_workspace.is_some() {
-            if self.environment.trusts_settings(&self.places.memory) {
-                return of_workspace;
-            }
-            self.printer.warn(&format!(
+        let (text, is_ignored) = prompt(&self.environment, &self.places.memory, name);
+        if is_ignored {
+            let file = self.places.memory.join("prompts").join(name);
+            let warning = format!(
                 "`{}` is ignored until you run `memctl trust`",
-                self.places.memory.join("prompts").join(name).display()
-            ));
+                file.display()
+            );
+            self.printer.warn(&warning);
         }
-        let of_user = self.environment.config_dir.as_deref()?;
-        named::read_decoded(&of_user.join("prompts").join(name), LONGEST).ok()
-    }
-
-    /// Lists the names of the prompts in the workspace, sorted.
-    pub(crate) fn prompts_of_workspace(&self) -> Vec<String> {
-        let prompts = Directory::at(&self.places.memory).below("prompts");
-        let found = prompts.list().unwrap_or_default().into_iter();
-        let mut names: Vec<String> = found
-            .map(|found| found.name.to_string_lossy().into_owned())
-            .collect();
-        names.sort();
-        names
+        text
     }
 }
 
@@ -145,10 +142,7 @@ pub(crate) fn primary(
     environment: &Environment,
     store: &Scoped,
 ) -> Result<Option<Arc<PgStore>>, UserError> {
-    let Some(name) = store.primary_name()? else {
-        return Ok(None);
-    };
-    let Some(url) = DATABASE.iter().find_map(|name| environment.var(name)) else {
+    let (Some(name), Some((_, url))) = (store.primary_name()?, database_url(environment)) else {
         return Ok(None);
     };
     let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
@@ -179,11 +173,6 @@ pub(crate) fn share_lines() {
     }
 }
 
-/// Sends these lines every second until the program ends, for programs that run for long.
-pub(crate) fn share_lines_every_second() -> std::io::Result<()> {
-    every_second(share_lines)
-}
-
 /// Fetches the writes of other copies, and sends the lines of this one, every second until the program
 /// ends. Followers of the files then see them. Does nothing if the memory is in its files.
 pub(crate) fn follow(environment: &Environment, workspace: &Workspace) -> Result<(), UserError> {
@@ -198,11 +187,273 @@ pub(crate) fn follow(environment: &Environment, workspace: &Workspace) -> Result
     })?)
 }
 
-fn every_second(work: impl Fn() + Send + 'static) -> std::io::Result<()> {
+/// Does this every second until the program ends, for programs that run for long.
+pub(crate) fn every_second(work: impl Fn() + Send + 'static) -> std::io::Result<()> {
     let thread = std::thread::Builder::new().name("lines".to_owned());
     let every = move || loop {
         work();
         std::thread::sleep(Duration::from_secs(1));
     };
     thread.spawn(every).map(drop)
+}
+
+/// Time for a database to say what it is.
+const ANSWER_WITHIN: Duration = Duration::from_secs(2);
+/// Time for which the answer counts.
+const FRESH: TimeDelta = TimeDelta::hours(1);
+/// File in the state directory with the answers.
+const FILE: &str = "databases.json";
+/// Maximum size of that file.
+const LARGEST_FILE: u64 = 1 << 20;
+
+/// Commands that choose by themselves, or work on the files as files.
+const THEMSELVES: &[&str] = &[
+    "sync", "remote", "doctor", "config", "trust", "index", "eval", "hint", "watch",
+];
+/// Commands that create a memory where there is none.
+const CREATE: &[&str] = &[
+    "run", "correct", "accept", "reject", "record", "learn", "lesson", "serve", "session",
+    "memory add", "memory import", "mcp",
+];
+
+/// Setting `store`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum StoreChoice {
+    /// The database if it is ours and no records are in files, else files.
+    Auto,
+    /// Files.
+    Json,
+    /// The database, or an error.
+    Postgres,
+}
+
+impl FromStr for StoreChoice {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "auto" => Ok(Self::Auto),
+            "json" => Ok(Self::Json),
+            "postgres" => Ok(Self::Postgres),
+            _ => Err("it is `auto`, `json` or `postgres`"),
+        }
+    }
+}
+
+/// Relation of a database to this program.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "is", rename_all = "snake_case")]
+enum Database {
+    /// It has our schema, and the login is a user of it.
+    Ours,
+    /// It has no schema of ours.
+    Foreign,
+    /// It does not answer, or cannot be used with this login.
+    Unusable { reason: String },
+}
+
+/// Last known relation of a database, and its time.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Answer {
+    at: String,
+    #[serde(flatten)]
+    database: Database,
+    /// `true` once it was ours: its absence is then no matter of another program.
+    was_ours: bool,
+}
+
+/// Database that the environment names.
+struct Named {
+    variable: &'static str,
+    address: Address,
+    /// Name of its answer, without the password.
+    key: String,
+}
+
+impl Named {
+    fn of(environment: &Environment) -> Result<Option<Self>, UserError> {
+        let Some((variable, url)) = database_url(environment) else {
+            return Ok(None);
+        };
+        let address = match Address::parse(&url) {
+            Ok(address) => address,
+            // A URL of another kind of database is of another program.
+            Err(_) if variable == "DATABASE_URL" => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
+        Ok(Some(Self {
+            variable,
+            address,
+            key: hex(&Sha256::digest(url)),
+        }))
+    }
+
+    /// Returns what the database is: as it was known within the last hour, or as it says now.
+    fn answer(&self, environment: &Environment, is_asked_anew: bool) -> Result<Answer, UserError> {
+        let file = environment.state_dir.as_ref().map(|dir| dir.join(FILE));
+        let text = file
+            .as_ref()
+            .and_then(|file| named::read_text(file, LARGEST_FILE).ok());
+        let text = text.unwrap_or_default();
+        let mut answers: BTreeMap<String, Answer> = serde_json::from_str(&text).unwrap_or_default();
+        let known = answers.get(&self.key);
+        let is_fresh = |answer: &&Answer| {
+            let at = DateTime::parse_from_rfc3339(&answer.at);
+            at.is_ok_and(|at| (environment.now - at.to_utc()).abs() < FRESH)
+        };
+        if let Some(known) = known.filter(is_fresh).filter(|_| !is_asked_anew) {
+            return Ok(known.clone());
+        }
+        let asked = remote::is_ours(&self.address);
+        let asked = wait(async { tokio::time::timeout(ANSWER_WITHIN, asked).await })?;
+        let unusable = |reason| Database::Unusable { reason };
+        let database = match asked {
+            Ok(Ok(true)) => Database::Ours,
+            Ok(Ok(false)) => Database::Foreign,
+            Ok(Err(error)) => unusable(error.to_string()),
+            Err(_) => unusable(format!("no answer within {} s", ANSWER_WITHIN.as_secs())),
+        };
+        let answer = Answer {
+            at: environment.now.to_rfc3339(),
+            was_ours: database == Database::Ours || known.is_some_and(|known| known.was_ours),
+            database,
+        };
+        answers.insert(self.key.clone(), answer.clone());
+        if let Some(file) = file
+            && let Ok(bytes) = serde_json::to_vec_pretty(&answers)
+            && file
+                .parent()
+                .is_some_and(|dir| named::create_dir(dir).is_ok())
+        {
+            // Without the file, the next command asks again.
+            drop(write_output(&file, &bytes));
+        }
+        Ok(answer)
+    }
+}
+
+impl Context {
+    /// Makes this memory one of the database that the environment names, if the setting `store` and the rules
+    /// above say so.
+    pub(crate) fn choose_store(&self, config: &Config) -> Result<(), UserError> {
+        let choice: StoreChoice = config.parsed("store")?;
+        if choice == StoreChoice::Json || !self.may_choose || self.is_one_of(THEMSELVES) {
+            return Ok(());
+        }
+        let is_auto = choice == StoreChoice::Auto;
+        let store = Scoped::new(&self.places.memory, Scope::All).at(self.environment.now);
+        if store.primary_name()?.is_some() || is_auto && store.is_shared() {
+            return Ok(());
+        }
+        let named = match Named::of(&self.environment)? {
+            Some(named) => named,
+            None if is_auto => return Ok(()),
+            None => {
+                return Err(no_url(
+                    "`store` is `postgres`, and no variable names a database",
+                ));
+            }
+        };
+        let answer = named.answer(&self.environment, false)?;
+        let (variable, database) = (named.variable, named.address.shown());
+        match answer.database {
+            Database::Ours => {}
+            // The error says what to do.
+            _ if !is_auto => {
+                return Err(match wait(remote::is_ours(&named.address))? {
+                    Ok(_) => remote::Error::Foreign(database).into(),
+                    Err(error) => error.into(),
+                });
+            }
+            Database::Unusable { reason } if answer.was_ours || variable != "DATABASE_URL" => {
+                self.printer.warn(&format!(
+                    "`{variable}` names a database that cannot be used, so records are kept in files: {reason}"
+                ));
+                return Ok(());
+            }
+            Database::Foreign | Database::Unusable { .. } => return Ok(()),
+        }
+        let name = self.name_there();
+        let is_here = store.directory().is_there();
+        let counts = Kind::ALL.into_iter().map(|kind| store.count(kind));
+        if is_auto && counts.sum::<Result<u64, _>>()? > 0 {
+            self.printer.note(&format!(
+                "`{variable}` names {database}, and this memory is in files: `memctl sync` shares it, \
+                 `memctl remote join {name}` moves it, `store = \"json\"` keeps it without this line"
+            ));
+            return Ok(());
+        }
+        let has_memory = || wait(remote::has_memory(&named.address, &name));
+        if !is_here && !self.is_one_of(CREATE) && !has_memory()?? {
+            return Ok(());
+        }
+        let (random, on) = (&mut random, &mut |_| {});
+        let joined = remote::join(&named.address, &store, &name, random, on);
+        match wait(joined)? {
+            Ok(_) => self.printer.note(&format!(
+                "this memory is kept in {database} as `{name}`, since `{variable}` names it; \
+                 `memctl remote leave` and `--store json` keep it in files"
+            )),
+            Err(error) if is_auto => self.printer.warn(&format!(
+                "records are kept in files, not in the database that `{variable}` names: {error}"
+            )),
+            Err(error) => return Err(error.into()),
+        }
+        Ok(())
+    }
+
+    /// Name of this memory in a database: that of the project.
+    fn name_there(&self) -> String {
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+        let project = self.project_name().unwrap_or_default();
+        let name = project
+            .replace(|c| !is_plain(c), "-")
+            .chars()
+            .take(64)
+            .collect::<String>();
+        let name = name.trim_start_matches(['.', '_', '-']);
+        let name = if is_origin(name) { name } else { "memory" };
+        name.to_owned()
+    }
+
+    /// Says why this memory is in files although the environment names a database; `None` if none is named.
+    pub(crate) fn why_files(&self) -> Result<Option<String>, UserError> {
+        let Some(named) = Named::of(&self.environment)? else {
+            return Ok(None);
+        };
+        if self.config_quietly()?.parsed::<StoreChoice>("store")? == StoreChoice::Json {
+            return Ok(Some("the setting `store` is `json`".to_owned()));
+        }
+        let database = named.address.shown();
+        let why = match named.answer(&self.environment, true)?.database {
+            Database::Ours => format!(
+                "{database}: `memctl sync` shares these records, `memctl remote join {}` moves them",
+                self.name_there()
+            ),
+            Database::Foreign => format!(
+                "{database}, which has no memctl schema: if it is meant for memctl, `memctl remote init`; else \
+                 nothing touches it"
+            ),
+            Database::Unusable { reason } => format!("a database that cannot be used: {reason}"),
+        };
+        Ok(Some(format!("`{}` names {why}", named.variable)))
+    }
+}
+
+/// Forgets what the databases are, after a command that may have changed it.
+pub(crate) fn forget(environment: &Environment) {
+    if let Some(directory) = &environment.state_dir {
+        drop(named::remove(&directory.join(FILE)));
+    }
+}
+
+/// Returns the URL of the database that the environment names, with the variable.
+pub(crate) fn database_url(environment: &Environment) -> Option<(&'static str, String)> {
+    let mut names = ["MEMCTL_DATABASE_URL", "DATABASE_URL"].into_iter();
+    names.find_map(|name| Some((name, environment.var(name)?)))
+}
+
+/// Error where a command needs the URL of a database.
+pub(crate) fn no_url(message: &str) -> UserError {
+    UserError::usage(message, "memctl remote user add NAME --url ADMIN_URL")
 }

@@ -1,20 +1,22 @@
-//! Context of every command: settings, workspace, clock and user.
+//! Context of every command: settings, workspace, clock and user, and the reasons why memory is switched off.
+//!
+//! Three switches turn memory off: the marker file in the memory directory, for every user of it; the list
+//! of users there, for one of them; and `MEMCTL_MEMORY=off`, for one process. Each of them is enough.
 
-use std::io::Read as _;
-use std::path::Path;
+use std::io::Read;
+use std::path::{Path, PathBuf};
 
-use memctl_files::{decoded, named, process};
+use memctl_files::{Directory, decoded, named, process};
 use serde_json::value::{RawValue, to_raw_value};
 
 use crate::cli::arguments::Global;
 use crate::cli::config::{Config, Environment, Places};
 use crate::cli::connections::primary;
-use crate::cli::off::Off;
 use crate::cli::output::Printer;
-use crate::model::error::UserError;
-use crate::model::{Scope, USER_STORE, Viewer, split_origin};
+use crate::model::error::{Explain, Explanation, Kind, UserError};
+use crate::model::{Scope, USER_STORE, Viewer, split_origin, with_origin};
 use crate::store::workspace::{Error, Settings, Workspace};
-use crate::store::{AuditContext, Here, Project, Scoped};
+use crate::store::{AuditContext, Here, Project, Scoped, disabled_users, is_disabled};
 
 #[derive(Clone)]
 pub(crate) struct Context {
@@ -23,16 +25,11 @@ pub(crate) struct Context {
     pub(crate) printer: Printer,
     /// Reason why memory is switched off; `None` while it is on.
     pub(crate) off: Option<Off>,
-    /// Scope as given on the command line; `None` without the flag.
-    pub(crate) given_scope: Option<String>,
-    scope: Scope,
-    user: Option<String>,
-    /// Store of the command line.
-    store: Option<String>,
-    /// `false` for another workspace than that of the command line.
-    may_choose: bool,
-    pub(crate) verbose: bool,
-    /// Name of the command in audit events and the undo journal.
+    /// Options of the command line.
+    pub(crate) global: Global,
+    /// `true` if the environment may name the store: not of another workspace than that of the command line.
+    pub(crate) may_choose: bool,
+    /// Words of the command in audit events and the undo journal.
     why: String,
     /// Name of the change that the command makes.
     change: String,
@@ -41,7 +38,7 @@ pub(crate) struct Context {
 impl Context {
     pub(crate) fn new(
         environment: Environment,
-        global: &Global,
+        global: Global,
         printer: Printer,
         why: String,
     ) -> Self {
@@ -51,12 +48,8 @@ impl Context {
             change: AuditContext::change_name(&random()),
             off: Off::of(&environment, &places, global.user.as_deref()),
             places,
-            given_scope: global.scope.clone(),
-            scope: global.scope.as_deref().map_or(Scope::All, Scope::parse),
-            user: global.user.clone(),
-            store: global.store.clone(),
+            global,
             may_choose: true,
-            verbose: global.verbose,
             environment,
             printer,
         }
@@ -67,10 +60,10 @@ impl Context {
         Self {
             off: Off::of(&self.environment, &places, None),
             places,
-            given_scope: None,
-            scope: Scope::All,
-            user: None,
-            store: None,
+            global: Global {
+                verbose: self.global.verbose,
+                ..Global::default()
+            },
             may_choose: false,
             ..self.clone()
         }
@@ -84,21 +77,29 @@ impl Context {
         }
     }
 
+    /// Returns `true` if the command is one of these, or of their group.
+    pub(crate) fn is_one_of(&self, commands: &[&str]) -> bool {
+        commands.iter().any(|command| {
+            let rest = self.why.strip_prefix(command);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+        })
+    }
+
     /// Opens the store for the caller's scope and user, at the current time.
     pub(crate) fn store(&self, config: &Config) -> Result<Scoped, UserError> {
         let viewer = config.viewer()?;
-        let audit_context = audit_context(
-            &self.environment,
-            &viewer,
-            self.why.clone(),
-            self.change.clone(),
-        );
-        let store = Scoped::new(&self.places.memory, self.scope.clone());
-        let store = store
+        let (why, change) = (self.why.clone(), self.change.clone());
+        let audit_context = audit_context(&self.environment, &viewer, why, change);
+        let scope = self
+            .global
+            .scope
+            .as_deref()
+            .map_or(Scope::All, Scope::parse);
+        let store = Scoped::new(&self.places.memory, scope)
             .at(self.environment.now)
             .seen_by(viewer)
-            .acting(audit_context);
-        let store = store.trusting(self.environment.approvals(&self.places.memory));
+            .acting(audit_context)
+            .trusting(self.environment.approvals(&self.places.memory));
         if matches!(self.off, Some(Off::Marker(_) | Off::Variable(_))) {
             // No file of the memory is read.
             return Ok(store);
@@ -109,43 +110,38 @@ impl Context {
         })
     }
 
-    /// Returns `true` if the environment may name the store of this workspace.
-    pub(crate) const fn may_choose(&self) -> bool {
-        self.may_choose
-    }
-
-    /// Returns the words of the command.
-    pub(crate) fn why(&self) -> &str {
-        &self.why
-    }
-
-    /// Returns the user of the command line.
-    pub(crate) fn given_user(&self) -> Option<&str> {
-        self.user.as_deref()
-    }
-
     /// Loads the settings and prints their warnings.
-    pub(crate) fn config(&self, flags: &[(&str, String)]) -> Result<Config, UserError> {
-        let flags = self.flags(flags);
-        let config = Config::load(&self.environment, &self.places.memory, &flags)?;
-        for warning in &config.warnings {
-            self.printer.warn(warning);
-        }
+    pub(crate) fn config(&self) -> Result<Config, UserError> {
+        self.config_with(None)
+    }
+
+    fn config_with(&self, model: Option<&str>) -> Result<Config, UserError> {
+        let config = self.load(model)?;
+        config
+            .warnings
+            .iter()
+            .for_each(|warning| self.printer.warn(warning));
         Ok(config)
     }
 
     /// Loads the settings without printing their warnings.
     pub(crate) fn config_quietly(&self) -> Result<Config, UserError> {
-        let flags = self.flags(&[]);
+        self.load(None)
+    }
+
+    fn load(&self, model: Option<&str>) -> Result<Config, UserError> {
+        let given = [
+            ("model", model),
+            ("user", self.global.user.as_deref()),
+            ("store", self.global.store.as_deref()),
+        ];
+        let flags = given
+            .into_iter()
+            .filter_map(|(name, value)| Some((name, value?.to_owned())));
+        let flags: Vec<_> = flags.collect();
         Ok(Config::load(
             &self.environment, &self.places.memory, &flags,
         )?)
-    }
-
-    fn flags<'a>(&self, given: &[(&'a str, String)]) -> Vec<(&'a str, String)> {
-        let user = self.user.iter().map(|user| ("user", user.clone()));
-        let store = self.store.iter().map(|store| ("store", store.clone()));
-        given.iter().cloned().chain(user).chain(store).collect()
     }
 
     /// Opens the workspace and applies what other copies of the memory have written. `model` is the
@@ -189,6 +185,17 @@ impl Context {
         }
     }
 
+    /// Returns the id of a changed record as its user knows it. `given` was typed for it.
+    pub(crate) fn id_of(&self, given: &str, id: String) -> String {
+        match split_origin(given) {
+            (_, Some(USER_STORE)) => {
+                self.note_change_of_user_store();
+                with_origin(&id, USER_STORE)
+            }
+            _ => id,
+        }
+    }
+
     /// Says how to revert a change of the user store. The last change of this workspace is another.
     pub(crate) fn note_change_of_user_store(&self) {
         self.printer.note("to undo it: memctl undo --user-store");
@@ -196,14 +203,11 @@ impl Context {
 
     /// Opens the workspace over the files as they are.
     pub(crate) fn workspace_over_files(&self, model: Option<&str>) -> Result<Workspace, UserError> {
-        let flags: Vec<(&str, String)> =
-            model.map(|m| ("model", m.to_owned())).into_iter().collect();
-        let config = self.config(&flags)?;
-        if self.verbose {
+        let config = self.config_with(model)?;
+        if self.global.verbose {
+            let (memory, skills) = (self.places.memory.display(), self.places.skills.display());
             self.printer
-                .note(&format!("memory: {}", self.places.memory.display()));
-            self.printer
-                .note(&format!("skills: {}", self.places.skills.display()));
+                .note(&format!("memory: {memory}\nskills: {skills}"));
         }
         Ok(Workspace {
             store: self.store(&config)?,
@@ -215,7 +219,7 @@ impl Context {
                 min_similarity: config.parsed("offline.min_similarity")?,
                 reflect_prompt: self.prompt("reflect.md"),
                 past_session_prompt: self.prompt("past_session.md"),
-                person: crate::cli::arguments::person(&self.environment),
+                person: self.environment.person(),
                 judge_prompt: self.prompt("judge.md"),
                 audit_reads: config.parsed("audit.reads")?,
                 export_tests: config.parsed("tests.export")?,
@@ -277,16 +281,18 @@ pub(crate) fn audit_context(
     why: String,
     change: String,
 ) -> AuditContext {
-    let names = ["USER", "LOGNAME", "USERNAME"];
-    let of_system = || names.into_iter().find_map(|name| environment.var(name));
     let user = viewer.user_id().map(str::to_owned);
     // A process without a login still has a user id.
+    let who = user
+        .or_else(|| environment.login())
+        .unwrap_or_else(process::user);
+    let at = environment
+        .now
+        .to_rfc3339_opts(chrono::SecondsFormat::Micros, true);
     AuditContext {
-        who: user.or_else(of_system).unwrap_or_else(process::user),
+        who,
         why,
-        at: environment
-            .now
-            .to_rfc3339_opts(chrono::SecondsFormat::Micros, true),
+        at,
         change,
     }
 }
@@ -309,28 +315,58 @@ impl Context {
         }
     }
 
+    /// Fails if two options read standard input, which can be read only once.
+    pub(crate) fn one_from_input(given: [(&str, Option<&str>); 2]) -> Result<(), UserError> {
+        let [(a, _), (b, _)] = given;
+        if given.iter().any(|(_, given)| *given != Some("-")) {
+            return Ok(());
+        }
+        Err(UserError::usage(
+            format!("only one of `{a}` and `{b}` can read standard input"),
+            "pass the other as an argument",
+        ))
+    }
+
+    /// Reads JSON given as text, as `@FILE`, or as `-` for standard input.
+    pub(crate) fn json_of(
+        &self,
+        flag: &str,
+        given: Option<&str>,
+    ) -> Result<Option<Box<RawValue>>, UserError> {
+        let Some(given) = given else {
+            return Ok(None);
+        };
+        let file = given.strip_prefix('@').or((given == "-").then_some(given));
+        if let Some(file) = file {
+            return self.json(Path::new(file)).map(Some);
+        }
+        let json = serde_json::from_str(given.trim()).map_err(|error| {
+            UserError::input(
+                format!("`{flag}` is not JSON: {error}"),
+                format!("put it in single quotes: {flag} '{{\"name\": \"…\"}}'"),
+            )
+        });
+        json.map(Some)
+    }
+
     /// Reads a JSON document from a file, or from standard input for `-`.
     pub(crate) fn json(&self, path: &Path) -> Result<Box<RawValue>, UserError> {
-        let text = self.read(path)?;
-        serde_json::from_str(text.trim()).map_err(|source| {
-            let path = path.to_owned();
-            Error::NotJson { path, source }.into()
-        })
+        parsed(path, self.read(path)?.trim())
     }
 
     /// Reads the input of a skill. Text that does not begin like a JSON document becomes
     /// `{"input": "…"}`, except in a file whose name says that it is JSON.
     pub(crate) fn input(&self, path: &Path) -> Result<Box<RawValue>, UserError> {
         let text = self.read(path)?;
-        match serde_json::from_str(text.trim()) {
-            Ok(json) => Ok(json),
-            Err(_) if is_plain(path, text.trim()) => {
-                Ok(to_raw_value(&serde_json::json!({ "input": text.trim() }))?)
+        let text = text.trim();
+        let is_json = path
+            .extension()
+            .is_some_and(|extension| extension == "json");
+        match parsed(path, text) {
+            Err(_) if !is_json && !text.is_empty() && !text.starts_with(['{', '[', '"']) => {
+                Ok(to_raw_value(&serde_json::json!({ "input": text }))?)
             }
-            Err(source) => {
-                let path = path.to_owned();
-                Err(Error::NotJson { path, source }.into())
-            }
+            read => read,
         }
     }
 
@@ -341,19 +377,13 @@ impl Context {
             source,
         };
         let mut bytes = Vec::new();
-        let limit = MAX_GIVEN + 1;
-        if path == Path::new("-") {
-            std::io::stdin()
-                .lock()
-                .take(limit)
-                .read_to_end(&mut bytes)
-                .map_err(unreadable)?;
+        let mut input: Box<dyn Read> = if path == Path::new("-") {
+            Box::new(std::io::stdin().lock())
         } else {
-            let file = named::open(&self.environment.absolute(path)).map_err(unreadable)?;
-            file.take(limit)
-                .read_to_end(&mut bytes)
-                .map_err(unreadable)?;
-        }
+            Box::new(named::open(&self.environment.absolute(path)).map_err(unreadable)?)
+        };
+        let read = input.by_ref().take(MAX_GIVEN + 1).read_to_end(&mut bytes);
+        read.map_err(unreadable)?;
         if bytes.len() as u64 > MAX_GIVEN {
             return Err(unreadable(invalid("larger than 16 MiB")).into());
         }
@@ -364,15 +394,112 @@ impl Context {
     }
 }
 
-/// Returns `true` for words of a person, which no program wrote as JSON.
-fn is_plain(path: &Path, text: &str) -> bool {
-    let is_json = path
-        .extension()
-        .is_some_and(|extension| extension == "json");
-    !is_json && !text.is_empty() && !text.starts_with(['{', '[', '"'])
+fn parsed(path: &Path, text: &str) -> Result<Box<RawValue>, UserError> {
+    serde_json::from_str(text).map_err(|source| {
+        let path = path.to_owned();
+        Error::NotJson { path, source }.into()
+    })
 }
 
 /// Error about the content of a file that the user named.
 fn invalid(reason: &str) -> std::io::Error {
     std::io::Error::new(std::io::ErrorKind::InvalidData, reason)
+}
+
+/// Variable that switches memory off for one process.
+const VARIABLE: &str = "MEMCTL_MEMORY";
+
+/// Reason why memory is off.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Off {
+    /// The marker file at this path.
+    #[error("memory is disabled by `{}`", .0.display())]
+    Marker(PathBuf),
+    /// The environment variable, with its value.
+    #[error("memory is disabled by `MEMCTL_MEMORY={0}`")]
+    Variable(String),
+    /// The list of users, with the current one.
+    #[error("memory is disabled for the user `{}`", .0.escape_debug())]
+    User(String),
+}
+
+impl Explain for Off {
+    fn explain(&self) -> Explanation {
+        (Kind::Usage, Some(self.hint()))
+    }
+}
+
+impl Off {
+    /// Returns the reason why memory is off; `None` while it is on. An unknown value of the
+    /// variable switches it off too: the user meant something, and unwanted writes cannot be
+    /// undone.
+    /// `user` is the user of the command line.
+    pub(crate) fn of(
+        environment: &Environment,
+        places: &Places,
+        user: Option<&str>,
+    ) -> Option<Self> {
+        let value = environment.var(VARIABLE).unwrap_or_default();
+        let on = ["", "on", "1", "true", "yes"];
+        if !on.contains(&value.trim().to_lowercase().as_str()) {
+            return Some(Self::Variable(value));
+        }
+        let memory = Directory::at(&places.memory);
+        if is_disabled(&memory) {
+            return Some(Self::Marker(places.memory.join("disabled")));
+        }
+        // The store refuses users while the list cannot be read.
+        let users = disabled_users(&memory).unwrap_or_default();
+        if users.is_empty() {
+            return None;
+        }
+        let flags: Vec<_> = user
+            .iter()
+            .map(|user| ("user", (*user).to_owned()))
+            .collect();
+        let config = Config::load(environment, &places.memory, &flags).ok()?;
+        let viewer = config.viewer().ok()?;
+        let user = viewer.user_id()?;
+        users
+            .iter()
+            .any(|known| known == user)
+            .then(|| Self::User(user.to_owned()))
+    }
+
+    /// Returns the way to switch memory on again.
+    pub(crate) fn hint(&self) -> String {
+        match self {
+            Self::Marker(_) => "memctl memory enable".to_owned(),
+            Self::User(user) => format!("memctl memory enable --user {user}"),
+            Self::Variable(_) => format!("unset {VARIABLE}, or set it to `on`"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Scope;
+    use crate::store::Scoped;
+
+    #[test]
+    fn off_by_one_of_two_is_off() {
+        let home = tempfile::tempdir().unwrap();
+        let off = |value: &str| {
+            let vars = [(VARIABLE, value), ("AGENTURA_KNOWLEDGE_DIR", "m")];
+            let environment = Environment::fixed(home.path(), home.path(), &vars);
+            Off::of(&environment, &Places::find(&environment, None), None)
+        };
+        for on in ["", "on", "1", "TRUE", "yes"] {
+            assert_eq!(off(on), None, "{on}");
+        }
+        for word in ["off", "0", "false", "no", "nonsense"] {
+            assert_eq!(off(word), Some(Off::Variable(word.to_owned())));
+        }
+        Scoped::new(home.path().join("m"), Scope::All)
+            .disable()
+            .unwrap();
+        assert!(matches!(off("on"), Some(Off::Marker(_))));
+        assert!(matches!(off("off"), Some(Off::Variable(_))));
+    }
 }

@@ -1,8 +1,7 @@
 //! How a command ends before it is done: an interrupt, a crash, or a deadline.
 
 use std::ffi::OsString;
-use std::panic;
-use std::panic::{AssertUnwindSafe, PanicHookInfo};
+use std::panic::{self, AssertUnwindSafe, PanicHookInfo};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};

@@ -4,14 +4,14 @@
 //! command with its subcommands.
 
 use std::ffi::OsString;
+use std::io::IsTerminal as _;
 use std::process::ExitCode;
 
-use clap::builder::StyledStr;
+use clap::builder::{Resettable, StyledStr};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, Command, CommandFactory as _};
 
-use crate::cli::arguments::without_memory;
-use crate::cli::output::{Done, Printer, Verbatim, end};
+use crate::cli::output::{Printer, Verbatim, end};
 use crate::cli::{Cli, written};
 use crate::model::error::{Kind, UserError};
 
@@ -40,81 +40,91 @@ const EXIT_CODES: &str = "Exit codes: 0 done, 1 a check failed, 2 wrong usage or
     4 the model,\n5 not permitted, 6 the shared store, 7 no test could run, 70 an internal error, \
     74 input or output,\n130 interrupted.";
 
-/// Adds the groups to the help of the program.
+/// Adds the groups and the examples to the help of the program.
 pub(crate) fn grouped(command: Command, all: bool) -> Command {
+    let command = with_examples(command);
+    let list = list(&command, all);
     let template = if all {
-        let list = tree(&command);
         format!(
             "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{list}\n\
              {HEADING}Options:{PLAIN}\n{{options}}\n\n{EXIT_CODES}{{after-help}}"
         )
     } else {
-        let list = page(&command);
-        let about = command.get_about().map(ToString::to_string);
-        let about = about.unwrap_or_default();
         format!(
-            "{about}\n\n{{usage-heading}} {{usage}}\n\n{list}\n\
+            "{}\n\n{{usage-heading}} {{usage}}\n\n{list}\n\
              {STRONG}Options{PLAIN} {OPTIONS}\n\
-             {STRONG}All{PLAIN}     memctl help --all, memctl COMMAND --help{{after-help}}"
+             {STRONG}All{PLAIN}     memctl help --all, memctl COMMAND --help{{after-help}}",
+            about(&command)
         )
     };
     command.help_template(StyledStr::from(template))
 }
 
-fn about(command: &Command, name: &str) -> String {
-    let found = command.find_subcommand(name);
-    let about = found.and_then(|sub| sub.get_about().map(ToString::to_string));
+/// Moves the examples of each command, a block of code in its documentation, to the end of its help.
+fn with_examples(command: Command) -> Command {
+    let command = command.mut_subcommands(with_examples);
+    let long = command.get_long_about().map(ToString::to_string);
+    let Some((text, examples)) = long.as_deref().and_then(|long| long.split_once(CODE)) else {
+        return command;
+    };
+    // The parser joins the lines of a paragraph.
+    let examples = examples.trim_end_matches('`').trim_end();
+    let examples = examples.replace(" $ ", "\n  ").replace(" \\ ", " \\\n    ");
+    let more = command.get_after_help().map(|more| format!("\n\n{more}"));
+    let end = format!("Examples:{examples}{}", more.unwrap_or_default());
+    let text = (text != about(&command)).then(|| StyledStr::from(text.to_owned()));
+    command.long_about(Resettable::from(text)).after_help(end)
+}
+
+fn about(command: &Command) -> String {
+    let about = command.get_about().map(ToString::to_string);
     about.unwrap_or_default()
 }
 
-/// Commands of the first page: the name of a group stands before its first command.
-fn page(command: &Command) -> String {
-    let mut text = String::new();
-    for (group, commands) in GROUPS {
-        let commands = commands.split('|').next().unwrap_or_default();
-        for (place, name) in commands.split_whitespace().enumerate() {
-            let heading = if place == 0 { group } else { "" };
-            let about = end(&about(command, name), ABOUT);
-            let line = format!(
-                "{HEADING}{heading}{PLAIN}{:<width$}{STRONG}{name:<8}{PLAIN} {about}\n",
-                "",
-                width = 8 - heading.len(),
-            );
-            text.push_str(&line);
+/// Commands by their groups: those of the first page, where the name of a group stands before its first command,
+/// or all, each with its subcommands.
+fn list(command: &Command, all: bool) -> String {
+    let mut lines = Vec::new();
+    for (group, names) in GROUPS {
+        let (first, more) = names.split_once('|').unwrap_or((names, ""));
+        if all {
+            lines.push(format!("{HEADING}{group}:{PLAIN}"));
         }
-    }
-    text
-}
-
-/// All commands, each with its subcommands.
-fn tree(command: &Command) -> String {
-    let mut text = String::new();
-    for (group, commands) in GROUPS {
-        if !text.is_empty() {
-            text.push('\n');
-        }
-        text.extend([HEADING, group, ":", PLAIN, "\n"]);
-        for name in commands.split_whitespace().filter(|name| *name != "|") {
-            let about = about(command, name);
-            let line = format!("  {STRONG}{name:<14}{PLAIN}  {about}\n");
-            text.push_str(&line);
-            if let Some(sub) = command.find_subcommand(name) {
-                push_below(sub, name, &mut text);
+        let more = if all { more } else { "" };
+        let names = first.split_whitespace().chain(more.split_whitespace());
+        let subs = names.filter_map(|name| command.find_subcommand(name));
+        for (place, sub) in subs.enumerate() {
+            let (name, about) = (sub.get_name(), about(sub));
+            if all {
+                lines.push(format!("  {STRONG}{name:<14}{PLAIN}  {about}"));
+                lines.extend(below(sub, name));
+            } else {
+                let group = if place == 0 { group } else { "" };
+                let space = " ".repeat(8 - group.len());
+                let about = end(&about, ABOUT);
+                let heading = format!("{HEADING}{group}{PLAIN}{space}");
+                lines.push(format!("{heading}{STRONG}{name:<8}{PLAIN} {about}"));
             }
         }
+        if all {
+            lines.push(String::new());
+        }
     }
-    text
+    lines.join("\n") + if all { "" } else { "\n" }
 }
 
-fn push_below(command: &Command, path: &str, text: &mut String) {
-    for sub in command.get_subcommands().filter(|sub| !sub.is_hide_set()) {
+fn below(command: &Command, path: &str) -> Vec<String> {
+    let subs = command.get_subcommands().filter(|sub| !sub.is_hide_set());
+    let lines = subs.flat_map(|sub| {
         let path = format!("{path} {}", sub.get_name());
-        let about = sub.get_about().map(ToString::to_string).unwrap_or_default();
-        let line = format!("    {path:<20}  {about}\n");
-        text.push_str(&line);
-        push_below(sub, &path, text);
-    }
+        let line = format!("    {path:<20}  {}", about(sub));
+        [vec![line], below(sub, &path)].concat()
+    });
+    lines.collect()
 }
+
+/// Beginning of the examples in the documentation of a command.
+const CODE: &str = "\n\n```console";
 
 /// Style of clap's own headings.
 const HEADING: &str = "\u{1b}[1m\u{1b}[4m";
@@ -122,34 +132,24 @@ const STRONG: &str = "\u{1b}[1m";
 const PLAIN: &str = "\u{1b}[0m";
 
 /// Show the help of a command, or all commands
+///
+/// `memctl help COMMAND` is `memctl COMMAND --help`.
+///
+/// ```console
+/// $ memctl help --all
+/// $ memctl help memory export
+/// ```
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  memctl help --all\n  memctl help memory export")]
 pub(crate) struct HelpArgs {
-    /// Command, as words
-    #[arg(value_name = "COMMAND")]
-    command: Vec<String>,
     /// List every command with its subcommands
     #[arg(long)]
     all: bool,
 }
 
-pub(crate) fn help(args: &HelpArgs, program: Command) -> Done {
+/// Returns all commands. The page of a command is that of its `--help`.
+pub(crate) fn help(args: &HelpArgs, program: Command) -> Verbatim {
     let mut program = grouped(program, args.all);
-    program.build();
-    let mut command = &mut program;
-    for word in without_memory(&args.command) {
-        if command.find_subcommand(word).is_none() {
-            let similar = meant(command, word);
-            let hint = similar.first().map_or("help --all", |path| path.as_str());
-            let hint = format!("memctl {}", hint.trim_start_matches("memctl "));
-            return Err(UserError::usage(format!("no command `{word}`"), hint));
-        }
-        command = command
-            .find_subcommand_mut(word)
-            .ok_or_else(|| UserError::usage(format!("no command `{word}`"), "memctl help --all"))?;
-    }
-    let text = command.render_long_help().to_string();
-    Ok(Box::new(Verbatim::new(text)))
+    Verbatim::new(program.render_long_help().to_string())
 }
 
 /// Minimum similarity of a name, from 0 to 1 (Jaro–Winkler).
@@ -179,44 +179,43 @@ pub(crate) fn meant(program: &Command, typed: &str) -> Vec<String> {
     if let Some((_, command)) = OTHER_WORDS.iter().find(|(word, _)| *word == typed) {
         return vec![format!("memctl {command}")];
     }
-    let mut found = Vec::new();
-    collect(program, "", typed, &mut found);
-    let exact: Vec<(f64, String)> = found
-        .iter()
-        .filter(|(score, _)| *score >= 1.0)
-        .cloned()
-        .collect();
-    let mut found = if exact.is_empty() { found } else { exact };
+    let mut found = similar_below(program, "memctl", typed);
     found.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.len().cmp(&b.1.len())));
-    found.truncate(MAX);
-    found.into_iter().map(|(_, path)| path).collect()
+    if found.first().is_some_and(|(score, _)| *score >= 1.0) {
+        found.retain(|(score, _)| *score >= 1.0);
+    }
+    found.into_iter().map(|(_, path)| path).take(MAX).collect()
 }
 
-fn collect(command: &Command, above: &str, typed: &str, found: &mut Vec<(f64, String)>) {
-    let path = format!("{above}{}", command.get_name());
-    for sub in command.get_subcommands().filter(|sub| !sub.is_hide_set()) {
+fn similar_below(command: &Command, path: &str, typed: &str) -> Vec<(f64, String)> {
+    let subs = command.get_subcommands().filter(|sub| !sub.is_hide_set());
+    let found = subs.flat_map(|sub| {
+        let path = format!("{path} {}", sub.get_name());
+        let mut found = similar_below(sub, &path, typed);
         let score = strsim::jaro_winkler(sub.get_name(), typed);
         if score >= SIMILAR && sub.get_name() != "help" {
-            found.push((score, format!("{path} {}", sub.get_name())));
+            found.push((score, path));
         }
-        collect(sub, &format!("{path} "), typed, found);
-    }
+        found
+    });
+    found.collect()
 }
 
 /// Prints help and versions as results, and every other message of clap as wrong usage.
 pub(crate) fn refuse(error: &clap::Error, arguments: &[OsString], plain: bool) -> ExitCode {
     let printer = Printer::new(arguments.iter().any(|a| a == "--json"), false, plain);
+    let rendered = error.render();
+    let text = rendered.to_string();
     if !error.use_stderr() {
-        let text = error.render();
-        printer.write(&if plain {
-            text.to_string()
+        let has_style = !plain && std::io::stdout().is_terminal();
+        printer.write(&if has_style {
+            rendered.ansi().to_string()
         } else {
-            styled(&text)
+            text
         });
         return ExitCode::from(written(&printer).unwrap_or(0));
     }
-    let text = error.render().to_string();
-    if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+    let refusal = if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
         if !printer.is_json() {
             printer.note(&text);
         }
@@ -224,64 +223,43 @@ pub(crate) fn refuse(error: &clap::Error, arguments: &[OsString], plain: bool) -
         let hint = usage.map_or("memctl --help".to_owned(), |usage| {
             format!("usage: {usage}")
         });
-        printer.error(&UserError::usage("a command is required", hint));
-        return ExitCode::from(Kind::Usage.code());
-    }
-    if let Some(ContextValue::String(typed)) = error.get(ContextKind::InvalidSubcommand) {
-        printer.error(&unknown_command(typed));
-        return ExitCode::from(Kind::Usage.code());
-    }
-    let text = text.strip_prefix("error: ").unwrap_or(&text).trim();
-    let (message, usage) = text.split_once("\n\nUsage:").unwrap_or((text, ""));
-    let message = message.split("\n\nFor more").next().unwrap_or_default();
-    let usage = usage.split("\n\n").next().unwrap_or_default().trim();
-    let (message, hint) = match similar(error) {
-        // The hint says it instead of clap's tip.
-        Some(similar) => (
-            message.split("\n\n  tip:").next().unwrap_or_default(),
-            format!("did you mean `{similar}`?"),
-        ),
-        None if usage.is_empty() => (message, "memctl --help".to_owned()),
-        None => (message, format!("usage: {usage}")),
+        UserError::usage("a command is required", hint)
+    } else if let Some(ContextValue::String(typed)) = error.get(ContextKind::InvalidSubcommand) {
+        unknown_command(typed)
+    } else {
+        wrong_usage(error, &text)
     };
-    printer.error(&UserError::usage(message.trim(), hint));
+    printer.error(&refusal);
     ExitCode::from(Kind::Usage.code())
 }
 
-/// The option or value that clap takes for the one that was meant.
-fn similar(error: &clap::Error) -> Option<&String> {
+/// Takes the message and the hint out of a message of clap.
+fn wrong_usage(error: &clap::Error, text: &str) -> UserError {
+    let text = text.strip_prefix("error: ").unwrap_or(text).trim();
+    let (message, usage) = text.split_once("\n\nUsage:").unwrap_or((text, ""));
+    let until = |text: &str, end| text.split(end).next().unwrap_or_default().trim().to_owned();
+    let (message, usage) = (until(message, "\n\nFor more"), until(usage, "\n\n"));
+    // The option or value that clap takes for the one that was meant.
     let kinds = [ContextKind::SuggestedArg, ContextKind::SuggestedValue];
-    kinds.into_iter().find_map(|kind| match error.get(kind) {
-        Some(ContextValue::String(similar)) => Some(similar),
-        _ => None,
-    })
+    match kinds.into_iter().find_map(|kind| error.get(kind)) {
+        // The hint says it instead of clap's tip.
+        Some(ContextValue::String(similar)) => UserError::usage(
+            until(&message, "\n\n  tip:"),
+            format!("did you mean `{similar}`?"),
+        ),
+        _ if usage.is_empty() => UserError::usage(message, "memctl --help"),
+        _ => UserError::usage(message, format!("usage: {usage}")),
+    }
 }
 
 /// Error for a command that does not exist, with those that may be meant.
 fn unknown_command(typed: &str) -> UserError {
     let meant = meant(&Cli::command(), typed);
-    let hint = if meant.is_empty() {
-        "memctl help --all".to_owned()
-    } else {
-        format!(
-            "did you mean {}?",
-            meant
-                .iter()
-                .map(|path| format!("`{path}`"))
-                .collect::<Vec<_>>()
-                .join(" or ")
-        )
+    let hint = match meant.join("` or `") {
+        none if none.is_empty() => "memctl help --all".to_owned(),
+        meant => format!("did you mean `{meant}`?"),
     };
     UserError::usage(format!("no command `{}`", typed.escape_debug()), hint)
-}
-
-fn styled(text: &StyledStr) -> String {
-    use std::io::IsTerminal as _;
-    if std::io::stdout().is_terminal() {
-        text.ansi().to_string()
-    } else {
-        text.to_string()
-    }
 }
 
 #[cfg(test)]

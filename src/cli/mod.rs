@@ -4,33 +4,62 @@
 //! its commands and their pages. Decisions about memory belong to the verbs.
 //!
 //! - `start`, `skills`, `learn`, `review`, `memory`, `share`, `care`: commands, by the groups of the
-//!   help. `help`: the groups, pages and messages of the parser. `shell`, `schema`: for programs.
+//!   help. `help`: the groups, pages and messages of the parser. `schema`: for programs.
 //! - `context`: the workspace that a command works on, and what the user gives. `connections`: its
-//!   models, prompts and database. `database`: files, or the database of `DATABASE_URL`. `arguments`: values of
-//!   options. `off`: the switch.
+//!   models, prompts and database. `arguments`: values of options.
 //! - `output`: pages, tables and JSON. `ask`: questions and prices.
 //!   `ending`: interrupts, crashes and deadlines.
 
 pub(crate) mod arguments;
 pub(crate) mod ask;
-pub(crate) mod care;
 pub mod config;
 pub(crate) mod connections;
 pub(crate) mod context;
-pub(crate) mod database;
 pub(crate) mod ending;
 pub(crate) mod help;
-pub(crate) mod learn;
 pub(crate) mod memory;
-pub(crate) mod off;
 pub(crate) mod output;
 pub(crate) mod review;
 pub(crate) mod schema;
 pub(crate) mod session;
-pub(crate) mod share;
-pub(crate) mod shell;
-pub(crate) mod skills;
-pub(crate) mod start;
+
+/// Commands for upkeep: `doctor`, `trust`, `config`, `index`, `eval`, `merge-driver`.
+pub(crate) mod care {
+    pub(crate) mod doctor;
+    pub(crate) mod git;
+    pub(crate) mod search;
+    pub(crate) mod settings;
+}
+
+/// Commands that learn from sessions of agents: `learn`, `lesson`, `hint`, `record`.
+pub(crate) mod learn {
+    pub(crate) mod lesson;
+    pub(crate) mod repeats;
+    pub(crate) mod sessions;
+}
+
+/// Commands that share a memory: `sync`, `remote`, `serve`, `mcp`, `token`.
+pub(crate) mod share {
+    pub(crate) mod mcp;
+    pub(crate) mod remote;
+    pub(crate) mod serve;
+}
+
+/// Commands about skills: `run`, `correct`, `accept`, `reject`, `test`.
+pub(crate) mod skills {
+    pub(crate) mod correct;
+    pub(crate) mod run;
+    pub(crate) mod test;
+}
+
+/// Commands that begin a memory and connect agents: `setup`, `init`, `hooks`, `hook`, `statusline`.
+pub(crate) mod start {
+    pub(crate) mod hook;
+    pub(crate) mod hooks;
+    pub(crate) mod init;
+    pub(crate) mod setup;
+    pub(crate) mod statusline;
+}
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -51,18 +80,19 @@ use crate::model::error::{Kind, UserError};
 ///
 /// Run a skill, correct a mistake, and the next run follows the correction. Everything is stored in
 /// plain JSON files under `.agentura/`; no key, server or network is needed.
+///
+/// ```console
+/// $ memctl setup
+/// $ memctl correct hr/resume-screen "Keep the summary under 120 words."
+/// ```
 #[derive(Debug, Parser)]
-#[command(
-    name = "memctl",
+#[command(name = "memctl",
     // Not the name of the file, which has an ending on Windows.
     bin_name = "memctl",
     version,
     propagate_version = true,
     max_term_width = 100,
-    disable_help_subcommand = true,
-    after_help = "Examples:\n  memctl setup\n  \
-        memctl correct hr/resume-screen \"Keep the summary under 120 words.\""
-)]
+    disable_help_subcommand = true)]
 struct Cli {
     #[command(flatten)]
     global: Global,
@@ -80,9 +110,9 @@ enum Command {
     Reject(skills::run::RejectArgs),
     Test(skills::test::TestArgs),
     Watch(review::watch::WatchArgs),
-    Hint(learn::hint::HintArgs),
+    Hint(learn::lesson::HintArgs),
     #[command(subcommand)]
-    Record(learn::hint::RecordCommand),
+    Record(learn::lesson::RecordCommand),
     Hook(start::hook::HookArgs),
     #[command(subcommand)]
     Hooks(start::hooks::HooksCommand),
@@ -93,20 +123,20 @@ enum Command {
     Statusline(start::statusline::StatuslineArgs),
     Review(review::ReviewArgs),
     Approve(review::approve::ApproveArgs),
-    Why(review::why::WhyArgs),
-    Undo(review::undo::UndoArgs),
+    Why(review::history::WhyArgs),
+    Undo(review::history::UndoArgs),
     Search(memory::search::SearchArgs),
     List(memory::list::ListArgs),
     Show(memory::list::ShowArgs),
-    Edit(memory::edit::EditArgs),
-    Forget(memory::edit::ForgetArgs),
+    Edit(memory::change::EditArgs),
+    Forget(memory::change::ForgetArgs),
     #[command(subcommand)]
     Memory(memory::MemoryCommand),
     #[command(subcommand)]
     Session(session::SessionCommand),
     #[command(subcommand)]
     Remote(share::remote::RemoteCommand),
-    Sync(share::sync::SyncArgs),
+    Sync(share::remote::SyncArgs),
     Mcp(share::mcp::McpArgs),
     Serve(share::serve::ServeArgs),
     Token(share::serve::TokenArgs),
@@ -119,8 +149,8 @@ enum Command {
     Doctor(care::doctor::DoctorArgs),
     MergeDriver(care::git::MergeDriverArgs),
     Schema(schema::SchemaArgs),
-    Completions(shell::CompletionsArgs),
-    Man(shell::ManArgs),
+    Completions(schema::CompletionsArgs),
+    Man(schema::ManArgs),
     Help(help::HelpArgs),
 }
 
@@ -137,24 +167,23 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, environment: Environme
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     let plain = environment.var("NO_COLOR").is_some();
     let is_hook = is_hook_call(&arguments);
-    let read_only = arguments.get(3).is_some_and(|a| a == "--read-only");
-    if let [_, _, host] | [_, _, host, _] = &arguments[..]
-        && is_hook
-        && (arguments.len() == 3 || read_only)
-    {
-        // Fast path for hook events, without building the other commands.
-        let host = host.to_string_lossy();
-        let answer = start::hook::hook(&environment, &host, read_only, None);
+    let words: Vec<_> = arguments
+        .iter()
+        .skip(1)
+        .filter_map(|word| word.to_str())
+        .collect();
+    // Hosts wait for these, which need no other command.
+    let answer = match words[..] {
+        ["hook", host] if is_hook => Some(start::hook::hook(&environment, host, false, None)),
+        ["hook", host, "--read-only"] if is_hook => {
+            Some(start::hook::hook(&environment, host, true, None))
+        }
+        ["statusline"] => Some(start::statusline::statusline(&environment, None)),
+        _ => None,
+    };
+    if let Some(answer) = answer {
         connections::share_lines();
         Printer::new(false, true, true).write(&answer.unwrap_or_default());
-        return ExitCode::SUCCESS;
-    }
-    if let [_, command] = &arguments[..]
-        && command == "statusline"
-    {
-        // As fast, for the same reason.
-        let line = start::statusline::statusline(&environment, None);
-        Printer::new(false, true, true).write(&line.unwrap_or_default());
         return ExitCode::SUCCESS;
     }
     let arguments = with_one_name(arguments);
@@ -167,27 +196,21 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, environment: Environme
         ErrorKind::DisplayVersion => Err(error),
         _ => parse(grouped(Cli::command(), false)),
     });
-    let (cli, command) = match parsed {
+    let (cli, why) = match parsed {
         Ok(parsed) => parsed,
         // An agent host may stop its agent at any other exit code.
         Err(_) if is_hook => return ExitCode::SUCCESS,
         Err(error) => return help::refuse(&error, &arguments, plain),
     };
-    let printer = Printer::new(
-        cli.global.json,
-        cli.global.quiet,
-        plain || cli.global.no_color,
-    )
-    .at(environment.now);
-    let context = Context::new(environment, &cli.global, printer.clone(), command);
-    signals(matches!(cli.command, Command::Watch(_) | Command::Serve(_)));
-    let code = match dispatch(&context, cli.command, &cli.global) {
-        Ok(code) => code,
-        Err(error) => {
-            printer.error(&error);
-            error.kind.code()
-        }
-    };
+    let Cli { global, command } = cli;
+    let plain = plain || global.no_color;
+    let printer = Printer::new(global.json, global.quiet, plain).at(environment.now);
+    let context = Context::new(environment, global, printer.clone(), why);
+    signals(matches!(command, Command::Watch(_) | Command::Serve(_)));
+    let code = dispatch(&context, command).unwrap_or_else(|error| {
+        printer.error(&error);
+        error.kind.code()
+    });
     connections::share_lines();
     ExitCode::from(written(&printer).unwrap_or(code))
 }
@@ -207,59 +230,38 @@ fn named(matches: &ArgMatches) -> String {
         words.push(name.to_owned());
         at = below;
     }
-    if let Ok(Some(skill)) = at.try_get_one::<String>("skill") {
-        words.push(skill.clone());
+    if let Ok(Some(skills)) = at.try_get_raw("skill") {
+        words.extend(
+            skills
+                .take(1)
+                .map(|skill| skill.to_string_lossy().into_owned()),
+        );
     }
     words.join(" ")
 }
 
-impl Command {
-    /// Returns `true` if the command works while memory is off: because it uses none, handles the
-    /// case itself, or manages the data files. A command that is not listed here is refused, so
-    /// that a new command cannot miss the check.
-    const fn works_without_memory(&self) -> bool {
-        match self {
-            // Handle the case themselves.
-            Self::Run(_)
-            | Self::Hint(_)
-            | Self::Hook(_)
-            | Self::Statusline(_)
-            | Self::Mcp(_)
-            // Use no memory.
-            | Self::Hooks(_)
-            | Self::Remote(_)
-            | Self::Token(_)
-            | Self::Eval(_)
-            | Self::Config(_)
-            | Self::Trust(_)
-            | Self::Schema(_)
-            | Self::Completions(_)
-            | Self::Man(_)
-            | Self::Help(_)
-            // Read the files as files; the store refuses their repairs.
-            | Self::MergeDriver(_)
-            | Self::Doctor(_) => true,
-            Self::Memory(command) => command.works_without_memory(),
-            _ => false,
-        }
-    }
-}
+/// Commands that work while memory is off: because they use none, handle the case themselves, or manage the
+/// data files. A command that is not listed here is refused, so that a new command cannot miss the check.
+const WITHOUT_MEMORY: &[&str] = &[
+    // Handle the case themselves.
+    "run", "hint", "hook", "statusline", "mcp", "memory status", "memory purge", "memory enable",
+    "memory disable", "memory audit", "memory export", // Use no memory.
+    "hooks", "remote", "token", "eval", "config", "trust", "schema", "completions", "man", "help",
+    // Read the files as files; the store refuses their repairs.
+    "merge-driver", "doctor",
+];
+/// Commands that take a directory which does not exist.
+const WITHOUT_ROOT: &[&str] = &["setup", "init", "hook", "statusline", "mcp"];
 
-fn dispatch(context: &Context, command: Command, global: &Global) -> Result<u8, UserError> {
+fn dispatch(context: &Context, command: Command) -> Result<u8, UserError> {
     if let Some(off) = &context.off
-        && !command.works_without_memory()
+        && !context.is_one_of(WITHOUT_MEMORY)
     {
-        return Err(UserError::usage(off.to_string(), off.hint()));
+        return Err(off.clone().into());
     }
-    if let Some(root) = &global.root
-        && !matches!(
-            command,
-            Command::Setup(_)
-                | Command::Init(_)
-                | Command::Hook(_)
-                | Command::Statusline(_)
-                | Command::Mcp(_)
-        )
+    let root = context.global.root.as_deref();
+    if let Some(root) = root
+        && !context.is_one_of(WITHOUT_ROOT)
         && !named::is_dir(&context.environment.absolute(root))
     {
         return Err(UserError::usage(
@@ -267,8 +269,9 @@ fn dispatch(context: &Context, command: Command, global: &Global) -> Result<u8, 
             format!("memctl init --root {}", root.display()),
         ));
     }
+    let environment = &context.environment;
     let report: Box<dyn Report> = match command {
-        Command::Setup(args) => start::setup::setup(context, global, &args)?,
+        Command::Setup(args) => start::setup::setup(context, &args)?,
         Command::Init(args) => start::init::init(context, &args)?,
         Command::Run(args) => skills::run::run(context, &args)?,
         Command::Correct(args) => skills::correct::correct(context, args)?,
@@ -276,32 +279,37 @@ fn dispatch(context: &Context, command: Command, global: &Global) -> Result<u8, 
         Command::Reject(args) => skills::run::reject(context, args)?,
         Command::Test(args) => skills::test::test(context, &args)?,
         Command::Watch(args) => return review::watch::watch(context, &args),
-        Command::Hint(args) => learn::hint::hint(context, args)?,
-        Command::Record(command) => learn::hint::record(context, command)?,
-        Command::Hook(args) => return Ok(answer_host(context, &args, global.root.as_deref())),
+        Command::Hint(args) => learn::lesson::hint(context, args)?,
+        Command::Record(command) => learn::lesson::record(context, command)?,
+        // An error still exits with 0.
+        Command::Hook(args) => {
+            let answer = start::hook::hook(environment, &args.host, args.read_only, root);
+            context.printer.write(&answer.unwrap_or_default());
+            return Ok(0);
+        }
         Command::Hooks(command) => start::hooks::hooks(context, &command)?,
         Command::Lesson(command) => learn::lesson::lesson(context, command)?,
         Command::Learn(args) => learn::sessions::learn(context, &args)?,
         Command::Review(args) => return review::review(context, &args),
         Command::Stats(args) => review::stats::stats(context, &args)?,
         Command::Statusline(_) => {
-            let line = start::statusline::statusline(&context.environment, global.root.as_deref());
+            let line = start::statusline::statusline(environment, root);
             context.printer.write(&line.unwrap_or_default());
             return Ok(0);
         }
         Command::Approve(args) => review::approve::approve(context, &args)?,
-        Command::Why(args) => review::why::why(context, &args)?,
-        Command::Undo(args) => review::undo::undo(context, &args)?,
+        Command::Why(args) => review::history::why(context, &args)?,
+        Command::Undo(args) => review::history::undo(context, &args)?,
         Command::Search(args) => memory::search::search(context, &args)?,
         Command::List(args) => memory::list::list(context, &args)?,
         Command::Show(args) => memory::list::show(context, &args)?,
-        Command::Edit(args) => memory::edit::edit(context, &args)?,
-        Command::Forget(args) => memory::edit::forget(context, &args)?,
+        Command::Edit(args) => memory::change::edit(context, &args)?,
+        Command::Forget(args) => memory::change::forget(context, &args)?,
         Command::Memory(command) => memory::memory(context, command)?,
-        Command::Session(command) => return session::session(context, command),
+        Command::Session(command) => session::session(context, command)?,
         Command::Remote(command) => share::remote::remote(context, command)?,
-        Command::Sync(args) => share::sync::sync(context, &args)?,
-        Command::Mcp(args) => return share::mcp::mcp(context, global, &args),
+        Command::Sync(args) => share::remote::sync(context, &args)?,
+        Command::Mcp(args) => return share::mcp::mcp(context, &args),
         Command::Serve(args) => return share::serve::serve(context, &args),
         Command::Token(args) => share::serve::token(context, &args)?,
         Command::Config(command) => care::settings::config(context, &command)?,
@@ -311,23 +319,11 @@ fn dispatch(context: &Context, command: Command, global: &Global) -> Result<u8, 
         Command::Doctor(args) => care::doctor::doctor(context, &args)?,
         Command::MergeDriver(args) => care::git::merge_driver(context, &args)?,
         Command::Schema(args) => schema::schema(&args)?,
-        Command::Completions(args) => Box::new(shell::completions(&args, Cli::command())),
-        Command::Man(args) => shell::man(&args, &grouped(Cli::command(), true))?,
-        Command::Help(args) => help::help(&args, Cli::command())?,
+        Command::Completions(args) => Box::new(schema::completions(&args, Cli::command())),
+        Command::Man(args) => schema::man(&args, &grouped(Cli::command(), true))?,
+        Command::Help(args) => Box::new(help::help(&args, Cli::command())),
     };
     context.printer.show(report.as_ref())
-}
-
-/// Answers an agent host. An error still exits with 0.
-fn answer_host(
-    context: &Context,
-    args: &start::hook::HookArgs,
-    root: Option<&std::path::Path>,
-) -> u8 {
-    let environment = &context.environment;
-    let answer = start::hook::hook(environment, &args.host, args.read_only, root);
-    context.printer.write(&answer.unwrap_or_default());
-    0
 }
 
 /// Returns `true` for an event of an agent host.

@@ -1,36 +1,47 @@
-//! `schema`: JSON Schemas of the documents that `--json` prints.
+//! For programs: `schema` prints JSON Schemas of the documents that `--json` prints; for shells, completions and manual
+//! pages.
 //!
 //! Schemas are derived from the types that are printed, so a document cannot leave its schema
 //! behind. They name the fields and their types; readers must accept further fields, because a
 //! version may add some. A command that can print several documents has the schema of each, in
 //! `anyOf`.
+//!
+//! Deliberately absent: completion of skills and ids, for which a shell would start the program at
+//! each Tab. The beginning of an id is enough for every command.
 
-use clap::Args;
+use std::path::PathBuf;
+
+use clap::{Args, Command};
+use clap_complete::Shell;
+use memctl_files::named;
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::cli::care::{git, settings};
-use crate::cli::memory::{audit, conflicts, list};
+use crate::cli::learn;
+use crate::cli::memory::{self, change, list};
 use crate::cli::output::{Done, Page, Report, Verbatim};
-use crate::cli::review::{approve, stats, undo, watch};
+use crate::cli::review::{approve, history, stats, watch};
 use crate::cli::share::{mcp, serve};
 use crate::cli::start::{hooks, setup};
-use crate::cli::{learn, memory};
 use crate::model::error::{ErrorDocument, UserError};
-use crate::notes::sessions;
-use crate::upkeep::{exchange, merge};
-use crate::{host, lessons, notes, remote, review, rules, serve as server, skills, upkeep};
+use crate::notes::{self, sessions};
+use crate::upkeep::{self, exchange, merge};
+use crate::{host, lessons, remote, review, rules, serve as server, skills};
 
 /// Print the JSON Schema of a command's `--json` document
 ///
 /// Without a command, it lists the commands that have one. `error` is the document of a command
 /// that failed. Fields are only added within a version: accept those that you do not know.
+///
+/// ```console
+/// $ memctl schema
+/// $ memctl schema list
+/// $ memctl schema error > error.schema.json
+/// ```
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Examples:\n  memctl schema\n  memctl schema list\n  memctl schema error > error.schema.json"
-)]
 pub(crate) struct SchemaArgs {
     /// Words of the command, or `error`
     #[arg(value_name = "COMMAND")]
@@ -75,8 +86,8 @@ const SCHEMAS: &[(&str, Documents)] = documents! {
     "mcp uninstall": host::RegisterReport;
     "memory add": notes::AddReport;
     "memory audit": upkeep::AuditReport;
-    "memory audit verify": audit::Verified;
-    "memory conflicts": conflicts::Related, rules::MergeReport, rules::Separated;
+    "memory audit verify": memory::Verified;
+    "memory conflicts": change::Related, rules::MergeReport, rules::Separated;
     "memory disable": memory::SwitchReport;
     "memory enable": memory::SwitchReport;
     "memory export": exchange::ExportReport, exchange::AgentsMdReport;
@@ -109,15 +120,15 @@ const SCHEMAS: &[(&str, Documents)] = documents! {
     "session progress": sessions::ChangedSession;
     "session show": sessions::SessionReport;
     "session start": sessions::ChangedSession;
-    "setup": setup::report::SetupReport;
+    "setup": setup::SetupReport;
     "show": notes::ShowReport;
     "stats": stats::Shown;
     "sync": remote::SyncReport;
     "test": skills::TestReport, skills::OutputVerdict, skills::TestExportReport;
     "token": server::token::Minted;
     "trust": settings::TrustReport;
-    "undo": upkeep::undo::UndoReport, undo::Changes;
-    "watch": crate::model::Execution, watch::feed::Other;
+    "undo": upkeep::undo::UndoReport, history::Changes;
+    "watch": crate::model::Execution, watch::Other;
     "why": upkeep::WhyReport;
 };
 
@@ -130,17 +141,22 @@ fn schema_of(command: &str, documents: Documents) -> Value {
         Ok([one]) => one.to_value(),
         Err(several) => json!({ "anyOf": several }),
     };
-    let mut schema = json!({
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": format!("memctl {command} --json"),
-    });
     let definitions = generator.take_definitions(true);
     if !definitions.is_empty() {
         fields["$defs"] = Value::Object(definitions);
     }
-    if let (Some(schema), Value::Object(fields)) = (schema.as_object_mut(), fields) {
-        schema.extend(fields);
-    }
+    let mut schema = Map::from_iter([
+        (
+            "$schema".to_owned(),
+            json!("https://json-schema.org/draft/2020-12/schema"),
+        ),
+        (
+            "title".to_owned(),
+            json!(format!("memctl {command} --json")),
+        ),
+    ]);
+    schema.extend(fields.as_object().cloned().unwrap_or_default());
+    let mut schema = Value::Object(schema);
     describe(&mut schema);
     schema
 }
@@ -176,9 +192,7 @@ struct Commands {
 
 impl Report for Commands {
     fn page(&self, page: &mut Page) {
-        for command in &self.commands {
-            page.line(*command);
-        }
+        page.line(self.commands.join("\n"));
     }
 }
 
@@ -209,4 +223,60 @@ pub(crate) fn schema(args: &SchemaArgs) -> Done {
             "memctl schema",
         )),
     }
+}
+
+/// Print a completion script for a shell
+///
+/// It completes commands, options and their values. Start a new shell after installing it.
+///
+/// ```console
+/// $ memctl completions bash > ~/.local/share/bash-completion/completions/memctl
+/// $ memctl completions zsh > "${fpath[1]}/_memctl"
+/// $ memctl completions fish > ~/.config/fish/completions/memctl.fish
+/// ```
+#[derive(Debug, Args)]
+pub(crate) struct CompletionsArgs {
+    /// Shell to complete commands in
+    shell: Shell,
+}
+
+pub(crate) fn completions(args: &CompletionsArgs, mut command: Command) -> Verbatim {
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut command, "memctl", &mut script);
+    let script = String::from_utf8_lossy(&script).into_owned();
+    Verbatim::new(script)
+}
+
+/// Print the manual page, or write one for each command
+///
+/// ```console
+/// $ memctl man | man -l -
+/// $ memctl man --dir ~/.local/share/man/man1
+/// ```
+#[derive(Debug, Args)]
+pub(crate) struct ManArgs {
+    /// Write a page for each command into this existing directory
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
+}
+
+pub(crate) fn man(args: &ManArgs, command: &Command) -> Done {
+    if let Some(dir) = &args.dir {
+        if !named::is_dir(dir) {
+            return Err(UserError::usage(
+                format!("`{}` is not a directory", dir.display()),
+                format!("mkdir -p {}", dir.display()),
+            ));
+        }
+        clap_mangen::generate_to(command.clone(), dir)?;
+        return Ok(Box::new(Verbatim::new(format!(
+            "written to {}",
+            dir.display()
+        ))));
+    }
+    let mut page = Vec::new();
+    clap_mangen::Man::new(command.clone()).render(&mut page)?;
+    Ok(Box::new(Verbatim::new(
+        String::from_utf8_lossy(&page).into_owned(),
+    )))
 }

@@ -3,7 +3,6 @@
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand};
 use serde::Serialize;
-use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use crate::cli::context::Context;
@@ -12,9 +11,8 @@ use crate::cli::skills::run::latency;
 use crate::lessons::telling::pitfall::{MAX_RULES, Pitfall};
 use crate::model::error::UserError;
 use crate::model::{ActionType, ExecutionLog, LogStatus, Session, SessionState};
-use crate::notes::sessions;
 use crate::notes::sessions::{
-    ActionReport, ChangedSession, NewAction, NewSession, SessionChange, SessionReport,
+    self, ActionReport, ChangedSession, NewAction, NewSession, SessionChange, SessionReport,
     SessionsReport,
 };
 use crate::serve::arguments::TYPED;
@@ -23,10 +21,13 @@ use crate::serve::arguments::TYPED;
 ///
 /// A session has a state, steps, progress and data. With hooks installed, a session of an agent host
 /// becomes a record when it ends.
+///
+/// ```console
+/// $ memctl session start --step research
+/// $ memctl session progress latest --status awaiting_approval --completed research
+/// $ memctl session end latest
+/// ```
 #[derive(Debug, Subcommand)]
-#[command(after_help = "Examples:\n  memctl session start --step research\n  \
-    memctl session progress latest --status awaiting_approval --completed research\n  \
-    memctl session end latest")]
 pub(crate) enum SessionCommand {
     Start(StartArgs),
     Log(LogArgs),
@@ -36,8 +37,8 @@ pub(crate) enum SessionCommand {
     Show(ShowArgs),
 }
 
-pub(crate) fn session(context: &Context, command: SessionCommand) -> Result<u8, UserError> {
-    let report: Box<dyn Report> = match command {
+pub(crate) fn session(context: &Context, command: SessionCommand) -> Done {
+    Ok(match command {
         SessionCommand::Start(args) => start(context, args)?,
         SessionCommand::Log(args) => log(context, args)?,
         SessionCommand::Progress(args) => progress(context, args)?,
@@ -49,21 +50,22 @@ pub(crate) fn session(context: &Context, command: SessionCommand) -> Result<u8, 
         }
         SessionCommand::Show(args) => {
             let workspace = context.workspace(None)?;
-            Box::new(sessions::show(
-                &workspace, &args.session, args.limit as usize,
-            )?)
+            let limit = args.limit as usize;
+            Box::new(sessions::show(&workspace, &args.session, limit)?)
         }
-    };
-    context.printer.show(report.as_ref())
+    })
 }
 
 /// Start a session
 ///
 /// Prints its id. A program that runs skills in the session sets the variable `MEMCTL_SESSION` to
 /// the id, so that `run` and `learn` add to its log.
+///
+/// ```console
+/// $ memctl session start
+/// $ memctl session start --total-steps 3 --step research --data '{"campaign": "spring"}'
+/// ```
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  memctl session start\n  \
-    memctl session start --total-steps 3 --step research --data '{\"campaign\": \"spring\"}'")]
 pub(crate) struct StartArgs {
     /// Data of the session: a JSON object; `-` reads standard input
     #[arg(long, value_name = "JSON|-")]
@@ -77,31 +79,27 @@ pub(crate) struct StartArgs {
 }
 
 fn start(context: &Context, args: StartArgs) -> Done {
-    let data = json(context, "--data", args.data.as_deref())?;
-    let session = sessions::start(
-        &context.workspace(None)?,
-        NewSession {
-            data,
-            total_steps: Some(args.total_steps),
-            step: args.step,
-        },
-    )?;
-    Ok(Box::new(Changed {
-        done: "started",
-        session,
-    }))
+    let new = NewSession {
+        data: context.json_of("--data", args.data.as_deref())?,
+        total_steps: Some(args.total_steps),
+        step: args.step,
+    };
+    let session = sessions::start(&context.workspace(None)?, new)?;
+    let done = "started";
+    Ok(Box::new(Changed { done, session }))
 }
 
 /// Log an action in a session
 ///
 /// Appends one line to `execution_logs.jsonl`, which never changes later. Secrets are redacted.
+///
+/// ```console
+/// $ memctl session log latest --step research --action decision --status success
+/// $ memctl session log latest --step research --action tool_call --status success \
+///     --tool web_search --input '{"query": "hooks"}' --output '{"found": 12}' --ms 840 \
+///     --reasoning "the brief names no competitor" --confidence 0.8
+/// ```
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Examples:\n  memctl session log latest --step research --action decision --status success\n  \
-    memctl session log latest --step research --action tool_call --status success \\\n    \
-    --tool web_search --input '{\"query\": \"hooks\"}' --output '{\"found\": 12}' --ms 840 \\\n    \
-    --reasoning \"the brief names no competitor\" --confidence 0.8"
-)]
 pub(crate) struct LogArgs {
     /// Session id, a prefix of one, or `latest`
     session: String,
@@ -138,19 +136,15 @@ pub(crate) struct LogArgs {
 }
 
 fn log(context: &Context, args: LogArgs) -> Done {
-    if args.input.as_deref() == Some("-") && args.output.as_deref() == Some("-") {
-        return Err(UserError::usage(
-            "`--input` and `--output` cannot both be standard input",
-            "give one of them as JSON",
-        ));
-    }
+    let (input, output) = (args.input.as_deref(), args.output.as_deref());
+    Context::one_from_input([("--input", input), ("--output", output)])?;
     let action = NewAction {
         step: args.step,
         tool: args.tool,
         action: ActionType::from(args.action.as_str()),
         status: LogStatus::from(args.status.as_str()),
-        input: json(context, "--input", args.input.as_deref())?,
-        output: json(context, "--output", args.output.as_deref())?,
+        input: context.json_of("--input", input)?,
+        output: context.json_of("--output", output)?,
         reasoning: args.reasoning,
         confidence: args.confidence,
         took_ms: args.ms,
@@ -164,11 +158,12 @@ fn log(context: &Context, args: LogArgs) -> Done {
 ///
 /// States advance in the order listed below, and may be skipped. Completed steps raise the
 /// percentage; it falls only when a reviewer sends the session back.
+///
+/// ```console
+/// $ memctl session progress latest --status awaiting_approval --completed research
+/// $ memctl session progress latest --step "writing the report" --percent 70
+/// ```
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Examples:\n  memctl session progress latest --status awaiting_approval --completed research\n  \
-    memctl session progress latest --step \"writing the report\" --percent 70"
-)]
 pub(crate) struct ProgressArgs {
     /// Session id, a prefix of one, or `latest`
     session: String,
@@ -198,26 +193,30 @@ fn progress(context: &Context, args: ProgressArgs) -> Done {
         step: args.step,
         percent: args.percent,
         completed: args.completed,
-        data: json(context, "--data", args.data.as_deref())?,
+        data: context.json_of("--data", args.data.as_deref())?,
         error: args.error,
     };
     if change.is_empty() {
         let example = format!("memctl session progress {} --percent 50", args.session);
         return Err(UserError::usage("nothing to change", example));
     }
-    let session = sessions::change(&context.workspace(None)?, &args.session, change)?;
-    Ok(Box::new(Changed {
-        done: "updated",
-        session,
-    }))
+    changed(context, &args.session, change, "updated")
+}
+
+fn changed(context: &Context, id: &str, change: SessionChange, done: &'static str) -> Done {
+    let session = sessions::change(&context.workspace(None)?, id, change)?;
+    Ok(Box::new(Changed { done, session }))
 }
 
 /// End a session
 ///
 /// An ended session does not change; only its log may grow.
+///
+/// ```console
+/// $ memctl session end latest
+/// $ memctl session end latest --status error --error "the service answered 503"
+/// ```
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  memctl session end latest\n  \
-    memctl session end latest --status error --error \"the service answered 503\"")]
 pub(crate) struct EndArgs {
     /// Session id, a prefix of one, or `latest`
     session: String,
@@ -239,18 +238,16 @@ fn end(context: &Context, args: EndArgs) -> Done {
         error: args.error,
         ..SessionChange::default()
     };
-    let session = sessions::change(&context.workspace(None)?, &args.session, change)?;
-    Ok(Box::new(Changed {
-        done: "ended",
-        session,
-    }))
+    changed(context, &args.session, change, "ended")
 }
 
 /// List the newest sessions
+///
+/// ```console
+/// $ memctl session list --status awaiting_approval
+/// $ memctl session list -n 5
+/// ```
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Examples:\n  memctl session list --status awaiting_approval\n  memctl session list -n 5"
-)]
 pub(crate) struct ListArgs {
     /// List only sessions in this state
     #[arg(long, value_name = "STATE", value_parser = states(false))]
@@ -261,9 +258,12 @@ pub(crate) struct ListArgs {
 }
 
 /// Show a session and its actions
+///
+/// ```console
+/// $ memctl session show latest
+/// $ memctl session show latest --json | jq '.logs[].tool_name'
+/// ```
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  memctl session show latest\n  \
-    memctl session show latest --json | jq '.logs[].tool_name'")]
 pub(crate) struct ShowArgs {
     /// Session id, a prefix of one, or `latest`
     session: String,
@@ -279,25 +279,6 @@ fn states(is_final: bool) -> impl TypedValueParser<Value = SessionState> {
         .filter(move |(state, _)| state.is_final() || !is_final)
         .map(|(_, (name, is_listed))| PossibleValue::new(name).hide(!is_listed));
     PossibleValuesParser::new(values).map(|name| SessionState::from(name.as_str()))
-}
-
-/// Parses JSON given as text, or as `-` for standard input.
-fn json(
-    context: &Context,
-    flag: &str,
-    given: Option<&str>,
-) -> Result<Option<Box<RawValue>>, UserError> {
-    let Some(given) = given else {
-        return Ok(None);
-    };
-    let text = context.text(given)?;
-    match serde_json::from_str(text.trim()) {
-        Ok(value) => Ok(Some(value)),
-        Err(error) => Err(UserError::input(
-            format!("`{flag}` is not JSON: {error}"),
-            format!("give JSON, as in `{flag} '{{\"query\": \"…\"}}'`; strings need quotes"),
-        )),
-    }
 }
 
 /// Result of a change to a session.
@@ -325,13 +306,12 @@ impl Report for Changed {
 impl Report for ActionReport {
     fn page(&self, page: &mut Page) {
         page.warnings(&self.warnings);
-        let session = self.line.session_id.as_deref().unwrap_or_default();
-        let line = &self.line;
-        let done = format!(
-            "{} of {session}: {} ({})",
-            line.step_name, line.action_type, line.status
+        let (line, step, action) = (&self.line, &self.line.step_name, &self.line.action_type);
+        let session = line.session_id.as_deref().unwrap_or_default();
+        page.good(
+            "logged ",
+            format!("{step} of {session}: {action} ({})", line.status),
         );
-        page.good("logged ", &done);
     }
 }
 
@@ -363,20 +343,17 @@ impl Report for SessionReport {
         let session = &self.session;
         page.styled(&[(Style::Strong, &session.session_id)]);
         let [data, pitfalls] = data_of(session);
-        let completed = session.completed_at.as_deref().map(|at| page.age(at));
         let began = page.age(&session.started_at);
-        page.fields([
-            ("status", session.status.to_string()),
-            ("user", session.user_id.clone().unwrap_or_default()),
-            ("step", session.current_step.clone().unwrap_or_default()),
-            ("error", session.error_message.clone().unwrap_or_default()),
-            ("progress", progress_of(session)),
-            ("done", session.completed_steps.join(", ")),
-            ("began", began),
-            ("completed", completed.unwrap_or_default()),
-            ("data", data),
-            ("pitfalls", pitfalls),
-        ]);
+        let completed = session.completed_at.as_deref().map(|at| page.age(at));
+        page.field("status", session.status.as_str());
+        page.some("user", session.user_id.as_deref());
+        page.some("step", session.current_step.as_deref());
+        page.some("error", session.error_message.as_deref());
+        page.field("progress", &progress_of(session));
+        page.list("done", &session.completed_steps);
+        page.field("began", &began);
+        page.some("completed", completed);
+        page.fields([("data", data), ("pitfalls", pitfalls)]);
         if self.logs.is_empty() {
             return;
         }

@@ -8,13 +8,13 @@ use serde_json::{Value, json};
 
 use crate::workspace::{Ran, Workspace};
 
-const DOCS: &str = r#"{"id": "a", "text": "verify regulatory requirements before release", "title": "rules"}
-{"id": 2, "text": "bake the bread for forty minutes", "title": "bread"}
+const DOCS: &str = r#"{"id": "a", "text": "verify regulatory requirements before release"}
+{"id": 2, "text": "bake the bread for forty minutes"}
 
-{"id": "c", "text": "the lock file is out of date: run the installer again", "title": "installer"}
+{"id": "c", "text": "the lock file is out of date: run the installer again"}
 "#;
 const QUERIES: &str = r#"{"qid": "q1", "text": "compliance check", "relevant": ["a"]}
-{"qid": "q2", "text": "lock file outdated", "relevant": ["c"], "short": "installer"}
+{"qid": "q2", "text": "lock file outdated", "relevant": ["c"]}
 "#;
 
 fn workspace() -> Workspace {
@@ -68,13 +68,13 @@ fn words_alone_do_not_find_what_is_said_otherwise() {
 fn what_cannot_be_used_is_named_with_its_line() {
     let workspace = workspace();
     let run = |arguments: &[&str]| Ran::of(workspace.command().args(arguments).output().unwrap());
-    run(&[&FILES[..], &["--doc-field", "body"]].concat())
-        .fails(2, "docs.jsonl`, line 1: `body` is missing");
-    run(&[&FILES[..], &["--query-field", "short"]].concat()).fails(2, "`short` is missing");
+    workspace.write("set/none.jsonl", "{\"id\": 1}\n");
+    let docs = ["--docs", "set/none.jsonl", "--queries", "set/queries.jsonl"];
+    run(&[&FILES[..2], &docs].concat()).fails(2, "none.jsonl`, line 1: missing field `text`");
     workspace.write("set/queries.jsonl", "{\"qid\": 1, \"text\": \"x\"}\n");
-    run(&FILES).fails(2, "`relevant` is missing or is not an array");
+    run(&FILES).fails(2, "missing field `relevant`");
     workspace.write("set/queries.jsonl", "[]\n");
-    run(&FILES).fails(2, "line 1: not a JSON object");
+    run(&FILES).fails(2, "queries.jsonl`, line 1: invalid length 0");
     run(&[&FILES[..4], &["--queries", "missing.jsonl"]].concat()).fails(2, "missing.jsonl");
     workspace.write(
         "set/queries.jsonl",

@@ -137,7 +137,7 @@ fn many_texts_for_an_embedder_of_unknown_price_wait_for_an_answer() {
     terminal.keys(&["Enter"]);
     let screen = terminal.wait_for("code=0");
     assert!(
-        screen.contains("25 records indexed, 0 with vectors"),
+        screen.contains("documents:    25") && screen.contains("vectors:      0"),
         "{screen}"
     );
     assert_eq!(server.requests().len(), 0);

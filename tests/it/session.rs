@@ -202,7 +202,7 @@ fn what_does_not_fit_is_told_with_its_field_its_value_and_what_is_allowed() {
         (
             &LOG,
             &["--input", "-", "--output", "-"],
-            "cannot both be standard input",
+            "can read standard input",
         ),
     ] {
         let ran = workspace.run(&[command, more].concat());

@@ -99,7 +99,7 @@ fn a_rule_tells_where_it_came_from_and_where_it_went() {
         "├─ distilled from CORR-001",
         "│  └─ corrects EXEC-",
         "├─ injected into EXEC-",
-        "└─ … and 2 more executions",
+        "  and 2 more executions",
         "evidence:     shown 5, helped 1, harmed 0",
     ] {
         assert!(shown.contains(part), "{part}: {shown}");

@@ -7,20 +7,21 @@ use clap::Args;
 use crate::cli::context::Context;
 use crate::cli::output::{Done, Page, Report, Style, plural};
 use crate::cli::start::init;
-use crate::cli::start::init::project;
 use crate::store::ProblemKind;
-use crate::upkeep;
-use crate::upkeep::{DoctorReport, SecretsReport};
+use crate::upkeep::{self, DoctorReport, SecretsReport};
 
 /// Check the store and repair damage
 ///
 /// With `--secrets`, it searches for passwords and keys instead: in the memory and the skills, or
 /// in the given files and directories. It prints their locations and never their values.
+///
+/// ```console
+/// $ memctl doctor
+/// $ memctl doctor --repair
+/// $ memctl doctor --secrets
+/// $ memctl doctor --secrets ~/.claude/projects
+/// ```
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Examples:\n  memctl doctor\n  memctl doctor --repair\n  memctl doctor --secrets\n  \
-    memctl doctor --secrets ~/.claude/projects"
-)]
 pub(crate) struct DoctorArgs {
     /// Repair damaged files; keep a copy of each in `.agentura/recovered/`
     #[arg(long)]
@@ -37,18 +38,18 @@ pub(crate) fn doctor(context: &Context, args: &DoctorArgs) -> Done {
     let printer = &context.printer;
     if args.secrets {
         let workspace = context.workspace(None)?;
-        let paths = args.paths.iter();
-        let paths: Vec<PathBuf> = paths
-            .map(|path| context.environment.absolute(path))
-            .collect();
+        let paths = args
+            .paths
+            .iter()
+            .map(|path| context.environment.absolute(path));
+        let paths: Vec<PathBuf> = paths.collect();
         let search = || upkeep::secrets(&workspace, &paths, args.repair);
         return Ok(Box::new(printer.during("looking for secrets", search)?));
     }
     let workspace = context.workspace_over_files(None)?;
     let read = || upkeep::doctor(&workspace, args.repair);
     let mut report = printer.during("reading every record", read)?;
-    report.git = init::problems(project(&context.places));
-    report.git_offer = init::offer(project(&context.places));
+    (report.git, report.git_offer) = init::problems(context.project());
     Ok(Box::new(report))
 }
 
@@ -60,30 +61,24 @@ impl Report for DoctorReport {
                 0 => String::new(),
                 n => format!(", {n} of them found after the damage"),
             };
-            let line = format!(
-                "{}: {} kept{found}; copy of the damaged file: {}",
-                repaired.path.display(),
-                plural(repaired.kept as u64, "record"),
-                repaired.copy.display()
-            );
-            page.good("repaired ", &line);
+            let (path, copy) = (repaired.path.display(), repaired.copy.display());
+            let kept = plural(repaired.kept as u64, "record");
+            let line = format!("{path}: {kept} kept{found}; copy of the damaged file: {copy}");
+            page.good("repaired ", line);
         }
         for problem in &self.problems {
-            let style = if problem.kind == ProblemKind::Unreadable {
-                Style::Warn
-            } else {
-                Style::Bad
-            };
-            page.styled(&[(style, "data: "), (Style::Plain, &problem.to_string())]);
+            match problem.kind {
+                ProblemKind::Unreadable => page.warn("data: ", problem.to_string()),
+                _ => page.bad("data: ", problem.to_string()),
+            }
         }
         for file in &self.newer {
+            let (name, format) = (&file.file, file.format);
             let line = format!(
-                "`{}` has format {}, of a newer memctl; this one ({}) reads it and writes nothing to it",
-                file.file,
-                file.format,
+                "`{name}` has format {format}, of a newer memctl; this one ({}) reads it and writes nothing to it",
                 env!("CARGO_PKG_VERSION")
             );
-            page.warn("format: ", &line);
+            page.warn("format: ", line);
         }
         if !self.newer.is_empty() {
             page.note("hint: ", "install the newer memctl again");
@@ -93,12 +88,12 @@ impl Report for DoctorReport {
             let line = format!("{id}: two branches set `{field}` to different values");
             page.warn("merge: ", &line);
         }
-        for path in &self.finished {
-            page.good("finished ", path);
-        }
-        for object in &self.irregular {
-            page.bad("file: ", object);
-        }
+        self.finished
+            .iter()
+            .for_each(|path| page.good("finished ", path));
+        self.irregular
+            .iter()
+            .for_each(|object| page.bad("file: ", object));
         for (name, found) in [
             ("reference: ", &self.dangling),
             ("evidence: ", &self.doubtful),
@@ -106,18 +101,18 @@ impl Report for DoctorReport {
             ("skill: ", &self.skills),
             ("git: ", &self.git),
         ] {
-            for one in found {
-                page.warn(name, one);
-            }
+            found.iter().for_each(|one| page.warn(name, one));
         }
-        if let Some(offer) = &self.git_offer {
-            page.note("git: ", offer);
-        }
+        self.git_offer
+            .iter()
+            .for_each(|offer| page.note("git: ", offer));
         if !self.has_findings() {
-            page.styled(&[(Style::Good, "No problems found.")]);
+            page.good("No problems found.", "");
         } else if let Some(conflict) = self.conflicts.first() {
-            let hint = format!("memctl memory resolve {} --ours (or --theirs)", conflict.id);
-            page.note("hint: ", &hint);
+            page.note(
+                "hint: ",
+                format!("memctl memory resolve {} --ours (or --theirs)", conflict.id),
+            );
         } else if !self.guardrails.is_empty()
             || self.problems.iter().any(|p| p.kind.is_repairable())
         {
@@ -132,13 +127,12 @@ impl Report for SecretsReport {
         page.warnings(&self.warnings);
         page.fails_if(!self.clean);
         for cleaned in &self.redacted {
-            let line = format!(
-                "{}: {}; copy with the secrets: {}",
-                cleaned.path.display(),
-                plural(cleaned.records as u64, "record"),
-                cleaned.copy.display()
+            let (path, copy) = (cleaned.path.display(), cleaned.copy.display());
+            let records = plural(cleaned.records as u64, "record");
+            page.good(
+                "redacted ",
+                format!("{path}: {records}; copy with the secrets: {copy}"),
             );
-            page.good("redacted ", &line);
         }
         for secret in &self.secrets {
             let place = format!("{}:{}: ", secret.path.display(), secret.line);
@@ -146,8 +140,7 @@ impl Report for SecretsReport {
         }
         let files = plural(self.files, "file");
         if self.clean {
-            let line = format!("No secrets in {files}.");
-            page.styled(&[(Style::Good, &line)]);
+            page.good(format!("No secrets in {files}."), "");
         } else {
             let found = plural(self.secrets.len() as u64, "secret");
             page.line(format!("{found} in {files}."));

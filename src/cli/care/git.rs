@@ -7,9 +7,10 @@ use memctl_files::named;
 use serde::Serialize;
 
 use crate::cli::context::Context;
-use crate::cli::output::{Done, Page, Report, Style, plural};
+use crate::cli::output::{Done, Page, Report};
 use crate::cli::start::init::no_repository;
 use crate::model::Kind;
+use crate::model::error::message;
 use crate::store::{DIRECTORY, Role, role};
 use crate::upkeep::merge::git::{DriverInput, Repository};
 use crate::upkeep::merge::{
@@ -77,16 +78,18 @@ pub(crate) fn merge_driver(context: &Context, args: &MergeDriverArgs) -> Done {
 
 /// Returns `true` if the file at this workspace path is merged by records.
 fn takes_part(path: &str) -> bool {
-    match path
+    let name = path
         .strip_prefix(DIRECTORY)
-        .and_then(|rest| rest.strip_prefix('/'))
-    {
-        Some(name) => matches!(
-            role(name),
-            Role::Records(_) | Role::Tombstones | Role::Identity
-        ),
-        None => is_of_corrections(path),
-    }
+        .and_then(|rest| rest.strip_prefix('/'));
+    name.map_or_else(
+        || is_of_corrections(path),
+        |name| {
+            matches!(
+                role(name),
+                Role::Records(_) | Role::Tombstones | Role::Identity
+            )
+        },
+    )
 }
 
 /// Returns the merged text of a file, `None` if no side has it, or the reason why only a person can
@@ -96,10 +99,6 @@ fn merged(
     input: &DriverInput<'_>,
     driven: &mut Driven,
 ) -> Result<Option<Vec<u8>>, String> {
-    let message = |error: &dyn std::error::Error| {
-        let source = error.source().map(|source| format!(": {source}"));
-        format!("{error}{}", source.unwrap_or_default())
-    };
     let prefix = workspace_of(repository, input.path).ok_or("not in a workspace")?;
     let path = &input.path[prefix.len()..];
     let sides = repository.sides(input).map_err(|error| message(&error))?;
@@ -131,8 +130,9 @@ fn merged(
     if let Some((new, content)) = joined.renamed(path) {
         let root = named::directory(&repository.top().join(&prefix));
         write_renamed(&root, &new, content).map_err(|error| message(&error))?;
-        let note = format!("their version is in {new}; add that file");
-        driven.notes.push(note);
+        driven
+            .notes
+            .push(format!("their version is in {new}; add that file"));
     }
     if kind_of(path).is_some_and(|kind| joined.new_ids.iter().any(|id| id.kind == kind)) {
         let outdated = joined.outdated(&versions).into_iter();
@@ -160,8 +160,8 @@ impl Driven {
             [] => None,
             [only] => Some(format!("1 record from their side got a new id: {only}")),
             [first, .., last] => Some(format!(
-                "{} from their side got new ids: {first} … {last}",
-                plural(new.len() as u64, "record")
+                "{} records from their side got new ids: {first} … {last}",
+                new.len()
             )),
         });
         let notes = joined.notes.iter();
@@ -187,11 +187,9 @@ fn workspace_of(repository: &Repository, path: &str) -> Option<String> {
     }
     let mut above = Path::new(path).ancestors().skip(1);
     let found = above.find(|above| named::is_dir(&repository.top().join(above).join(DIRECTORY)))?;
-    let found = found.to_str()?;
-    Some(if found.is_empty() {
-        String::new()
-    } else {
-        format!("{found}/")
+    Some(match found.to_str()? {
+        "" => String::new(),
+        found => format!("{found}/"),
     })
 }
 
@@ -211,11 +209,7 @@ impl Report for Driven {
         page.fails_if(self.reason.is_some() || !self.conflicts.is_empty());
         let path = format!("{}: ", self.path);
         for note in &self.notes {
-            page.styled(&[
-                (Style::Dim, "memctl: "),
-                (Style::Plain, &path),
-                (Style::Plain, note),
-            ]);
+            page.note("memctl: ", format!("{path}{note}"));
         }
         for conflict in &self.conflicts {
             let id = conflict.split(' ').next().unwrap_or_default();
@@ -227,7 +221,7 @@ impl Report for Driven {
         }
         if let Some(reason) = &self.reason {
             let line = format!("{path}not merged, conflict markers are in the file: {reason}");
-            page.warn("memctl: ", &line);
+            page.warn("memctl: ", line);
         }
     }
 }

@@ -1,38 +1,43 @@
 //! `config` and `trust`: settings with their sources, and trust in those of a workspace.
 
 use clap::{Args, Subcommand};
-use dialoguer::Confirm;
 use memctl_files::Directory;
 use serde::Serialize;
 
-use crate::cli::ask::ask;
-use crate::cli::config::{Setting, digest};
+use crate::cli::ask::confirms;
+use crate::cli::config::{Setting, digest, prompts};
 use crate::cli::context::Context;
 use crate::cli::memory::counted;
 use crate::cli::output::{Done, Page, Report, Style, Table, clean};
 use crate::model::error::UserError;
-use crate::review;
-use crate::review::{TrustMode, Untrusted};
+use crate::review::{self, TrustMode, Untrusted};
 
 /// Show settings and their sources
 ///
 /// Later wins: defaults, `config.toml` in your configuration directory, `.agentura/config.toml`,
 /// variables such as `MEMCTL_MODEL`, flags.
+///
+/// ```console
+/// $ memctl config show
+/// $ memctl config show --json
+/// ```
 #[derive(Debug, Subcommand)]
-#[command(after_help = "Examples:\n  memctl config show\n  memctl config show --json")]
 pub(crate) enum ConfigCommand {
     /// Show every setting, its value and its source
     ///
     /// Keys are listed as set or not set, and never printed. A setting of a workspace that is not
     /// trusted is ignored if it names a program, a host or a file.
-    #[command(after_help = "Examples:\n  memctl config show\n  \
-        memctl config show --json | jq '.settings[] | {name, value}'")]
+    ///
+    /// ```console
+    /// $ memctl config show
+    /// $ memctl config show --json | jq '.settings[] | {name, value}'
+    /// ```
     Show,
 }
 
 pub(crate) fn config(context: &Context, command: &ConfigCommand) -> Done {
     let ConfigCommand::Show = command;
-    let config = context.config(&[])?;
+    let config = context.config()?;
     let keys = [
         "ANTHROPIC_API_KEY",
         "OPENAI_API_KEY",
@@ -40,6 +45,11 @@ pub(crate) fn config(context: &Context, command: &ConfigCommand) -> Done {
         "MEMCTL_LOCAL_API_KEY",
         "MEMCTL_EMBEDDING_API_KEY",
     ];
+    // The report says that a key is set, and never its value.
+    let state = |name| KeyState {
+        name,
+        set: context.environment.var(name).is_some(),
+    };
     Ok(Box::new(ConfigReport {
         memory: context.places.memory.display().to_string(),
         skills: context.places.skills.display().to_string(),
@@ -50,14 +60,7 @@ pub(crate) fn config(context: &Context, command: &ConfigCommand) -> Done {
             .map(|(name, _)| name.clone())
             .collect(),
         settings: config.settings().to_vec(),
-        // The report says that a key is set, and never its value.
-        keys: keys
-            .into_iter()
-            .map(|name| KeyState {
-                name,
-                set: context.environment.var(name).is_some(),
-            })
-            .collect(),
+        keys: keys.map(state).into(),
     }))
 }
 
@@ -82,33 +85,25 @@ impl Report for ConfigReport {
     fn page(&self, page: &mut Page) {
         page.field("memory", &self.memory);
         page.field("skills", &self.skills);
-        let trusted = match (self.trusted, self.held_back.is_empty()) {
-            (true, _) => "yes".to_owned(),
-            (false, true) => "not needed: no setting names a program, a host or a file".to_owned(),
-            (false, false) => format!("no; ignored: {}: memctl trust", self.held_back.join(", ")),
-        };
-        page.field("trusted", &trusted);
+        page.field(
+            "trusted",
+            &match (self.trusted, self.held_back.join(", ")) {
+                (true, _) => "yes".to_owned(),
+                (false, none) if none.is_empty() => {
+                    "not needed: no setting names a program, a host or a file".to_owned()
+                }
+                (false, held_back) => format!("no; ignored: {held_back}: memctl trust"),
+            },
+        );
         page.line("");
         let mut table = Table::new("Setting|Value|From", &[2, 1]);
         for setting in &self.settings {
-            let value = if setting.value.is_empty() {
-                "–"
-            } else {
-                &setting.value
-            };
-            table.row([
-                setting.name.to_owned(),
-                value.to_owned(),
-                setting.origin.clone(),
-            ]);
+            let value = Some(setting.value.as_str()).filter(|value| !value.is_empty());
+            table.row([setting.name, value.unwrap_or("–"), &setting.origin].map(str::to_owned));
         }
         for key in &self.keys {
             let state = if key.set { "set" } else { "not set" };
-            table.row([
-                key.name.to_owned(),
-                state.to_owned(),
-                "environment".to_owned(),
-            ]);
+            table.row([key.name, state, "environment"].map(str::to_owned));
         }
         page.table(&table);
     }
@@ -121,10 +116,13 @@ impl Report for ConfigReport {
 /// cannot name programs or hosts. `trust` lists what it would unlock, asks on a terminal, and
 /// stores your decision outside the workspace. Settings and prompts are trusted as they are now; a
 /// change needs a new decision. `MEMCTL_TRUST=1` trusts everything, for build servers.
+///
+/// ```console
+/// $ memctl trust --dry-run
+/// $ memctl trust --once
+/// $ memctl trust --origin 3f2a9c1b
+/// ```
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Examples:\n  memctl trust --dry-run\n  memctl trust --once\n  memctl trust --origin 3f2a9c1b"
-)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(crate) struct TrustArgs {
     /// Trust the current records; later changes make them data again
@@ -177,7 +175,10 @@ pub(crate) fn trust(context: &Context, args: &TrustArgs) -> Done {
     report.untrusted = review::untrusted(&workspace.store, args.origin.as_deref())?;
     if args.origin.is_none() && !context.environment.trusts_settings(memory) {
         report.settings.clone_from(&config.held_back);
-        report.prompts = context.prompts_of_workspace();
+        report.prompts = prompts(memory)
+            .iter()
+            .map(|name| name.to_string_lossy().into_owned())
+            .collect();
     }
     if args.dry_run || !confirmed(context, args, &report)? {
         return Ok(Box::new(report));
@@ -187,10 +188,9 @@ pub(crate) fn trust(context: &Context, args: &TrustArgs) -> Done {
         report.decision = "origin";
         return Ok(Box::new(report));
     }
-    let (mode, decision) = if args.once {
-        (TrustMode::Once, "once")
-    } else {
-        (TrustMode::Standing, "standing")
+    let (mode, decision) = match args.once {
+        true => (TrustMode::Once, "once"),
+        false => (TrustMode::Standing, "standing"),
     };
     review::trust(&workspace, mode)?;
     approvals.trust_settings(report.digest.clone(), &mut || (workspace.random)())?;
@@ -203,11 +203,8 @@ fn confirmed(context: &Context, args: &TrustArgs, report: &TrustReport) -> Resul
     if args.yes || !context.is_interactive() || report.is_empty() {
         return Ok(true);
     }
-    let mut page = context.printer.page();
-    report.list(&mut page);
-    context.printer.note(page.into_text().trim_end());
-    let question = Confirm::new().with_prompt("Trust this?").default(false);
-    ask(|| question.interact())
+    context.printer.note_page(|page| report.list(page));
+    confirms("Trust this?", false)
 }
 
 #[derive(Debug, Serialize, schemars::JsonSchema)]

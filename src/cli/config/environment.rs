@@ -6,11 +6,12 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 
 use chrono::{DateTime, Datelike as _, Utc};
 
 use memctl_files::user_directories;
+use memctl_redact::Person;
 
 /// Variables by which agent hosts mark what their agents run.
 const OF_AGENTS: [&str; 4] = ["CLAUDECODE", "CODEX_SANDBOX", "GEMINI_CLI", "CURSOR_AGENT"];
@@ -102,6 +103,21 @@ impl Environment {
             .cloned()
     }
 
+    /// Returns the login of the user; `None` if no variable names it.
+    pub(crate) fn login(&self) -> Option<String> {
+        let names = ["USER", "LOGNAME", "USERNAME"];
+        names.iter().find_map(|name| self.var(name))
+    }
+
+    /// Returns the person's home directory and login.
+    pub(crate) fn person(&self) -> Person {
+        let home = self.home.as_ref().map(|home| home.display().to_string());
+        Person {
+            home: home.unwrap_or_default(),
+            login: self.login().unwrap_or_default(),
+        }
+    }
+
     /// Returns `true` if an agent runs this command: its host marks what its agents run.
     pub fn is_of_agent(&self) -> bool {
         OF_AGENTS.iter().any(|name| self.var(name).is_some())
@@ -153,42 +169,24 @@ const LAST: i64 = 253_402_300_799;
 
 /// Returns the time of the machine's clock, which may be far off: some machines have no battery.
 fn of_clock() -> DateTime<Utc> {
-    of_system(SystemTime::now())
+    written(SystemTime::now().into())
 }
 
-/// Converts a system time to UTC, clamped to the range of RFC 3339.
-fn of_system(time: SystemTime) -> DateTime<Utc> {
-    let (seconds, nanoseconds) = match time.duration_since(UNIX_EPOCH) {
-        Ok(since) => (
-            i64::try_from(since.as_secs()).unwrap_or(LAST),
-            since.subsec_nanos(),
-        ),
-        Err(error) => {
-            let before = error.duration();
-            let seconds = i64::try_from(before.as_secs()).map_or(FIRST, |seconds| -seconds);
-            match before.subsec_nanos() {
-                0 => (seconds, 0),
-                part => (seconds.saturating_sub(1), 1_000_000_000 - part),
-            }
-        }
-    };
-    let time = DateTime::from_timestamp(seconds.clamp(FIRST, LAST), nanoseconds);
-    time.unwrap_or(DateTime::UNIX_EPOCH)
-}
-
-/// Clamps a time to the same range. A time zone can move the first hours of year 0 into the year
+/// Clamps a time to the range of RFC 3339. A time zone can move the first hours of year 0 into the year
 /// before.
 fn written(time: DateTime<Utc>) -> DateTime<Utc> {
-    match time.timestamp() {
-        FIRST..=LAST => time,
-        ..FIRST => DateTime::from_timestamp(FIRST, 0).unwrap_or_default(),
-        _ => DateTime::from_timestamp(LAST, 0).unwrap_or_default(),
+    let seconds = time.timestamp().clamp(FIRST, LAST);
+    let clamped = DateTime::from_timestamp(seconds, 0).unwrap_or_default();
+    if seconds == time.timestamp() {
+        time
+    } else {
+        clamped
     }
 }
 
 #[cfg(test)]
 mod clock_tests {
-    use std::time::Duration;
+    use std::time::{Duration, UNIX_EPOCH};
 
     use super::*;
 
@@ -198,16 +196,16 @@ mod clock_tests {
             let Some(time) = time else {
                 return;
             };
-            assert_eq!(of_system(time).to_rfc3339(), expected);
+            assert_eq!(written(time.into()).to_rfc3339(), expected);
         };
         let before = |seconds| UNIX_EPOCH.checked_sub(Duration::from_millis(seconds));
         let after = |seconds| UNIX_EPOCH.checked_add(Duration::from_secs(seconds));
         check(before(0), "1970-01-01T00:00:00+00:00");
         check(before(1), "1969-12-31T23:59:59.999+00:00");
         check(before(315_619_200_000), "1960-01-01T00:00:00+00:00");
-        check(before(36_028_797_018_963_000), "0000-01-01T00:00:00+00:00");
+        check(before(360_287_970_189_630), "0000-01-01T00:00:00+00:00");
         check(after(1 << 31), "2038-01-19T03:14:08+00:00");
-        check(after(1 << 50), "9999-12-31T23:59:59+00:00");
+        check(after(1 << 40), "9999-12-31T23:59:59+00:00");
         let zoned = |at: &str| written(DateTime::parse_from_rfc3339(at).unwrap().to_utc());
         assert_eq!(zoned("0000-01-01T00:00:00+09:00").year(), 0);
         assert_eq!(zoned("9999-12-31T23:59:59-09:00").year(), 9999);

@@ -6,65 +6,28 @@
 //! A workspace may come from an untrusted source. Its programs to execute and hosts to send data to
 //! count only after `memctl trust`, and only until the file changes.
 
-mod environment;
-mod keys;
-mod places;
-mod trust;
-
+use std::fmt::Display;
 use std::io;
-use std::path::{Path, PathBuf};
-
-use crate::model::Viewer;
-use crate::model::error::{Explain, Explanation, Kind, of_io};
-use crate::store::{Scoped, advice};
-use memctl_files::{Directory, named};
-
-use keys::{FileTrust, KEYS, Key};
+use std::path::Path;
+use std::str::FromStr;
 
 pub use environment::Environment;
-pub use places::Places;
-pub use trust::digest;
+use memctl_files::{Directory, named};
+pub use places::{Places, digest};
+pub(crate) use places::{prompt, prompts};
+
+use crate::model::Viewer;
+use crate::model::error::UserError;
+use crate::store::workspace::Error;
+use crate::store::{Scoped, advice};
+
+mod environment;
+mod places;
 
 /// Name of a settings file.
 pub const FILE: &str = "config.toml";
 /// Maximum size of a settings file or a prompt: 1 MiB.
 pub(crate) const LONGEST: u64 = 1 << 20;
-
-/// Reason why the settings cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// A settings file cannot be read.
-    #[error("cannot read `{}`", path.display())]
-    Unreadable {
-        /// Path of the file.
-        path: PathBuf,
-        /// Error of the operating system.
-        source: io::Error,
-    },
-    /// A settings file is not TOML.
-    #[error("`{}` is not TOML: {reason}", path.display())]
-    NotToml {
-        /// Path of the file.
-        path: PathBuf,
-        /// Position and reason.
-        reason: String,
-    },
-    /// A value is not valid for its setting.
-    #[error("`{name}` is `{value}` in {origin}: {reason}")]
-    Invalid {
-        /// Name of the setting.
-        name: &'static str,
-        /// Invalid value.
-        value: String,
-        /// Source of the value.
-        origin: String,
-        /// Expected values.
-        reason: String,
-    },
-    /// The settings cannot be written.
-    #[error(transparent)]
-    Store(#[from] crate::store::Error),
-}
 
 /// Setting with its value and source.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
@@ -110,11 +73,14 @@ impl Config {
         environment: &Environment,
         workspace: &Path,
         flags: &[(&str, String)],
-    ) -> Result<Self, Error> {
+    ) -> Result<Self, UserError> {
         let mut config = Self::defaults();
         if let Some(directory) = &environment.config_dir {
             let path = directory.join(FILE);
-            let text = absent(named::read_decoded(&path, LONGEST));
+            let text = match named::read_decoded(&path, LONGEST) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+                text => text.map(Some),
+            };
             config.file(&path, text, FileTrust::Settings)?;
         }
         let text = Directory::at(workspace).read_decoded(FILE, LONGEST);
@@ -125,19 +91,18 @@ impl Config {
                 false if environment.approvals(workspace).stands() => FileTrust::Records,
                 false => FileTrust::Nothing,
             };
-            let read = config.file(&workspace.join(FILE), text, trust);
-            match (read, trust) {
+            match config.file(&workspace.join(FILE), text, trust) {
                 // A file of others stops nothing.
-                (Err(error), FileTrust::Nothing) => {
-                    config.warnings.push(format!("{error}: it is ignored"));
+                Err(error) if trust == FileTrust::Nothing => {
+                    let warning = format!("{}: it is ignored", error.message);
+                    config.warnings.push(warning);
                 }
-                (read, _) => read?,
+                read => read?,
             }
         }
         for key in KEYS {
             let own = format!("MEMCTL_{}", key.name.to_uppercase().replace('.', "_"));
-            let names = key.variables.iter().copied().chain([own.as_str()]);
-            for variable in names {
+            for variable in key.variables.iter().copied().chain([own.as_str()]) {
                 // An empty variable is unset, except for the user: a script with an empty user name
                 // must not get the owner's access.
                 let value = match key.name {
@@ -145,14 +110,12 @@ impl Config {
                     _ => environment.var(variable),
                 };
                 if let Some(value) = value {
-                    config.set(key, value, format!("${variable}"));
+                    config.set(key.name, value, format!("${variable}"));
                 }
             }
         }
         for (name, value) in flags {
-            if let Some(key) = KEYS.iter().find(|key| key.name == *name) {
-                config.set(key, value.clone(), "command line".to_owned());
-            }
+            config.set(name, value.clone(), "command line".to_owned());
         }
         Ok(config)
     }
@@ -163,59 +126,59 @@ impl Config {
         path: &Path,
         text: io::Result<Option<String>>,
         trust: FileTrust,
-    ) -> Result<(), Error> {
-        let text = match text {
-            Ok(Some(text)) => text,
-            Ok(None) => return Ok(()),
-            Err(source) => {
-                return Err(Error::Unreadable {
-                    path: path.to_owned(),
-                    source,
-                });
-            }
-        };
-        let table: toml::Table = text
-            .parse()
-            .map_err(|error: toml::de::Error| Error::NotToml {
-                path: path.to_owned(),
-                reason: error.message().to_owned(),
-            })?;
+    ) -> Result<(), UserError> {
+        let shown = path.display();
+        let text = text.map_err(|source| {
+            let hint = advice(path, &source);
+            let path = path.to_owned();
+            let error = UserError::from(Error::Unreadable { path, source });
+            let hint = error.hint.or(Some(hint));
+            UserError { hint, ..error }
+        })?;
+        let table: toml::Table =
+            text.unwrap_or_default()
+                .parse()
+                .map_err(|error: toml::de::Error| {
+                    let message = format!("`{shown}` is not TOML: {}", error.message());
+                    UserError::input(message, format!("repair or remove `{shown}`"))
+                })?;
         let mut found = Vec::new();
         flatten("", &table, &mut found);
         for (name, value) in found {
             let Some(key) = KEYS.iter().find(|key| key.name == name) else {
+                let likeness = |key: &Key| strsim::jaro_winkler(key.name, &name);
                 let similar = KEYS
                     .iter()
-                    .map(|key| (strsim::jaro_winkler(key.name, &name), key.name))
-                    .max_by(|a, b| a.0.total_cmp(&b.0))
-                    .filter(|(likeness, _)| *likeness > 0.8);
-                let hint = similar.map_or(String::new(), |(_, name)| {
-                    format!("; did you mean `{name}`?")
-                });
+                    .max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
+                let similar = similar.filter(|key| likeness(key) > 0.8);
+                let hint = similar.map(|key| format!("; did you mean `{}`?", key.name));
                 self.warnings.push(format!(
-                    "`{}` sets `{name}`, which is not a setting{hint}",
-                    path.display()
+                    "`{shown}` sets `{name}`, which is not a setting{}",
+                    hint.unwrap_or_default()
                 ));
                 continue;
             };
             if key.is_guarded(&value, trust) {
                 self.warnings.push(format!(
-                    "`{}` sets `{name}`, which is ignored until you run `memctl trust`",
-                    path.display()
+                    "`{shown}` sets `{name}`, which is ignored until you run `memctl trust`"
                 ));
                 self.held_back.push((name, value));
                 continue;
             }
-            self.set(key, value, format!("`{}`", path.display()));
+            self.set(key.name, value, format!("`{shown}`"));
         }
         Ok(())
     }
 
-    fn set(&mut self, key: &Key, value: String, origin: String) {
-        if let Some(setting) = self.settings.iter_mut().find(|s| s.name == key.name) {
+    fn set(&mut self, name: &str, value: String, origin: String) {
+        if let Some(setting) = self.settings.iter_mut().find(|s| s.name == name) {
             setting.value = value;
             setting.origin = origin;
         }
+    }
+
+    fn get(&self, name: &str) -> Option<&Setting> {
+        self.settings.iter().find(|setting| setting.name == name)
     }
 
     /// Returns every setting, in the order of the documentation.
@@ -225,10 +188,8 @@ impl Config {
 
     /// Returns the value of a setting; `None` if it has none.
     pub fn text(&self, name: &str) -> Option<&str> {
-        let setting = self.settings.iter().find(|setting| setting.name == name);
-        setting
-            .map(|setting| setting.value.as_str())
-            .filter(|value| !value.is_empty())
+        let value = self.get(name).map(|setting| setting.value.as_str());
+        value.filter(|value| !value.is_empty())
     }
 
     /// Returns the store with the user store beside it, if the user has one and wants it here.
@@ -246,7 +207,7 @@ impl Config {
     }
 
     /// Returns the identity of the caller. A blank user name is an error.
-    pub fn viewer(&self) -> Result<Viewer, Error> {
+    pub fn viewer(&self) -> Result<Viewer, UserError> {
         if !self.is_set("user") {
             return Ok(Viewer::Owner);
         }
@@ -255,70 +216,154 @@ impl Config {
 
     /// Returns `true` if any source sets this, even to the default.
     pub fn is_set(&self, name: &str) -> bool {
-        self.settings
-            .iter()
-            .any(|s| s.name == name && s.origin != "default")
+        self.get(name)
+            .is_some_and(|setting| setting.origin != "default")
     }
 
     /// Parses the value of a setting.
-    pub fn parsed<T: std::str::FromStr<Err: std::fmt::Display>>(
-        &self,
-        name: &str,
-    ) -> Result<T, Error> {
-        let found = self.settings.iter().find(|setting| setting.name == name);
-        let (name, value, origin) = found.map_or(("", "", ""), |s| {
-            (s.name, s.value.as_str(), s.origin.as_str())
-        });
-        value.parse().map_err(|error: T::Err| Error::Invalid {
-            name,
-            value: value.to_owned(),
-            origin: origin.to_owned(),
-            reason: error.to_string(),
+    pub fn parsed<T: FromStr<Err: Display>>(&self, name: &str) -> Result<T, UserError> {
+        let setting = self.get(name);
+        let value = setting.map_or("", |setting| setting.value.as_str());
+        value.parse().map_err(|reason: T::Err| {
+            let origin = setting.map_or("", |setting| setting.origin.as_str());
+            let message = format!("`{name}` is `{value}` in {origin}: {reason}");
+            UserError::input(message, "memctl config show")
         })
-    }
-}
-
-/// Returns `None` for a missing file.
-fn absent(text: io::Result<String>) -> io::Result<Option<String>> {
-    match text {
-        Ok(text) => Ok(Some(text)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error),
     }
 }
 
 fn flatten(prefix: &str, table: &toml::Table, out: &mut Vec<(String, String)>) {
     for (name, value) in table {
-        let name = if prefix.is_empty() {
-            name.clone()
-        } else {
-            format!("{prefix}.{name}")
-        };
+        let name = format!("{prefix}{name}");
         match value {
-            toml::Value::Table(table) => flatten(&name, table, out),
+            toml::Value::Table(table) => flatten(&format!("{name}."), table, out),
             toml::Value::String(text) => out.push((name, text.clone())),
+            // No setting takes a list or a date; as text it is rejected with the setting's name.
             toml::Value::Integer(number) => out.push((name, number.to_string())),
             toml::Value::Float(number) => out.push((name, number.to_string())),
             toml::Value::Boolean(flag) => out.push((name, flag.to_string())),
-            // No setting takes a list or a date; as text it is rejected with the setting's name.
             other => out.push((name, format!("{other:?}"))),
         }
     }
 }
 
-impl Explain for Error {
-    fn explain(&self) -> Explanation {
-        match self {
-            Self::Store(error) => error.explain(),
-            Self::Invalid { .. } => (Kind::Input, Some("memctl config show".to_owned())),
-            Self::Unreadable { path, source } => (of_io(source), Some(advice(path, source))),
-            Self::NotToml { path, .. } => (
-                Kind::Input,
-                Some(format!("repair or remove `{}`", path.display())),
-            ),
+#[derive(Debug)]
+pub(super) struct Key {
+    /// Name in a settings file; dots join nested tables.
+    pub(super) name: &'static str,
+    /// Default value; empty for none.
+    pub(super) default: &'static str,
+    /// Variables of other programs that set it too. `MEMCTL_…` overrides them.
+    pub(super) variables: &'static [&'static str],
+    /// Restriction on values from an untrusted workspace.
+    guard: Guard,
+    /// Description.
+    pub(super) about: &'static str,
+}
+
+/// Trust of the user in a settings file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum FileTrust {
+    /// None.
+    Nothing,
+    /// In the records beside it: the user began the workspace, or trusts it as a source.
+    Records,
+    /// In its settings: the file is the user's, or trusted as it is now.
+    Settings,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Guard {
+    Open,
+    /// Names a host for data, or files to read.
+    Host,
+    /// Can enable sending of data.
+    EmbedderConfig,
+    /// Can name a program or a file.
+    Model,
+    /// Amount of money; more than the default needs trust.
+    Spending,
+    /// Can silence the user's own rules; another value than the default counts in a workspace that
+    /// the user began or trusts.
+    Rules,
+}
+
+impl Key {
+    /// Returns `true` if this value does not count from a file with this trust.
+    pub(super) fn is_guarded(&self, value: &str, trust: FileTrust) -> bool {
+        match trust {
+            FileTrust::Settings => false,
+            FileTrust::Records if self.guard == Guard::Rules => false,
+            _ => self.needs_trust(value),
+        }
+    }
+
+    fn needs_trust(&self, value: &str) -> bool {
+        match self.guard {
+            Guard::Open => false,
+            Guard::Host => true,
+            Guard::EmbedderConfig => value != "built-in",
+            Guard::Rules => value != self.default,
+            Guard::Model => value.contains(':'),
+            Guard::Spending => {
+                let amount = |text: &str| text.parse::<f64>().ok();
+                amount(value)
+                    .is_none_or(|value| value.is_nan() || amount(self.default) < Some(value))
+            }
         }
     }
 }
+
+/// Makes the table: `"name" or "VARIABLE" = "default", guard, "description";`.
+macro_rules! keys {
+    ($($name:literal $(or $variable:literal)? = $default:literal, $guard:ident, $about:literal;)+) => {
+        &[$(Key {
+            name: $name,
+            default: $default,
+            variables: &[$($variable)?],
+            guard: Guard::$guard,
+            about: $about,
+        }),+]
+    };
+}
+
+/// All settings.
+pub(super) const KEYS: &[Key] = keys! {
+    "model" = "", Model, "model that answers: `provider/model`, `exec:PROGRAM`, `scripted:FILE` or `offline`";
+    "user" = "", Open, "current user: reads and writes only this user's memories and sessions";
+    "store" = "auto", Open,
+        "where the memory is kept: `auto` (the database of `DATABASE_URL` if it is one of memctl, else files), `json` (files) or `postgres`";
+    "memory.task_days" = "90", Open, "days until a task_memory expires; 0 means never";
+    "memory.user_store" = "true", Rules,
+        "use the rules and lessons of the user store, once `memory promote` has created it";
+    "prompt.rules_tokens" = "2000", Rules, "token budget for learned rules in a prompt";
+    "prompt.procedures_tokens" = "500", Rules, "token budget for learned procedures in a prompt";
+    "offline.min_similarity" = "0.35", Open,
+        "minimum similarity of a known case that may answer `--model offline`, 0 to 1";
+    "llm.timeout_seconds" = "120", Open, "time limit of a model call in seconds, retries included";
+    "llm.retries" = "2", Open, "number of retries after a failed request";
+    "llm.max_output_tokens" = "8192", Open, "maximum length of an answer in tokens";
+    "llm.ask_above_usd" = "0.50", Spending,
+        "estimated cost in US dollars above which a command asks before it calls a model";
+    "anthropic.base_url" or "ANTHROPIC_BASE_URL" = "", Host, "base URL of the Anthropic API";
+    "openai.base_url" or "OPENAI_BASE_URL" = "", Host, "base URL of the OpenAI API";
+    "openrouter.base_url" or "OPENROUTER_BASE_URL" = "", Host, "base URL of OpenRouter";
+    "local.base_url" = "http://127.0.0.1:11434/v1", Host, "base URL of a local server with the OpenAI API";
+    "local.probe" = "true", Open, "look for a local server if no model is configured";
+    "local.model" = "", Open, "model of the local server; empty takes the first that it offers";
+    "audit.reads" = "personal", Open, "reads in the audit log: `personal` (memories and sessions) or `all`";
+    "learning.chat" = "true", Open,
+        "ask the agent to record what people's messages state for good; none acts before approval";
+    "learning.ask" = "stop", Open,
+        "when an agent is asked what its session found out: `stop`, `recovery` or `off`";
+    "tests.export" = "false", Open, "also write the tests of corrections for DeepEval and Promptfoo";
+    "embedding.provider" = "built-in", EmbedderConfig,
+        "embedding provider: `built-in`, `openai` (or a compatible service) or `ollama`";
+    "embedding.base_url" = "", Host, "base URL of the embedding service; empty takes the provider's default";
+    "embedding.model" = "", Open, "embedding model; empty takes the provider's default";
+    "embedding.dimensions" = "", Open, "vector size to request; empty takes the model's default";
+    "embedding.batch" = "64", Open, "number of texts in one embedding request, 1 to 512";
+};
 
 #[cfg(test)]
 mod tests {
@@ -432,7 +477,7 @@ mod tests {
         named::replace(&home.path().join(FILE), b"[promt]\nrules_tokens = 1\n").unwrap();
         let config = Config::load(&env, home.path(), &[]).unwrap();
         assert!(config.warnings[0].contains("did you mean `prompt.rules_tokens`?"));
-        let error = config.parsed::<u32>("llm.retries").unwrap_err().to_string();
+        let error = config.parsed::<u32>("llm.retries").unwrap_err().message;
         assert!(
             error.contains("`llm.retries` is `many` in $MEMCTL_LLM_RETRIES"),
             "{error}"
@@ -444,6 +489,6 @@ mod tests {
         let mut own = env;
         own.config_dir = Some(home.path().to_owned());
         let error = Config::load(&own, &home.path().join("none"), &[]).unwrap_err();
-        assert!(matches!(error, Error::NotToml { .. }), "{error}");
+        assert!(error.message.contains("is not TOML"), "{error:?}");
     }
 }

@@ -1,12 +1,18 @@
-//! Location of a workspace.
+//! Location of a workspace, and trust in its settings and prompts, as they were at the user's decision.
+//!
+//! They decide which programs are executed and where data goes, so that each change needs a new
+//! decision, even in the user's own workspace. The decision is stored in the user's state directory
+//! (`store::trust`).
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use crate::model::USER_STORE;
-use crate::store::{self, DIRECTORY, Project};
-use memctl_files::named;
+use memctl_files::{Directory, hex, named};
+use sha2::{Digest as _, Sha256};
 
-use super::Environment;
+use super::{Environment, FILE, LONGEST};
+use crate::model::USER_STORE;
+use crate::store::{self, Approvals, DIRECTORY, Project};
 
 /// Directories of a workspace; they may not exist.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -109,6 +115,77 @@ fn ancestor_with(start: &Path, name: &str, home: Option<&Path>) -> Option<PathBu
         }
     }
     None
+}
+
+/// Trusts everything in a workspace, settings included: for build servers.
+const ALL: &str = "MEMCTL_TRUST";
+
+impl Environment {
+    /// Returns the user's trust decisions for a memory directory.
+    pub fn approvals(&self, directory: &Path) -> Approvals {
+        Approvals::of(self.state_dir.as_deref(), directory, self.trusts_all())
+    }
+
+    /// Returns `true` if the current settings and prompts of a memory directory are trusted.
+    pub fn trusts_settings(&self, directory: &Path) -> bool {
+        let noted = || self.approvals(directory).settings();
+        self.trusts_all() || noted().is_some_and(|noted| noted == digest(directory))
+    }
+
+    fn trusts_all(&self) -> bool {
+        self.var(ALL)
+            .is_some_and(|value| value == "1" || value == "true")
+    }
+}
+
+/// Returns a prompt that replaces the built-in one: from the workspace if that is trusted, else from the user's
+/// configuration; and `true` if that of the workspace is ignored.
+pub(crate) fn prompt(
+    environment: &Environment,
+    memory: &Path,
+    name: &str,
+) -> (Option<String>, bool) {
+    let prompts = Directory::at(memory).below("prompts");
+    let of_workspace = prompts.read_decoded(name, LONGEST).ok().flatten();
+    if of_workspace.is_some() && environment.trusts_settings(memory) {
+        return (of_workspace, false);
+    }
+    let of_user = environment.config_dir.as_ref();
+    let of_user = of_user.map(|dir| dir.join("prompts").join(name));
+    let text = of_user.and_then(|file| named::read_decoded(&file, LONGEST).ok());
+    (text, of_workspace.is_some())
+}
+
+/// Returns the names of the prompts in a memory directory, sorted.
+pub(crate) fn prompts(memory: &Path) -> Vec<OsString> {
+    let found = Directory::at(memory).below("prompts").list();
+    let names = found
+        .unwrap_or_default()
+        .into_iter()
+        .map(|found| found.name);
+    let mut names: Vec<OsString> = names.collect();
+    names.sort();
+    names
+}
+
+/// Returns a hash of the settings and prompts in a memory directory. They decide which programs are
+/// executed, where data goes and what a model reads.
+pub fn digest(directory: &Path) -> String {
+    let (settings, below) = (
+        Directory::at(directory),
+        Directory::at(directory).below("prompts"),
+    );
+    let of_prompts = prompts(directory).into_iter().map(|name| (&below, name));
+    let mut hash = Sha256::new();
+    for (directory, name) in std::iter::once((&settings, FILE.into())).chain(of_prompts) {
+        // A file that cannot be read here cannot be read where it is used.
+        let content = directory.read(&name, LONGEST).ok().flatten();
+        let content = content.unwrap_or_default();
+        hash.update(name.as_encoded_bytes());
+        hash.update(content.len().to_le_bytes());
+        hash.update(&content);
+    }
+    hex(&hash.finalize())
 }
 
 #[cfg(test)]

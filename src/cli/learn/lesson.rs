@@ -1,4 +1,5 @@
-//! `lesson add` and `lesson list`: lessons that an agent or a person words.
+//! `lesson`, `hint` and `record`: lessons that an agent or a person words, and what agents without hooks call: hints for
+//! failures, and the recording of failures and recoveries.
 //!
 //! An agent's lesson is checked against the calls of its session, and a refusal says what would pass.
 //! A person needs no session: at a terminal their word counts, through a pipe it waits for approval.
@@ -7,26 +8,36 @@ use std::io::Read as _;
 
 use clap::{Args, Subcommand};
 
-use crate::cli::arguments::person;
-use crate::cli::context::Context;
+use crate::cli::context::{Context, random};
 use crate::cli::memory::list::{ListArgs, list};
-use crate::cli::output::{Done, Page, Report, Style};
-use crate::lessons::{Asking, LessonArgs, PROMPT, Refusal, StoredLesson};
+use crate::cli::output::{Done, Page, Report, clean};
+use crate::lessons::telling::hint::render_hints;
+use crate::lessons::{
+    Asking, HintOptions, HintReport, HintService, LessonArgs, PROMPT, RecordReport, Refusal,
+    StoredLesson, Success,
+};
 use crate::model::error::UserError;
 use crate::model::{Kind, LessonScope, Trust};
-
-/// Maximum size of a lesson on standard input.
-const LARGEST: u64 = 64 << 10;
+use crate::rules::forbids_advice;
+use crate::serve::arguments::{HINTS, HINTS_OF_RECORDED, SESSION};
+use crate::store::Project;
+use crate::store::workspace::Error;
 
 /// Add and list lessons: what sessions found out, a line each
+///
+/// ```console
+/// $ memctl lesson add 'Build with `make web`' --command 'make web'
+/// $ memctl lesson list
+/// ```
 #[derive(Debug, Subcommand)]
-#[command(
-    after_help = "Examples:\n  memctl lesson add 'Build with `make web`' --command 'make web'\n  memctl lesson list"
-)]
 pub(crate) enum LessonCommand {
     Add(Box<LessonAddArgs>),
     /// List the lessons of this memory, as `memctl list lessons`
-    #[command(after_help = "Examples:\n  memctl lesson list\n  memctl lesson list --json")]
+    ///
+    /// ```console
+    /// $ memctl lesson list
+    /// $ memctl lesson list --json
+    /// ```
     List,
 }
 
@@ -36,11 +47,13 @@ pub(crate) enum LessonCommand {
 /// ran there, its errors were seen there or stand with a command, and it holds no secret and nothing of
 /// the person. It is observed until a person approves it. A person needs no session; what they add at a
 /// terminal is approved.
+///
+/// ```console
+/// $ memctl lesson add '{"lesson": "Build with `make web`", "commands": ["make web"]}'
+/// $ memctl lesson add 'Build with `make web`' --command 'make web' --error 'no rule'
+/// $ memctl lesson add --same PROC-003 'Build with `make web`'
+/// ```
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  \
-    memctl lesson add '{\"lesson\": \"Build with `make web`\", \"commands\": [\"make web\"]}'\n  \
-    memctl lesson add 'Build with `make web`' --command 'make web' --error 'no rule'\n  \
-    memctl lesson add --same PROC-003 'Build with `make web`'")]
 pub(crate) struct LessonAddArgs {
     /// One imperative line of at most 240 characters; or JSON with the fields of the tool `lesson`; `-`
     /// reads it from stdin
@@ -83,9 +96,9 @@ pub(crate) fn lesson(context: &Context, command: LessonCommand) -> Done {
 }
 
 fn add(context: &Context, args: LessonAddArgs) -> Result<StoredLesson, UserError> {
-    let given = given(args)?;
+    let given = given(context, args)?;
     let workspace = context.workspace(None)?;
-    let person = person(&context.environment);
+    let person = context.environment.person();
     let asking = Asking {
         records: workspace.records(),
         words: PROMPT,
@@ -106,29 +119,30 @@ fn add(context: &Context, args: LessonAddArgs) -> Result<StoredLesson, UserError
             Some(session) => asking.add(&session, &given),
             // A person, or a script of theirs: nobody is seen who could approve it.
             None if !is_agent => of_person(Trust::Observed),
-            None => return Err(no_session()),
+            None => {
+                return Err(UserError::input(
+                    "no session of an agent is known here, and its calls are what a lesson is checked against",
+                    "memctl setup, then name the session: memctl lesson add --session claude-code/ID …",
+                ));
+            }
         }
     };
     stored?.map_err(|refusal| refused(&refusal))
 }
 
-fn given(args: LessonAddArgs) -> Result<LessonArgs, UserError> {
-    let mut text = args.given.or(args.lesson).unwrap_or_default();
-    if text == "-" {
-        text.clear();
-        std::io::stdin()
-            .lock()
-            .take(LARGEST)
-            .read_to_string(&mut text)?;
-    }
-    let mut given = if text.trim_start().starts_with('{') {
-        read(&text)?
+fn given(context: &Context, args: LessonAddArgs) -> Result<LessonArgs, UserError> {
+    let text = context.text(&args.given.or(args.lesson).unwrap_or_default())?;
+    let mut given = LessonArgs::default();
+    if text.trim_start().starts_with('{') {
+        given = serde_json::from_str(&text).map_err(|error| {
+            UserError::input(
+                format!("the lesson cannot be read: {error}"),
+                "give {\"lesson\": \"…\", \"commands\": [\"…\"], \"errors\": [\"…\"], \"not\": [], \"scope\": \"project\"}",
+            )
+        })?;
     } else {
-        LessonArgs {
-            lesson: text,
-            ..LessonArgs::default()
-        }
-    };
+        given.lesson = text;
+    }
     given.errors.extend(args.errors);
     given.commands.extend(args.commands);
     given.not.extend(args.not);
@@ -138,22 +152,6 @@ fn given(args: LessonAddArgs) -> Result<LessonArgs, UserError> {
     given.replaces = args.replaces.or(given.replaces);
     given.session = args.session.or(given.session);
     Ok(given)
-}
-
-fn read(json: &str) -> Result<LessonArgs, UserError> {
-    serde_json::from_str(json).map_err(|error| {
-        UserError::input(
-            format!("the lesson cannot be read: {error}"),
-            "give {\"lesson\": \"…\", \"commands\": [\"…\"], \"errors\": [\"…\"], \"not\": [], \"scope\": \"project\"}",
-        )
-    })
-}
-
-fn no_session() -> UserError {
-    UserError::input(
-        "no session of an agent is known here, and its calls are what a lesson is checked against",
-        "memctl setup, then name the session: memctl lesson add --session claude-code/ID …",
-    )
 }
 
 /// Converts a refusal: the message has the field and the reason, the hint what would pass.
@@ -166,28 +164,221 @@ pub(crate) fn refused(refusal: &Refusal) -> UserError {
 
 impl Report for StoredLesson {
     fn page(&self, page: &mut Page) {
-        page.warnings(&self.warnings);
-        let what = if self.added { "stored" } else { "seen again" };
-        page.styled(&[
-            (Style::Strong, &self.id),
-            (
-                Style::Plain,
-                &format!(" {what}, {}: {}", self.trust, self.lesson),
-            ),
-        ]);
-        if let Some(old) = &self.replaced {
-            page.line(format!("it replaces {old}"));
-        }
-        for near in &self.near {
-            page.styled(&[
-                (Style::Dim, "near: "),
-                (Style::Strong, &near.id),
-                (Style::Plain, &format!(" {}", near.lesson)),
-            ]);
-        }
+        let done = if self.added { "stored" } else { "seen again" };
+        page.result(done, &self.id, self);
         if let Some(near) = self.near.first() {
             let id = &near.id;
             page.dim(format!("if one says the same: add it again with --same {id}; if it is outdated: --replaces {id}"));
         }
     }
 }
+
+/// Maximum length of a call's output: its last 256 KiB, where the error is.
+const MAX_OUTPUT: usize = 256 << 10;
+
+/// Show lessons for an error
+///
+/// Prints lessons whose error phrase is in the output, then what worked at the same failure here.
+/// What an agent recorded for a similar error follows. Without `--session` only the retrieval is
+/// counted.
+///
+/// ```console
+/// $ memctl hint --error "KeyError: 'mechanism'" --command "python3 report.py"
+/// $ make 2>&1 | memctl hint --error -
+/// ```
+#[derive(Debug, Args)]
+pub(crate) struct HintArgs {
+    /// Output of the failing call; `-` reads standard input
+    #[arg(long, value_name = "TEXT|-")]
+    error: String,
+    /// Tool that failed, by its name in the agent host, e.g. `Bash`
+    #[arg(long, value_name = "NAME")]
+    tool: Option<String>,
+    /// Command or code that failed
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    command: Option<String>,
+    /// Session that records the failure, and does not repeat ignored hints
+    #[arg(long, value_name = "ID")]
+    session: Option<String>,
+    /// Maximum number of hints
+    #[arg(short = 'n', long, default_value_t = HINTS.usual, value_parser = clap::value_parser!(u32).range(HINTS.range()), value_name = "N")]
+    limit: u32,
+}
+
+pub(crate) fn hint(context: &Context, args: HintArgs) -> Done {
+    if let Some(off) = &context.off {
+        // `hint` does not fail while memory is off: it prints the reason and no hints.
+        context.printer.note(&off.to_string());
+        return Ok(Box::new(HintReport::default()));
+    }
+    let config = context.config()?;
+    let store = config.with_user_store(context.store(&config)?, &context.environment);
+    let project = context.git_project();
+    let report = adviser(context, &store, project.as_ref()).hint(&HintOptions {
+        error: output_of_call(&args.error)?,
+        tool: args.tool,
+        command: args.command,
+        session: args.session,
+        max_hints: args.limit as usize,
+    })?;
+    Ok(Box::new(report))
+}
+
+/// Returns the output of a call as given, or for `-` the end of standard input. Bytes that are no
+/// text are replaced: a program may print anything before it fails.
+fn output_of_call(given: &str) -> Result<String, UserError> {
+    if given != "-" {
+        return Ok(given.to_owned());
+    }
+    let unreadable = |source| Error::Unreadable {
+        path: given.into(),
+        source,
+    };
+    let mut input = std::io::stdin().lock();
+    let mut kept: Vec<u8> = Vec::new();
+    let mut chunk = vec![0; 1 << 16];
+    loop {
+        let read = input.read(&mut chunk).map_err(unreadable)?;
+        if read == 0 {
+            break;
+        }
+        kept.extend_from_slice(&chunk[..read]);
+        if kept.len() > 2 * MAX_OUTPUT {
+            kept.drain(..kept.len() - MAX_OUTPUT);
+        }
+    }
+    let start = kept.len().saturating_sub(MAX_OUTPUT);
+    Ok(String::from_utf8_lossy(&kept[start..]).into_owned())
+}
+
+/// Record failures and recoveries, for agents without hooks
+///
+/// ```console
+/// $ memctl record failure --code "pip install x" --error "externally-managed-environment"
+/// $ memctl record success --code "pip install --user x" --output "Successfully installed x"
+/// ```
+#[derive(Debug, Subcommand)]
+pub(crate) enum RecordCommand {
+    Failure(FailureArgs),
+    Success(SuccessArgs),
+}
+
+/// Record code that failed, and show what worked before
+///
+/// Use the same `--session` for a failure and its success, so that they become a pattern.
+///
+/// ```console
+/// $ memctl record failure --code "pip install x" --error "externally-managed-environment"
+/// $ make 2>&1 | memctl record failure --code make --error -
+/// ```
+#[derive(Debug, Args)]
+pub(crate) struct FailureArgs {
+    /// Code or command; `-` reads standard input
+    #[arg(long, value_name = "TEXT|-", allow_hyphen_values = true)]
+    code: String,
+    /// Error output; `-` reads standard input
+    #[arg(long, value_name = "TEXT|-", allow_hyphen_values = true)]
+    error: String,
+    /// Session id
+    #[arg(long, default_value = SESSION, value_name = "ID")]
+    session: String,
+    /// Maximum number of hints
+    #[arg(short = 'n', long, default_value_t = HINTS_OF_RECORDED.usual, value_parser = clap::value_parser!(u32).range(HINTS_OF_RECORDED.range()), value_name = "N")]
+    limit: u32,
+}
+
+/// Record code that works; with the failure before it, it becomes a pattern
+///
+/// The newest failure of the same `--session` is the one that it fixes.
+///
+/// ```console
+/// $ memctl record success --code "pip install --user x" --output "Successfully installed x"
+/// $ make -j1 | memctl record success --code "make -j1" --output -
+/// ```
+#[derive(Debug, Args)]
+pub(crate) struct SuccessArgs {
+    /// Code or command; `-` reads standard input
+    #[arg(long, value_name = "TEXT|-", allow_hyphen_values = true)]
+    code: String,
+    /// Output of the code; `-` reads standard input
+    #[arg(long, value_name = "TEXT|-", allow_hyphen_values = true)]
+    output: String,
+    /// Session id
+    #[arg(long, default_value = SESSION, value_name = "ID")]
+    session: String,
+}
+
+pub(crate) fn record(context: &Context, command: RecordCommand) -> Done {
+    let config = context.config()?;
+    let store = config.with_user_store(context.store(&config)?, &context.environment);
+    let project = context.git_project();
+    let adviser = adviser(context, &store, project.as_ref());
+    match command {
+        RecordCommand::Failure(args) => {
+            Context::one_from_input([
+                ("--code", Some(&args.code)),
+                ("--error", Some(&args.error)),
+            ])?;
+            let failure = HintOptions {
+                command: Some(context.text(&args.code)?),
+                error: context.text(&args.error)?,
+                session: Some(args.session),
+                max_hints: args.limit as usize,
+                ..HintOptions::default()
+            };
+            Ok(Box::new(adviser.record_failure(&failure)?))
+        }
+        RecordCommand::Success(args) => {
+            Context::one_from_input([
+                ("--code", Some(&args.code)),
+                ("--output", Some(&args.output)),
+            ])?;
+            let success = Success {
+                code: context.text(&args.code)?,
+                output: context.text(&args.output)?,
+                session: args.session,
+            };
+            Ok(Box::new(adviser.record_success(&success)?))
+        }
+    }
+}
+
+fn adviser<'a>(
+    context: &'a Context,
+    store: &'a crate::store::Scoped,
+    project: Option<&'a Project>,
+) -> HintService<'a> {
+    HintService {
+        store,
+        here: context.here(project),
+        now: context.environment.now,
+        random,
+        forbids: forbids_advice,
+    }
+}
+
+impl Report for HintReport {
+    fn page(&self, page: &mut Page) {
+        if !self.hints.is_empty() {
+            page.verbatim(&clean(&render_hints(&self.hints)));
+            page.line("");
+        }
+        for hint in &self.hints {
+            let (of, id, why) = (hint.evidence, &hint.id, &hint.why);
+            let (shown, helped, harmed) = (of.shown, of.helped, of.harmed);
+            page.dim(format!(
+                "{id}: {why}, told {shown}, helped {helped}, harmed {harmed}"
+            ));
+        }
+        self.pitfalls
+            .iter()
+            .for_each(|rule| page.warn("pitfall: ", rule));
+        if !self.repeated.is_empty() {
+            page.line(self.repeated.trim_end());
+        } else if self.hints.is_empty() && self.pitfalls.is_empty() {
+            page.line("No hints for this error.");
+        }
+    }
+}
+
+impl Report for RecordReport {}

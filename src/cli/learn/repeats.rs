@@ -7,11 +7,10 @@
 use std::io;
 
 use console::Term;
-use dialoguer::{Confirm, Input};
+use dialoguer::Input;
 use memctl_llm::Progress;
 
-use crate::cli::arguments::person;
-use crate::cli::ask::{ask, price};
+use crate::cli::ask::{ask, confirms, price};
 use crate::cli::context::Context;
 use crate::cli::ending::wait;
 use crate::cli::learn::lesson::refused;
@@ -127,10 +126,10 @@ pub(crate) fn go_through(
     found: &Repeats,
     model: Option<&str>,
 ) -> Result<(), UserError> {
-    let mut page = context.printer.page();
-    page.line("");
-    head(found, &mut page);
-    context.printer.note(page.into_text().trim_end());
+    context.printer.note_page(|page| {
+        page.line("");
+        head(found, page);
+    });
     for (number, repeat) in (1..).zip(&found.repeats) {
         let keeps = repeat.waits.is_some() || repeat.kind == RepeatKind::Correction;
         let words = repeat.kind != RepeatKind::Correction && model.is_some();
@@ -142,10 +141,10 @@ pub(crate) fn go_through(
             Some(('q', "later")),
         ];
         let keys: Vec<(char, &str)> = keys.into_iter().flatten().collect();
-        let mut page = context.printer.page();
-        page.line("");
-        show_one(number, repeat, &mut page);
-        context.printer.note(page.into_text().trim_end());
+        context.printer.note_page(|page| {
+            page.line("");
+            show_one(number, repeat, page);
+        });
         let kept = match key(&keys)? {
             'y' => keep(context, repeat, &repeat.what)?,
             'e' => in_own_words(context, repeat)?,
@@ -226,7 +225,7 @@ fn in_own_words(context: &Context, repeat: &Repeat) -> Result<String, UserError>
     }
     let workspace = context.workspace(None)?;
     let words: Vec<&str> = repeat.what.split_whitespace().take(BEGINNING).collect();
-    let person = person(&context.environment);
+    let person = context.environment.person();
     let asking = Asking {
         records: workspace.records(),
         words: PROMPT,
@@ -265,15 +264,12 @@ fn worded(context: &Context, repeat: &Repeat, model: &str) -> Result<String, Use
     let cost = plan.report.cost_usd.map(|cost| price(Some(cost)));
     let cost = cost.map_or_else(String::new, |cost| format!(", about {cost}"));
     let prompt = format!("   One call of `{}`{cost}?", plan.report.model);
-    let question = Confirm::new().with_prompt(prompt).default(true);
-    if !ask(|| question.interact())? {
+    if !confirms(prompt, true)? {
         return Ok("   nothing kept".to_owned());
     }
     let mut progress = |_: Progress<'_>| {};
     let report = wait(past::ask(&workspace, plan, &mut |_| {}, &mut progress))??;
-    let mut page = context.printer.page();
-    show_past(&report, &mut page);
-    context.printer.note(page.into_text().trim_end());
+    context.printer.note_page(|page| show_past(&report, page));
     let lessons = report
         .sessions
         .into_iter()

@@ -15,10 +15,8 @@ use crate::cli::ending::wait;
 use crate::cli::output::{Done, Page, Report, Style, change, end, middle, plural};
 use crate::cli::start::hooks::directory;
 use crate::host::Host;
-use crate::lessons;
-use crate::lessons::past::past_sessions;
-use crate::lessons::past::past_sessions::{PastOptions, PastReport};
-use crate::lessons::{EpisodeReport, LearnOptions, LearnReport, OnBytes, TidyReport, tidy};
+use crate::lessons::past::past_sessions::{self, PastOptions, PastReport};
+use crate::lessons::{self, EpisodeReport, LearnOptions, LearnReport, TidyReport, tidy};
 use crate::model::error::{Kind, UserError};
 use crate::store::workspace::Workspace;
 
@@ -37,9 +35,14 @@ pub(crate) const LEAST_TEXT: usize = 20;
 /// With `--model`, a model words the lessons of each session in which something failed or was found out: one
 /// question a session, over a digest of its calls. A lesson is stored only if the session bears it out.
 /// Sessions that were asked about are not asked about again.
+///
+/// ```console
+/// $ memctl learn
+/// $ memctl learn ~/.claude/projects
+/// $ memctl learn --model 'exec:claude -p' --max-calls 5
+/// $ memctl learn --tidy
+/// ```
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  memctl learn\n  memctl learn ~/.claude/projects\n  \
-    memctl learn --model 'exec:claude -p' --max-calls 5\n  memctl learn --tidy")]
 pub(crate) struct LearnArgs {
     /// Show what would be learned, and write nothing
     #[arg(long)]
@@ -80,9 +83,7 @@ pub(crate) fn learn(context: &Context, args: &LearnArgs) -> Done {
         ..LearnOptions::default()
     };
     let mut lessons = None;
-    let report = reading(context, |progress| {
-        lessons::learn(&workspace.records(), &options, progress)
-    })?;
+    let report = learn_from(context, &workspace, &options)?;
     if args.model.is_some() {
         let past = PastOptions {
             sessions: options,
@@ -144,65 +145,35 @@ pub(crate) fn show_past(past: &PastReport, page: &mut Page) {
     for session in &past.sessions {
         for stored in &session.lessons {
             let of = if stored.added { "" } else { " (known)" };
-            page.styled(&[
-                (Style::Strong, &stored.id),
-                (Style::Good, &format!(" {}{of}", stored.lesson)),
-            ]);
+            let lesson = format!(" {}{of}", stored.lesson);
+            page.styled(&[(Style::Strong, &stored.id), (Style::Good, &lesson)]);
         }
         for refused in &session.refused {
-            let line = format!(
-                "refused, `{}`: {}: {}",
-                refused.field, refused.reason, refused.lesson
-            );
-            page.styled(&[(Style::Warn, &line)]);
+            let (field, reason) = (&refused.field, &refused.reason);
+            page.warn(format!("refused, `{field}`: {reason}: "), &refused.lesson);
         }
         if let Some(problem) = &session.problem {
-            page.styled(&[(Style::Bad, &format!("{}: {problem}", session.path))]);
+            page.bad(format!("{}: ", session.path), problem);
         }
     }
-    let mut ends = vec![format!(
-        "{} asked about",
-        plural(past.sessions.len() as u64, "session")
-    )];
-    if !past.questions.is_empty() {
-        ends = vec![format!(
-            "{} to `{}`",
-            plural(past.questions.len() as u64, "call"),
-            past.model
-        )];
-    }
-    let rest = [
+    let asked = match past.questions.len() as u64 {
+        0 => format!(
+            "{} asked about",
+            plural(past.sessions.len() as u64, "session")
+        ),
+        calls => format!("{} to `{}`", plural(calls, "call"), past.model),
+    };
+    let rest = counted([
         (past.asked_before, "asked about before"),
         (past.nothing, "found nothing out"),
         (past.left_out, "left for another run"),
-    ];
-    ends.extend(
-        rest.iter()
-            .filter(|(n, _)| *n > 0)
-            .map(|(n, what)| format!("{n} {what}")),
-    );
+    ]);
+    let mut ends = [vec![asked], rest].concat();
     ends.push(price(past.cost_usd));
     page.dim(ends.join(" · "));
 }
 
-impl Report for TidyReport {
-    fn page(&self, page: &mut Page) {
-        for merged in &self.merged {
-            page.line(format!("{} is part of {} now", merged.id, merged.into));
-        }
-        for id in &self.retired {
-            page.line(format!("{id} retired: it stopped working"));
-        }
-        let mut ends = vec![
-            format!("{} merged", self.merged.len()),
-            format!("{} retired", self.retired.len()),
-        ];
-        if self.dry_run {
-            ends.push("nothing was written".to_owned());
-        }
-        page.dim(ends.join(" · "));
-    }
-}
+impl Report for TidyReport {}
 
 /// Shows the recoveries by session, each on two lines: the error, and what became of it.
 fn recoveries(episodes: &[EpisodeReport], page: &mut Page) {
@@ -231,22 +202,24 @@ fn recoveries(episodes: &[EpisodeReport], page: &mut Page) {
 
 /// The change of a recovery on one line, or the reason why it is no pattern.
 fn outcome(episode: &EpisodeReport, room: usize) -> (Style, String) {
-    if let Some(fix) = &episode.fix {
-        return (
+    match &episode.fix {
+        Some(fix) => (
             Style::Good,
             change(&fix.failing_code, &fix.working_code, room),
-        );
+        ),
+        None => {
+            let reason = episode.no_fix.unwrap_or_default().replace('_', " ");
+            (Style::Dim, format!("no pattern: {reason}"))
+        }
     }
-    let reason = episode.no_fix.unwrap_or_default().replace('_', " ");
-    (Style::Dim, format!("no pattern: {reason}"))
 }
 
-/// Number of new records: "2 lessons learned".
-fn learned(ids: &[String]) -> String {
-    match ids.len() {
-        0 => "nothing new".to_owned(),
-        count => format!("{} learned", plural(count as u64, "lesson")),
-    }
+/// The counts above 0, in words.
+fn counted(counts: [(usize, &str); 3]) -> Vec<String> {
+    let there = counts.iter().filter(|(count, _)| *count > 0);
+    there
+        .map(|(count, what)| format!("{count} {what}"))
+        .collect()
 }
 
 /// Report of `learn`: patterns of session files, and the lessons that a model worded.
@@ -287,7 +260,8 @@ fn show(report: &LearnReport, page: &mut Page) {
     page.styled(&[(Style::Strong, &read), (Style::Plain, &overcome)]);
     for transcript in &report.transcripts {
         for problem in &transcript.problems {
-            show_problem(page, &transcript.path, problem.line, &problem.message);
+            let place = format!("{}:{}: ", transcript.path, problem.line);
+            page.note(place, &problem.message);
         }
     }
     recoveries(&report.episodes, page);
@@ -295,21 +269,19 @@ fn show(report: &LearnReport, page: &mut Page) {
     if report.dry_run {
         ends.push("nothing was written".to_owned());
     } else {
-        ends.push(learned(&report.learned));
+        ends.push(match report.learned.len() as u64 {
+            0 => "nothing new".to_owned(),
+            count => format!("{} learned", plural(count, "lesson")),
+        });
         if !report.merged.is_empty() {
             ends.push(format!("{} seen again", report.merged.len()));
         }
     }
-    let rest = [
+    ends.extend(counted([
         (report.unchanged, "unchanged since the last run"),
         (report.skipped, "skipped: not session files"),
         (report.buried, "deleted earlier, not learned again"),
-    ];
-    ends.extend(
-        rest.iter()
-            .filter(|(n, _)| *n > 0)
-            .map(|(n, what)| format!("{n} {what}")),
-    );
+    ]));
     page.dim(ends.join(" · "));
 }
 
@@ -325,22 +297,18 @@ pub(crate) struct SessionFiles {
 }
 
 impl SessionFiles {
-    fn absolute(&self, context: &Context) -> Vec<PathBuf> {
-        let paths = self.paths.iter();
-        paths
-            .map(|path| context.environment.absolute(path))
-            .collect()
-    }
-
     /// Returns the absolute paths. Without any, those in which agent hosts keep the sessions of this
     /// project, with the directory that sessions must have run in.
     pub(crate) fn given_or_of_project(
         &self,
         context: &Context,
     ) -> Result<(Vec<PathBuf>, Option<String>), UserError> {
-        let paths = self.absolute(context);
-        if !paths.is_empty() {
-            return Ok((paths, None));
+        if !self.paths.is_empty() {
+            let paths = self
+                .paths
+                .iter()
+                .map(|path| context.environment.absolute(path));
+            return Ok((paths.collect(), None));
         }
         let project = context.project().display().to_string();
         let found = project_sessions(context);
@@ -371,12 +339,8 @@ const FOLDERS: [(Host, &str); 3] = [
 pub(crate) fn project_sessions(context: &Context) -> Vec<PathBuf> {
     let project = context.project();
     // Claude Code names the folder after the path of the project.
-    let name: String = project
-        .display()
-        .to_string()
-        .chars()
-        .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
-        .collect();
+    let name = project.display().to_string();
+    let name = name.replace(|c: char| !c.is_ascii_alphanumeric(), "-");
     let claude = directory(context, Host::ClaudeCode).map(|dir| dir.join("projects").join(name));
     // SpecStory keeps the history of several hosts in the project.
     let history = project.join(".specstory/history");
@@ -386,17 +350,16 @@ pub(crate) fn project_sessions(context: &Context) -> Vec<PathBuf> {
     all.filter(|path| named::is_dir(path)).collect()
 }
 
-/// Shows a progress bar while session files are read.
-pub(crate) fn reading<T>(context: &Context, read: impl FnOnce(OnBytes<'_>) -> T) -> T {
-    context.printer.counting("reading", |reach| {
+/// Learns from session files, with a line about how much is read.
+pub(crate) fn learn_from(
+    context: &Context,
+    workspace: &Workspace,
+    options: &LearnOptions,
+) -> Result<LearnReport, UserError> {
+    Ok(context.printer.counting("reading", |reach| {
         // In kilobytes, because reading takes most of the time.
         let count = |bytes: u64| usize::try_from(bytes >> 10).unwrap_or(usize::MAX);
-        read(&mut |done, of| reach(count(done), count(of)))
-    })
-}
-
-/// Prints a line of a session file that could not be read.
-pub(crate) fn show_problem(page: &mut Page, path: &str, line: u64, message: &str) {
-    let place = format!("{path}:{line}");
-    page.note(&place, format!(": {message}"));
+        let progress = &mut |done, of| reach(count(done), count(of));
+        lessons::learn(&workspace.records(), options, progress)
+    })?)
 }

@@ -18,8 +18,7 @@ use crate::model::{
     CANDIDATE, Condition, EPISODE, Evidence, Kind, MemoryType, QUARANTINED, Receipts, SkillPath,
     USER_STORE, mark, with_origin,
 };
-use crate::notes;
-use crate::notes::{ListReport, Listed, ShowReport};
+use crate::notes::{self, ListReport, Listed, ShowReport};
 use crate::serve::arguments::{LISTED, TYPED};
 use crate::store::workspace::{Error, Workspace};
 
@@ -33,10 +32,14 @@ const STATUSES: [&str; 6] = [
 /// Without a kind, it lists all kinds; their document has the rules at the top, and the list of each
 /// kind in `kinds`. A lesson with the status `episode` is the pattern of a recovery that nobody has
 /// worded or approved.
+///
+/// ```console
+/// $ memctl list
+/// $ memctl list rules
+/// $ memctl list executions --skill hr/resume-screen -n 50
+/// $ memctl list --type performance_memory --where "metrics.views>=1000"
+/// ```
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Examples:\n  memctl list\n  memctl list rules\n  memctl list executions --skill hr/resume-screen -n 50\n  memctl list --type performance_memory --where \"metrics.views>=1000\""
-)]
 pub(crate) struct ListArgs {
     /// Kind of record. Default: all; rules with `--status`, notes with `--type` or `--where`
     #[arg(value_name = "KIND")]
@@ -84,87 +87,67 @@ pub(crate) fn list(context: &Context, args: &ListArgs) -> Done {
     } else {
         context.workspace_of_user(None)?
     };
-    let limit = args.limit as usize;
-    let of_procedures = matches!(args.status.as_deref(), Some(QUARANTINED | EPISODE));
-    let kind = args.kind.or(of_procedures.then_some(Kind::Procedure));
-    if args.status.is_some() && !matches!(kind, None | Some(Kind::Reflexion | Kind::Procedure)) {
-        return Err(UserError::usage(
+    let (limit, status) = (args.limit as usize, args.status.as_deref());
+    let asks_notes = args.memory_type.is_some() || !args.conditions.is_empty();
+    let meant = match status {
+        Some(QUARANTINED | EPISODE) => Some(Kind::Procedure),
+        Some(_) => Some(Kind::Reflexion),
+        None => asks_notes.then_some(Kind::Memory),
+    };
+    let refusal = match args.kind {
+        None | Some(Kind::Reflexion | Kind::Procedure) if status.is_some() => None,
+        None | Some(Kind::Memory) if asks_notes => None,
+        _ if status.is_some() => Some((
             "`--status` applies to rules and lessons",
             "memctl list lessons --status episode",
-        ));
-    }
-    let asks_memories = args.memory_type.is_some() || !args.conditions.is_empty();
-    let report = match kind {
-        Some(Kind::Memory) | None if asks_memories => {
-            notes::list_memories(&workspace, args.memory_type, &args.conditions, limit)?
-        }
-        Some(kind) if asks_memories => {
-            return Err(UserError::usage(
-                format!(
-                    "`--type` and `--where` apply to notes, not to {}",
-                    kind.nouns()
-                ),
-                "memctl list notes --type brand_memory",
-            ));
-        }
-        None if args.status.is_none() => {
-            let of = |kind| of_kind(args, &workspace, kind, skill.as_ref());
-            let rules = of(Kind::Reflexion)?;
-            let mut kinds = BTreeMap::from([(Kind::Reflexion.name(), rules.clone())]);
-            for kind in Kind::ALL
-                .into_iter()
-                .filter(|kind| *kind != Kind::Reflexion)
-            {
-                kinds.insert(kind.name(), of(kind)?);
-            }
-            return Ok(Box::new(AllKinds {
-                rules,
-                kinds,
-                limit,
-            }));
-        }
-        kind => of_kind(
-            args,
-            &workspace,
-            kind.unwrap_or(Kind::Reflexion),
-            skill.as_ref(),
-        )?,
+        )),
+        _ => asks_notes.then_some((
+            "`--type` and `--where` apply to notes",
+            "memctl list notes --type brand_memory",
+        )),
     };
-    Ok(Box::new(report))
+    if let Some((message, hint)) = refusal {
+        return Err(UserError::usage(message, hint));
+    }
+    let of = |kind| of_kind(args, &workspace, kind, skill.as_ref());
+    if let Some(kind) = args.kind.or(meant) {
+        return Ok(Box::new(match asks_notes {
+            true => notes::list_memories(&workspace, args.memory_type, &args.conditions, limit)?,
+            false => of(kind)?,
+        }));
+    }
+    let kinds = Kind::ALL
+        .into_iter()
+        .map(|kind| Ok((kind.name(), of(kind)?)));
+    let kinds: BTreeMap<_, ListReport> = kinds.collect::<Result<_, Error>>()?;
+    Ok(Box::new(AllKinds {
+        rules: kinds[Kind::Reflexion.name()].clone(),
+        kinds,
+        limit,
+    }))
 }
 
-/// Lists the records of one kind, with those of the user store.
+/// Lists the records of one kind, and the rules or procedures of the user store, newest first.
 fn of_kind(
     args: &ListArgs,
     workspace: &Workspace,
     kind: Kind,
     skill: Option<&SkillPath>,
 ) -> Result<ListReport, Error> {
-    let limit = args.limit as usize;
-    let of =
-        |workspace: &Workspace| notes::list(workspace, kind, skill, args.status.as_deref(), limit);
-    let report = with_user_store(of(workspace)?, workspace, &of, limit)?;
-    Ok(if args.user_store {
-        of_user_store(report)
-    } else {
-        report
-    })
-}
-
-/// Adds the rules or procedures of the user store to a list, newest first.
-fn with_user_store(
-    mut report: ListReport,
-    workspace: &Workspace,
-    of: &dyn Fn(&Workspace) -> Result<ListReport, Error>,
-    limit: usize,
-) -> Result<ListReport, Error> {
-    let is_held = matches!(report.kind, Kind::Reflexion | Kind::Procedure);
+    let (status, limit) = (args.status.as_deref(), args.limit as usize);
+    let of = |workspace: &Workspace, is_of_user: bool| {
+        let mut report = notes::list(workspace, kind, skill, status, limit)?;
+        for record in report.records.iter_mut().filter(|_| is_of_user) {
+            record.id = with_origin(&record.id, USER_STORE);
+        }
+        Ok::<ListReport, Error>(report)
+    };
+    let mut report = of(workspace, args.user_store)?;
+    let is_held = matches!(kind, Kind::Reflexion | Kind::Procedure);
     if let Some(store) = workspace.store.user_store().filter(|_| is_held) {
-        let user = of(&Workspace {
-            store: store.clone(),
-            ..workspace.clone()
-        })?;
-        let user = of_user_store(user);
+        let mut user = workspace.clone();
+        user.store = store.clone();
+        let user = of(&user, true)?;
         report.total += user.total;
         report.records.extend(user.records);
         report.warnings.extend(user.warnings);
@@ -173,14 +156,6 @@ fn with_user_store(
         report.records.truncate(limit);
     }
     Ok(report)
-}
-
-/// Names the records of a list as those of the user store.
-fn of_user_store(mut report: ListReport) -> ListReport {
-    for record in &mut report.records {
-        record.id = with_origin(&record.id, USER_STORE);
-    }
-    report
 }
 
 impl ListReport {
@@ -210,22 +185,16 @@ impl ListReport {
                 (Style::Plain, &end(&record.summary, room)),
             ]);
             let about = about(record);
-            let text = match &record.lesson {
-                Some(lesson) if !lesson.working_code.is_empty() => {
-                    let room = room.saturating_sub(about.chars().count() + 2);
-                    change(
-                        &lesson.failing_code,
-                        &lesson.working_code,
-                        room.max(LEAST_TEXT),
-                    ) + "  "
-                }
-                _ => String::new(),
-            };
-            page.styled(&[
-                (Style::Plain, &" ".repeat(indent)),
-                (Style::Plain, &text),
-                (Style::Dim, &about),
-            ]);
+            let lesson = record.lesson.as_ref();
+            let lesson = lesson.filter(|lesson| !lesson.working_code.is_empty());
+            let text = lesson.map(|lesson| {
+                let room = room
+                    .saturating_sub(about.chars().count() + 2)
+                    .max(LEAST_TEXT);
+                change(&lesson.failing_code, &lesson.working_code, room) + "  "
+            });
+            let text = " ".repeat(indent) + &text.unwrap_or_default();
+            page.styled(&[(Style::Plain, &text), (Style::Dim, &about)]);
         }
     }
 }
@@ -235,22 +204,20 @@ fn heard(record: &Listed) -> String {
     let Some(said) = &record.said else {
         return String::new();
     };
-    let times = match (said.times, said.sessions) {
-        (0 | 1, _) => String::new(),
-        (times, sessions) => format!(", {times} times in {}", plural(sessions as u64, "session")),
-    };
-    // A person who typed the rule themselves was in no session.
-    let place = match said.session.as_str() {
-        "" => String::new(),
-        session => format!(" in session {session}"),
-    };
+    let mut heard = String::new();
     // A typed rule is the quote, so that only its place and its repetitions are left to say.
-    let quote = if said.quote.trim() == record.summary.trim() {
-        String::new()
-    } else {
-        format!("\"{}\"", said.quote)
-    };
-    match format!("{quote}{place}{times}").trim_start_matches([' ', ',']) {
+    if said.quote.trim() != record.summary.trim() {
+        heard = format!("\"{}\"", said.quote);
+    }
+    // A person who typed the rule themselves was in no session.
+    if !said.session.is_empty() {
+        heard.extend([" in session ", &said.session]);
+    }
+    if said.times > 1 {
+        let sessions = plural(said.sessions as u64, "session");
+        heard = format!("{heard}, {} times in {sessions}", said.times);
+    }
+    match heard.trim_start_matches([' ', ',']) {
         "" => String::new(),
         heard => format!(" ({heard})"),
     }
@@ -259,39 +226,34 @@ fn heard(record: &Listed) -> String {
 /// Receipts of a rule, before its text, so that a narrow terminal shows them; empty if it was never
 /// told.
 fn receipts(record: &Listed) -> String {
-    let words = record.receipts.map(Receipts::words).unwrap_or_default();
-    if words.is_empty() {
-        words
-    } else {
-        format!("[{words}] ")
+    match record.receipts.map(Receipts::words).unwrap_or_default() {
+        none if none.is_empty() => none,
+        words => format!("[{words}] "),
     }
 }
 
 /// Approval and status of a procedure, and its use if it was told.
 fn about(record: &Listed) -> String {
-    let mut words: Vec<String> = Vec::new();
-    words.extend(record.trust.map(|trust| trust.name().to_owned()));
-    let status = record.status.as_deref();
-    words.extend(
-        status
-            .filter(|status| *status != "active")
-            .map(str::to_owned),
-    );
-    if let Some(lesson) = &record.lesson
-        && lesson.evidence != Evidence::default()
-    {
-        let Evidence {
-            shown,
-            helped,
-            harmed,
-        } = lesson.evidence;
-        let followed = lesson.followed;
-        words.push(format!(
-            "told {shown}, followed {followed}, helped {helped}, harmed {harmed}"
-        ));
-    }
-    let retrieved = record.retrieved.as_ref();
-    words.extend(retrieved.map(|retrieved| format!("retrieved {}", retrieved.times)));
+    let told = record.lesson.as_ref();
+    let told = told.filter(|lesson| lesson.evidence != Evidence::default());
+    let status = record
+        .status
+        .as_deref()
+        .filter(|status| *status != "active");
+    let words = [
+        record.trust.map(|trust| trust.name().to_owned()),
+        status.map(str::to_owned),
+        told.map(|lesson| {
+            let (of, followed) = (lesson.evidence, lesson.followed);
+            let (shown, helped, harmed) = (of.shown, of.helped, of.harmed);
+            format!("told {shown}, followed {followed}, helped {helped}, harmed {harmed}")
+        }),
+        record
+            .retrieved
+            .as_ref()
+            .map(|retrieved| format!("retrieved {}", retrieved.times)),
+    ];
+    let words: Vec<String> = words.into_iter().flatten().collect();
     words.join(", ")
 }
 
@@ -380,8 +342,12 @@ impl Report for AllKinds {
 /// Show one record as stored
 ///
 /// Secrets are redacted. Ids of remote records and of the user store work too.
+///
+/// ```console
+/// $ memctl show REFL-003
+/// $ memctl show latest
+/// ```
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  memctl show REFL-003\n  memctl show latest")]
 pub(crate) struct ShowArgs {
     /// Record id, a prefix of one, or `latest` for the newest execution
     id: String,
@@ -397,17 +363,15 @@ impl Report for ShowReport {
         page.warnings(&self.warnings);
         if let Some(mark) = mark(self.status.as_deref(), self.source.as_deref()) {
             let waits = self.status.as_deref() == Some(CANDIDATE);
-            let hint = format!("memctl approve {}", self.id);
-            page.styled(&[
-                (Style::Warn, mark),
-                (Style::Dim, if waits { "  " } else { "" }),
-                (Style::Dim, if waits { &hint } else { "" }),
-            ]);
+            let hint = waits.then(|| format!("  memctl approve {}", self.id));
+            page.warn(mark, hint.unwrap_or_default());
         }
-        if let Some(retrieved) = &self.retrieved {
-            let times = plural(retrieved.times, "time");
-            let last = &retrieved.last;
-            page.dim(format!("retrieved {times}, last {last}"));
+        if let Some(of) = &self.retrieved {
+            page.dim(format!(
+                "retrieved {}, last {}",
+                plural(of.times, "time"),
+                of.last
+            ));
         }
         page.verbatim(&clean(self.record.get()).replace("\n    ", "\n"));
     }

@@ -1,13 +1,4 @@
-//! `memory …`: commands on the memory as a whole. Beside them, those on records: `search`, `list`,
-//! `edit`.
-
-pub(crate) mod audit;
-pub(crate) mod conflicts;
-pub(crate) mod edit;
-pub(crate) mod list;
-pub(crate) mod notes;
-pub(crate) mod search;
-pub(crate) mod transfer;
+//! `memory …`: commands on the memory as a whole: status, prompt, switch, audit log. Beside them, those on records.
 
 use std::path::PathBuf;
 
@@ -15,28 +6,35 @@ use clap::{Args, Subcommand};
 use serde::Serialize;
 
 use crate::cli::context::Context;
-use crate::cli::memory::audit::{AuditArgs, audit};
-use crate::cli::memory::conflicts::{ConflictsArgs, ResolveArgs, conflicts, resolve};
+use crate::cli::context::Off;
+use crate::cli::memory::change::{ConflictsArgs, ResolveArgs, conflicts, resolve};
 use crate::cli::memory::notes::{AddArgs, PruneArgs, PurgeArgs, purge};
 use crate::cli::memory::transfer::{ExportArgs, ImportArgs, export, import};
-use crate::cli::off::Off;
-use crate::cli::output::{Done, Page, Report, plural, product};
+use crate::cli::output::{Done, Page, Report, Table, plural, product};
 use crate::cli::review::approve::{PinArgs, PromoteArgs, pin, promote};
 use crate::model::error::{Kind as ErrorKind, UserError};
 use crate::model::{Kind, Scope, SkillPath, Viewer, mark};
-use crate::skills::PromptReport;
-use crate::store::Scoped;
-use crate::upkeep::StatusReport;
-use crate::{skills, upkeep};
+use crate::serve::arguments::TYPED;
+use crate::skills::{self, PromptReport};
+use crate::store::{Audited, Scoped};
+use crate::upkeep::{self, AuditFilter, AuditReport, StatusReport};
+
+pub(crate) mod change;
+pub(crate) mod list;
+pub(crate) mod notes;
+pub(crate) mod search;
+pub(crate) mod transfer;
 
 /// Status, prompts, notes, audit, import, export, purge, disable
 ///
 /// Commands on the memory as a whole. `memctl search`, `list`, `show`, `edit` and `forget` work on
 /// records.
+///
+/// ```console
+/// $ memctl memory status
+/// $ memctl memory export --output backup.jsonl
+/// ```
 #[derive(Debug, Subcommand)]
-#[command(
-    after_help = "Examples:\n  memctl memory status\n  memctl memory export --output backup.jsonl"
-)]
 pub(crate) enum MemoryCommand {
     Status(StatusArgs),
     Purge(PurgeArgs),
@@ -52,21 +50,6 @@ pub(crate) enum MemoryCommand {
     Resolve(ResolveArgs),
     Export(ExportArgs),
     Import(ImportArgs),
-}
-
-impl MemoryCommand {
-    /// Returns `true` if the command works while memory is off.
-    pub(crate) const fn works_without_memory(&self) -> bool {
-        match self {
-            Self::Status(_)
-            | Self::Purge(_)
-            | Self::Enable(_)
-            | Self::Disable(_)
-            | Self::Audit(_) => true,
-            Self::Export(args) => !args.acts(),
-            _ => false,
-        }
-    }
 }
 
 pub(crate) fn memory(context: &Context, command: MemoryCommand) -> Done {
@@ -91,10 +74,12 @@ pub(crate) fn memory(context: &Context, command: MemoryCommand) -> Done {
 /// Count the stored records
 ///
 /// Also shows the directory of the memory, if files or a database store it, and if it is on.
+///
+/// ```console
+/// $ memctl memory status
+/// $ memctl memory status --json | jq .procedures
+/// ```
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Examples:\n  memctl memory status\n  memctl memory status --json | jq .procedures"
-)]
 pub(crate) struct StatusArgs {}
 
 fn status(context: &Context, _args: &StatusArgs) -> Done {
@@ -145,9 +130,12 @@ impl Report for StatusReport {
 /// Show the prompt for a skill's model
 ///
 /// The plain output is the prompt alone, byte for byte.
+///
+/// ```console
+/// $ memctl memory prompt hr/resume-screen
+/// $ memctl memory prompt hr/resume-screen --input in.json --json | jq .omitted
+/// ```
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  memctl memory prompt hr/resume-screen\n  \
-    memctl memory prompt hr/resume-screen --input in.json --json | jq .omitted")]
 pub(crate) struct PromptArgs {
     /// Skill, as `domain/skill`
     skill: String,
@@ -207,8 +195,12 @@ impl Report for Prompt {
 /// Switch memory on
 ///
 /// With `--user`, for this user only.
+///
+/// ```console
+/// $ memctl memory enable
+/// $ memctl memory enable --user ada
+/// ```
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  memctl memory enable\n  memctl memory enable --user ada")]
 pub(crate) struct EnableArgs {}
 
 /// Switch memory off: nothing is read, written or lost
@@ -219,16 +211,18 @@ pub(crate) struct EnableArgs {}
 ///
 /// With `--user`, calls of this user read and write nothing, here and at `memctl serve`. Others see no
 /// difference.
+///
+/// ```console
+/// $ memctl memory disable
+/// $ memctl memory disable --user ada
+/// $ MEMCTL_MEMORY=off memctl run hr/resume-screen
+/// ```
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Examples:\n  memctl memory disable\n  memctl memory disable --user ada\n  \
-        MEMCTL_MEMORY=off memctl run hr/resume-screen"
-)]
 pub(crate) struct DisableArgs {}
 
 fn switch(context: &Context, is_disabled: bool) -> Done {
     // The switch for everybody needs no settings, so that unreadable settings do not block it.
-    let Some(user) = context.given_user() else {
+    let Some(user) = &context.global.user else {
         let store = Scoped::new(&context.places.memory, Scope::All);
         let switch = if is_disabled {
             Scoped::disable
@@ -238,7 +232,7 @@ fn switch(context: &Context, is_disabled: bool) -> Done {
         let changed = switch(&store)?;
         return Ok(Box::new(SwitchReport::of(context, changed, None)));
     };
-    let config = context.config(&[])?;
+    let config = context.config()?;
     let Viewer::User(user) = config.viewer()? else {
         return Err(UserError::usage(
             format!("`{user}` is no user"),
@@ -323,5 +317,118 @@ pub(crate) fn marked(status: Option<&str>, source: Option<&str>, text: &str) -> 
     match mark(status, source) {
         Some(mark) => format!("{mark}: {text}"),
         None => text.to_owned(),
+    }
+}
+
+/// Show who read and wrote which records, when and why
+///
+/// Logs every write, and every read of notes and sessions; with the setting `audit.reads` =
+/// `all`, also reads of other records. Users see their own events and the events on their own
+/// records.
+///
+/// ```console
+/// $ memctl memory audit
+/// $ memctl memory audit --record MEM-003
+/// $ memctl memory audit --who ann -n 100
+/// $ memctl memory audit verify
+/// ```
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct AuditArgs {
+    #[command(subcommand)]
+    command: Option<AuditCommand>,
+    /// Show only events of this user or program
+    #[arg(long, value_name = "NAME")]
+    who: Option<String>,
+    /// Show only events on this record
+    #[arg(long, value_name = "ID")]
+    record: Option<String>,
+    /// Show only access to records of another user
+    #[arg(long)]
+    foreign: bool,
+    /// Show at most N events, the newest
+    #[arg(short = 'n', long, default_value_t = 20, value_name = "N",
+        value_parser = clap::value_parser!(u32).range(TYPED))]
+    limit: u32,
+}
+
+#[derive(Debug, Subcommand)]
+enum AuditCommand {
+    Verify(VerifyArgs),
+}
+
+/// Check that no audit event was changed, removed, inserted or cut off
+///
+/// Exits with 1 if one was. Keep the printed `head` in another place: `--head` then detects even a
+/// log that was rewritten as a whole.
+///
+/// ```console
+/// $ memctl memory audit verify
+/// $ memctl memory audit verify --head 9f86d081…
+/// ```
+#[derive(Debug, Args)]
+struct VerifyArgs {
+    /// Hash noted earlier that must still be in the log
+    #[arg(long, value_name = "HASH")]
+    head: Option<String>,
+}
+
+pub(crate) fn audit(context: &Context, args: AuditArgs) -> Done {
+    if let Some(AuditCommand::Verify(args)) = args.command {
+        let store = context.store(&context.config()?)?;
+        let audited = store.verify_audit(args.head.as_deref())?;
+        return Ok(Box::new(Verified {
+            sound: audited.flaws.is_empty(),
+            audited,
+        }));
+    }
+    let filter = AuditFilter {
+        who: args.who,
+        record: args.record,
+        foreign: args.foreign,
+        limit: args.limit as usize,
+    };
+    let store = context.workspace(None)?.store;
+    Ok(Box::new(upkeep::audit(&store, &filter)?))
+}
+
+impl Report for AuditReport {
+    fn page(&self, page: &mut Page) {
+        if self.lines.is_empty() {
+            return page.line("No matching audit events.");
+        }
+        let mut table = Table::new(">Age|Who|Did|~Records|Why", &[3, 4]);
+        for line in &self.lines {
+            let whose = if line.is_foreign() {
+                format!(" (of {})", line.of.join(", "))
+            } else {
+                String::new()
+            };
+            table.row([
+                page.age(&line.at),
+                line.who.clone(),
+                format!("{:?}", line.did).to_lowercase(),
+                format!("{}{whose}", line.records.join(", ")),
+                line.why.clone(),
+            ]);
+        }
+        page.table(&table);
+        page.newest(self.lines.len(), self.total);
+    }
+}
+
+/// Result of a verification, with its verdict.
+#[derive(Serialize, schemars::JsonSchema)]
+pub(crate) struct Verified {
+    /// `true` if no event was changed, removed, inserted or cut off.
+    sound: bool,
+    #[serde(flatten)]
+    audited: Audited,
+}
+
+impl Report for Verified {
+    fn page(&self, page: &mut Page) {
+        page.fails_if(!self.sound);
+        page.document(self, &[]);
     }
 }

@@ -1,18 +1,15 @@
 //! `memory add`, `memory prune`, `memory purge`: typed memories, and the end of records.
 
 use std::fmt::Write as _;
-use std::path::Path;
 
 use chrono::DateTime;
 use clap::Args;
 use dialoguer::Input;
-use serde_json::value::RawValue;
 
 use crate::cli::ask::ask;
 use crate::cli::context::Context;
 use crate::cli::ending::wait;
-use crate::cli::memory::counted;
-use crate::cli::output::{Done, Page, Report, Style, Table, clean, plural};
+use crate::cli::output::{Done, Page, Report, Table, clean};
 use crate::cli::share::remote::address;
 use crate::model::error::UserError;
 use crate::model::{MemoryType, MetadataField, Shape};
@@ -24,6 +21,11 @@ use crate::{notes, remote, upkeep};
 ///
 /// The metadata is validated against the type; unknown fields are kept unchanged. Adding the same
 /// memory twice stores it once. Secrets, and text between `private` tags, are removed.
+///
+/// ```console
+/// $ memctl memory add --type brand_memory --content "Voice: calm" --metadata '{"tone": ["calm"]}'
+/// $ memctl memory add --type task_memory --content - --metadata @task.json --expires-at 30d
+/// ```
 #[derive(Debug, Args)]
 #[command(after_help = help())]
 pub(crate) struct AddArgs {
@@ -45,12 +47,9 @@ pub(crate) struct AddArgs {
     replaces: Vec<String>,
 }
 
-/// Returns examples, and the fields of each type.
+/// Returns the fields of each type.
 fn help() -> String {
-    let mut text = "Examples:\n  memctl memory add --type brand_memory --content \"Voice: calm\" --metadata '{\"tone\": [\"calm\"]}'\n  \
-         memctl memory add --type task_memory --content - --metadata @task.json --expires-at 30d\n\n\
-         Metadata (* is required):"
-        .to_owned();
+    let mut text = "Metadata (* is required):".to_owned();
     for memory_type in MemoryType::ALL {
         // Writing to a string does not fail.
         let _ = write!(text, "\n  {}", memory_type.name());
@@ -76,17 +75,12 @@ fn describe(text: &mut String, indent: &str, field: &MetadataField) {
 }
 
 pub(crate) fn add(context: &Context, args: AddArgs) -> Done {
-    if args.content == "-" && args.metadata.as_deref() == Some("-") {
-        return Err(UserError::usage(
-            "only one of `--content` and `--metadata` can read standard input",
-            "pass the metadata as `--metadata @FILE`",
-        ));
-    }
-    let metadata = args.metadata.as_deref();
+    let (content, metadata) = (Some(args.content.as_str()), args.metadata.as_deref());
+    Context::one_from_input([("--content", content), ("--metadata", metadata)])?;
     let options = AddOptions {
         memory_type: args.memory_type,
         content: context.text(&args.content)?,
-        metadata: metadata.map(|given| json(context, given)).transpose()?,
+        metadata: context.json_of("--metadata", metadata)?,
         expires_at: args.expires_at,
         replaces: args.replaces,
     };
@@ -108,32 +102,10 @@ pub(crate) fn add(context: &Context, args: AddArgs) -> Done {
     Ok(Box::new(report))
 }
 
-/// Parses JSON given as text, as a file, or as standard input.
-fn json(context: &Context, given: &str) -> Result<Box<RawValue>, UserError> {
-    if given == "-" {
-        return context.json(Path::new("-"));
-    }
-    if let Some(file) = given.strip_prefix('@') {
-        return context.json(Path::new(file));
-    }
-    serde_json::from_str(given.trim()).map_err(|error| {
-        UserError::input(
-            format!("`--metadata` is not JSON: {error}"),
-            "put it in single quotes: --metadata '{\"tone\": [\"calm\"]}'",
-        )
-    })
-}
-
 impl Report for AddReport {
     fn page(&self, page: &mut Page) {
-        page.warnings(&self.warnings);
-        let word = if self.added { "added " } else { "kept " };
-        page.good(word, &self.id);
-        page.field("type", self.memory_type.name());
-        page.some("user", self.user_id.as_deref());
-        if let Some(end) = &self.expires_at {
-            page.field("expires", &minute(end));
-        }
+        let done = if self.added { "added" } else { "kept" };
+        page.result(done, &self.id, self);
     }
 }
 
@@ -141,8 +113,12 @@ impl Report for AddReport {
 ///
 /// Expired records are already hidden from every command. This deletes them with their terms and
 /// vectors in the index. Their ids are never reused.
+///
+/// ```console
+/// $ memctl memory prune --dry-run
+/// $ memctl memory prune --json
+/// ```
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  memctl memory prune --dry-run\n  memctl memory prune --json")]
 pub(crate) struct PruneArgs {
     /// Show what would be deleted, and delete nothing
     #[arg(long)]
@@ -167,29 +143,10 @@ pub(crate) fn prune(context: &Context, args: &PruneArgs) -> Done {
 
 impl Report for PruneReport {
     fn page(&self, page: &mut Page) {
-        page.warnings(&self.warnings);
         if self.removed.is_empty() {
-            return page.line("Nothing has expired.");
+            page.line("Nothing has expired.");
         }
-        let mut table = Table::new("ID|Type|Expired", &[1]);
-        for record in &self.removed {
-            let name = record
-                .memory_type
-                .map_or(record.kind.name(), MemoryType::name);
-            table.row([
-                record.id.clone(),
-                name.to_owned(),
-                minute(&record.expired_at),
-            ]);
-        }
-        page.table(&table);
-        let done = if self.dry_run {
-            "would be removed"
-        } else {
-            "removed"
-        };
-        let count = plural(self.removed.len() as u64, "record");
-        page.dim(format!("{count} {done}"));
+        page.document(self, &[]);
     }
 }
 
@@ -215,23 +172,18 @@ fn day(time: &str) -> String {
     parsed.map_or_else(|_| time.to_owned(), |at| at.format("%Y-%m-%d").to_string())
 }
 
-/// Returns a timestamp to the minute, or the text itself if it cannot be parsed.
-fn minute(time: &str) -> String {
-    let parsed = DateTime::parse_from_rfc3339(time);
-    let utc = parsed.map(|at| at.to_utc().format("%Y-%m-%d %H:%M UTC").to_string());
-    utc.unwrap_or_else(|_| time.to_owned())
-}
-
 /// Delete all records permanently
 ///
 /// Removes every record with its text, vectors, index, logs, tombstones and copies. Keeps settings,
 /// prompts, the name of the workspace, skills and unknown files, and lists them. With `--user` or
 /// `--scope`, removes only visible records. Only an export can restore them.
+///
+/// ```console
+/// $ memctl memory purge --dry-run
+/// $ memctl memory purge --yes
+/// $ memctl memory purge --yes --user alice
+/// ```
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Examples:\n  memctl memory purge --dry-run\n  memctl memory purge --yes\n  \
-    memctl memory purge --yes --user alice"
-)]
 pub(crate) struct PurgeArgs {
     /// Delete without asking
     #[arg(long)]
@@ -265,9 +217,7 @@ fn confirm(context: &Context, plan: &PurgeReport) -> Result<(), UserError> {
         .parent()
         .and_then(|path| path.file_name());
     let name = project.unwrap_or_default().to_string_lossy().into_owned();
-    let mut page = context.printer.page();
-    plan.page(&mut page);
-    context.printer.note(page.into_text().trim_end());
+    context.printer.note_page(|page| plan.page(page));
     let prompt = format!("This cannot be undone. Type `{}` to confirm", clean(&name));
     let question = Input::<String>::new().with_prompt(prompt);
     let typed = ask(|| question.allow_empty(true).interact_text())?;
@@ -282,34 +232,11 @@ fn confirm(context: &Context, plan: &PurgeReport) -> Result<(), UserError> {
 
 impl Report for PurgeReport {
     fn page(&self, page: &mut Page) {
-        page.warnings(&self.warnings);
-        let records = self.records.iter().map(|(name, n)| counted(name, *n));
-        let mut what = records.collect::<Vec<_>>().join(", ");
-        if what.is_empty() {
-            "no records".clone_into(&mut what);
-        }
-        if self.lines > 0 {
-            what = format!("{what}, {} of logs", plural(self.lines, "line"));
-        }
-        if self.bytes > 0 {
-            what = format!("{what} ({} kB)", self.bytes.div_ceil(1_000));
-        }
-        let verb = if self.dry_run {
-            "would delete: "
+        let done = if self.dry_run {
+            "would delete"
         } else {
-            "deleted: "
+            "deleted"
         };
-        page.styled(&[(Style::Strong, verb), (Style::Plain, &what)]);
-        let removed: Vec<String> = self.removed.iter().map(|of| of.name.clone()).collect();
-        for (label, names) in [
-            ("files: ", &removed),
-            ("kept: ", &self.kept),
-            ("kept, unknown: ", &self.unknown),
-            ("kept, in skills: ", &self.in_skills),
-        ] {
-            if !names.is_empty() {
-                page.note(label, names.join(", "));
-            }
-        }
+        page.result(done, &self.directory, self);
     }
 }

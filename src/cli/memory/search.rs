@@ -1,6 +1,6 @@
 //! `memctl search`: keyword and semantic search of records.
 
-use chrono::{DateTime, NaiveDate};
+use chrono::DateTime;
 use clap::Args;
 use memctl_search::Fusion;
 
@@ -9,9 +9,8 @@ use crate::cli::memory::marked;
 use crate::cli::output::{Done, Page, Report, Table};
 use crate::model::error::UserError;
 use crate::model::{Condition, Kind, MemoryType, Trust};
-use crate::notes;
 use crate::notes::indexing::Filter;
-use crate::notes::{FindOptions, FindReport, Found};
+use crate::notes::{self, FindOptions, FindReport, Found};
 use crate::serve::arguments::{RESULTS, TYPED};
 
 /// Search records by keywords and meaning
@@ -19,10 +18,13 @@ use crate::serve::arguments::{RESULTS, TYPED};
 /// The embedder is part of the program: nothing is sent, unless the settings name another one. Weak
 /// matches fill the page after a line that says so; `--min-score` leaves them out. Expired records are
 /// never shown.
+///
+/// ```console
+/// $ memctl search "compliance check" -n 5
+/// $ memctl search "disk full" --kind lesson --explain
+/// $ memctl search "calm voice" --type brand_memory --where tone=friendly
+/// ```
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Examples:\n  memctl search \"compliance check\" -n 5\n  memctl search \"disk full\" --kind lesson --explain\n  memctl search \"calm voice\" --type brand_memory --where tone=friendly"
-)]
 pub(crate) struct SearchArgs {
     /// Search query
     query: String,
@@ -63,13 +65,12 @@ pub(crate) struct SearchArgs {
 
 /// Parses a time into seconds since 1970; a date is midnight UTC.
 fn time(text: &str) -> Result<i64, String> {
-    let date = text.parse::<NaiveDate>().ok();
-    let midnight = date.and_then(|date| date.and_hms_opt(0, 0, 0));
-    let moment = midnight.map(|moment| moment.and_utc().timestamp());
-    let exact = DateTime::parse_from_rfc3339(text).map(|time| time.timestamp());
-    moment
-        .or(exact.ok())
-        .ok_or_else(|| "expected a time such as 2026-01-31 or 2026-01-31T12:00:00Z".to_owned())
+    let midnight = format!("{text}T00:00:00Z");
+    let time = [text, &midnight]
+        .into_iter()
+        .find_map(|text| DateTime::parse_from_rfc3339(text).ok());
+    let time = time.map(|time| time.timestamp());
+    time.ok_or_else(|| "expected a time such as 2026-01-31 or 2026-01-31T12:00:00Z".to_owned())
 }
 
 pub(crate) fn search(context: &Context, args: &SearchArgs) -> Done {
@@ -85,23 +86,20 @@ pub(crate) fn search(context: &Context, args: &SearchArgs) -> Done {
     let workspace = context.workspace_of_user(None)?;
     if !args.conditions.is_empty() {
         if let Some(kind) = filter.kind.filter(|kind| *kind != Kind::Memory) {
-            return Err(UserError::usage(
-                format!(
-                    "`--where` applies to notes; a {} has no metadata",
-                    kind.noun()
-                ),
-                "remove `--kind`",
-            ));
+            let message = format!(
+                "`--where` applies to notes; a {} has no metadata",
+                kind.noun()
+            );
+            return Err(UserError::usage(message, "remove `--kind`"));
         }
         filter.kind = Some(Kind::Memory);
         filter.keys = Some(notes::memories_where(&workspace.store, &args.conditions)?);
     }
     let options = FindOptions {
         filter,
-        fusion: if args.keyword {
-            Fusion::Keyword
-        } else {
-            Fusion::default()
+        fusion: match args.keyword {
+            true => Fusion::Keyword,
+            false => Fusion::default(),
         },
         explain: args.explain,
         min_score: args.min_score,
@@ -118,44 +116,41 @@ impl Report for FindReport {
         page.warnings(&self.warnings);
         if self.results.is_empty() {
             page.line(format!("No matches for \"{}\".", self.query));
-        } else {
-            let strong = self.results.partition_point(|found| !found.weak);
-            let (strong, weak) = self.results.split_at(strong);
-            if !strong.is_empty() {
-                page.table(&table(strong));
-            }
-            if !weak.is_empty() {
-                let heading = "weak matches: no word of the query, and a distant meaning";
-                page.dim(heading);
-                page.table(&table(weak));
-            }
-            for found in self.results.iter().filter(|found| !found.steps.is_empty()) {
-                page.dim(format!("steps of {}", found.name()));
-                for (number, step) in (1..).zip(&found.steps) {
-                    let step: Vec<&str> = step.split_whitespace().collect();
-                    page.line(format!("  {number}. {}", step.join(" ")));
-                }
+        }
+        let strong = self.results.partition_point(|found| !found.weak);
+        let (strong, weak) = self.results.split_at(strong);
+        if !strong.is_empty() {
+            page.table(&table(strong));
+        }
+        if !weak.is_empty() {
+            page.dim("weak matches: no word of the query, and a distant meaning");
+            page.table(&table(weak));
+        }
+        for found in self.results.iter().filter(|found| !found.steps.is_empty()) {
+            page.dim(format!("steps of {}", found.name()));
+            for (number, step) in (1..).zip(&found.steps) {
+                let step: Vec<&str> = step.split_whitespace().collect();
+                page.line(format!("  {number}. {}", step.join(" ")));
             }
         }
         if let Some(asked) = &self.asked {
-            for found in &self.results {
-                page.line(reasons(found));
-            }
+            self.results
+                .iter()
+                .for_each(|found| page.line(reasons(found)));
             let terms = asked.terms.iter();
-            let terms: Vec<String> = terms
-                .map(|term| format!("{} ({})", term.word, term.documents))
-                .collect();
+            let terms = terms.map(|term| format!("{} ({})", term.word, term.documents));
+            let terms = terms.collect::<Vec<_>>().join(", ");
+            page.dim(format!(
+                "records that contain each word, of {}: {terms}",
+                asked.documents
+            ));
+            let (fusion, vectors) = (&asked.fusion, asked.vectors);
             let embedder = asked.embedder.as_deref().unwrap_or("none");
             page.dim(format!(
-                    "records that contain each word, of {}: {}\nfusion: {}, embedder: {embedder}, {} with a vector",
-                    asked.documents,
-                    terms.join(", "),
-                    asked.fusion,
-                    asked.vectors
-                ));
-            if let Some(embedded) = &asked.embedded {
-                page.dim(format!("compared by meaning: {embedded}"));
-            }
+                "fusion: {fusion}, embedder: {embedder}, {vectors} with a vector"
+            ));
+            let embedded = asked.embedded.iter();
+            embedded.for_each(|text| page.dim(format!("compared by meaning: {text}")));
         }
     }
 }
@@ -186,13 +181,10 @@ fn reasons(found: &Found) -> String {
     };
     let rank =
         |rank: Option<usize>| rank.map_or("no rank".to_owned(), |rank| format!("rank {rank}"));
+    let by_words = rank(found.ranks.keyword);
     let words = match explain.matched.join(" ") {
         none if none.is_empty() => "no query word".to_owned(),
-        matched => format!(
-            "words {:.2} ({}): {matched}",
-            explain.keyword,
-            rank(found.ranks.keyword)
-        ),
+        matched => format!("words {:.2} ({by_words}): {matched}", explain.keyword),
     };
     let meaning = explain.semantic.map_or("no vector".to_owned(), |cosine| {
         format!("meaning {cosine:.2} ({})", rank(found.ranks.semantic))

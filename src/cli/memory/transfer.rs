@@ -10,9 +10,8 @@ use crate::cli::memory::counted;
 use crate::cli::output::{Done, Page, Report, Style, plural};
 use crate::model::error::UserError;
 use crate::model::{Kind, SkillPath};
-use crate::upkeep::exchange;
 use crate::upkeep::exchange::{
-    AgentsMdOptions, AgentsMdReport, ExportOptions, ExportReport, FileChange, ImportOptions,
+    self, AgentsMdOptions, AgentsMdReport, ExportOptions, ExportReport, FileChange, ImportOptions,
     ImportReport, ImportSource,
 };
 
@@ -32,10 +31,13 @@ enum FormatName {
 ///
 /// `agents-md` keeps a marked block with the approved rules in step, in `AGENTS.md` and `CLAUDE.md`
 /// of the workspace or in the file that `--output` names. The rest of the file stays as it is.
+///
+/// ```console
+/// $ memctl memory export --output memory.jsonl
+/// $ memctl memory export --kind rule --output -
+/// $ memctl memory export --format agents-md --dry-run
+/// ```
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  memctl memory export --output memory.jsonl\n  \
-    memctl memory export --kind rule --output -\n  \
-    memctl memory export --format agents-md --dry-run")]
 pub(crate) struct ExportArgs {
     /// Output file or `-` for stdout; optional for agents-md
     #[arg(long, short, value_name = "FILE|-")]
@@ -57,40 +59,53 @@ pub(crate) struct ExportArgs {
     dry_run: bool,
 }
 
-impl ExportArgs {
-    /// Returns `true` if the rules reach agents with the export, which they do not while memory is
-    /// off.
-    pub(crate) const fn acts(&self) -> bool {
-        matches!(self.format, FormatName::AgentsMd)
-    }
-}
-
 pub(crate) fn export(context: &Context, args: &ExportArgs) -> Done {
     let skill: Option<SkillPath> = args.skill.as_deref().map(str::parse).transpose()?;
-    if args.acts() {
-        return agents_md(context, args);
-    }
-    if args.dry_run {
-        return Err(UserError::usage(
+    let is_stdout = args.output.as_deref() == Some(Path::new("-"));
+    let refusal = match args.format {
+        FormatName::AgentsMd if !args.kinds.is_empty() || skill.is_some() => Some((
+            "`agents-md` holds all approved rules: it takes neither `--kind` nor `--skill`",
+            "memctl memory export --format agents-md",
+        )),
+        FormatName::AgentsMd if is_stdout => Some((
+            "`agents-md` is a part of a file, and cannot go to standard output",
+            "memctl memory export --format agents-md --dry-run",
+        )),
+        FormatName::AgentsMd => None,
+        FormatName::Jsonl if args.dry_run => Some((
             "`--dry-run` shows the change of a file that is kept in step",
             "memctl memory export --format agents-md --dry-run",
-        ));
-    }
-    let Some(output) = args.output.as_deref() else {
-        return Err(UserError::usage(
+        )),
+        FormatName::Jsonl if args.output.is_none() => Some((
             "the export needs a file",
             "memctl memory export --output FILE",
-        ));
-    };
-    let is_stdout = output == Path::new("-");
-    if is_stdout && context.printer.is_json() {
-        return Err(UserError::usage(
+        )),
+        FormatName::Jsonl => (is_stdout && context.printer.is_json()).then_some((
             "the export and the report cannot both go to standard output",
             "memctl memory export --output FILE --json",
-        ));
+        )),
+    };
+    if let Some((message, hint)) = refusal {
+        return Err(UserError::usage(message, hint));
+    }
+    let output = args.output.as_ref().filter(|_| !is_stdout);
+    let output = output.map(|path| context.environment.absolute(path));
+    if matches!(args.format, FormatName::AgentsMd) {
+        // The rules reach agents with it, which they do not while memory is off.
+        if let Some(off) = &context.off {
+            return Err(off.clone().into());
+        }
+        let options = AgentsMdOptions {
+            root: context.places.project(&context.environment),
+            output,
+            force: args.force,
+            dry_run: args.dry_run,
+        };
+        let workspace = context.workspace(None)?;
+        return Ok(Box::new(exchange::export_agents_md(&workspace, &options)?));
     }
     let options = ExportOptions {
-        output: (!is_stdout).then(|| context.environment.absolute(output)),
+        output,
         kinds: args.kinds.clone(),
         skill,
         force: args.force,
@@ -102,33 +117,6 @@ pub(crate) fn export(context: &Context, args: &ExportArgs) -> Done {
         exchange::export(&workspace, &options, progress)
     });
     Ok(Box::new(report?))
-}
-
-/// Keeps the rules in `AGENTS.md` and `CLAUDE.md` in step.
-fn agents_md(context: &Context, args: &ExportArgs) -> Done {
-    if !args.kinds.is_empty() || args.skill.is_some() {
-        return Err(UserError::usage(
-            "`agents-md` holds all approved rules: it takes neither `--kind` nor `--skill`",
-            "memctl memory export --format agents-md",
-        ));
-    }
-    if args.output.as_deref() == Some(Path::new("-")) {
-        return Err(UserError::usage(
-            "`agents-md` is a part of a file, and cannot go to standard output",
-            "memctl memory export --format agents-md --dry-run",
-        ));
-    }
-    let options = AgentsMdOptions {
-        root: context.places.project(&context.environment),
-        output: args
-            .output
-            .as_ref()
-            .map(|path| context.environment.absolute(path)),
-        force: args.force,
-        dry_run: args.dry_run,
-    };
-    let report = exchange::export_agents_md(&context.workspace(None)?, &options)?;
-    Ok(Box::new(report))
 }
 
 impl Report for AgentsMdReport {
@@ -171,17 +159,14 @@ impl Report for ExportReport {
         let Some(output) = &self.output else {
             return page.verbatim(self.text.as_deref().unwrap_or_default());
         };
-        let counts: Vec<String> = self
-            .counts
-            .iter()
-            .map(|(name, n)| counted(name, *n))
-            .collect();
-        let what = if counts.is_empty() {
-            "nothing".to_owned()
-        } else {
-            counts.join(", ")
-        };
-        page.good("exported ", &what);
+        let counts = self.counts.iter().map(|(name, n)| counted(name, *n));
+        page.good(
+            "exported ",
+            match counts.collect::<Vec<_>>().join(", ") {
+                none if none.is_empty() => "nothing".to_owned(),
+                what => what,
+            },
+        );
         let kilobytes = plural(self.bytes.div_ceil(1_000), "kilobyte");
         page.dim(format!("{} ({kilobytes})", output.display()));
     }
@@ -193,9 +178,6 @@ impl Report for ExportReport {
     }
 }
 
-/// Maximum number of reasons on the page; `--json` has all of them.
-const SHOWN: usize = 15;
-
 /// Import an export, or another tool's memories
 ///
 /// Reads exports of this program and `.agentura` directories byte for byte. mem0's answers, lines of
@@ -203,10 +185,13 @@ const SHOWN: usize = 15;
 /// imported, already known, or skipped with a reason. Existing records do not change, and a repeated
 /// import adds nothing. Rules and lessons that you did not
 /// write or approve on this machine wait for `memctl approve` too, unless you pass `--trust`.
+///
+/// ```console
+/// $ memctl memory import memory.jsonl
+/// $ memctl memory import CLAUDE.md --dry-run
+/// $ memctl memory import get_all.json --from mem0
+/// ```
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  memctl memory import memory.jsonl\n  \
-    memctl memory import CLAUDE.md --dry-run\n  \
-    memctl memory import get_all.json --from mem0")]
 pub(crate) struct ImportArgs {
     /// File or directory to import
     #[arg(value_name = "FILE|DIR")]
@@ -243,53 +228,9 @@ pub(crate) fn import(context: &Context, args: &ImportArgs) -> Done {
 
 impl Report for ImportReport {
     fn page(&self, page: &mut Page) {
-        page.warnings(&self.warnings);
-        let skipped: u64 = self.skipped.iter().map(|skipped| skipped.count).sum();
-        let verb = if self.dry_run {
-            "would be imported"
-        } else {
-            "imported"
-        };
-        page.line(format!(
-            "{} read: {} {verb}, {} already known, {skipped} skipped ({})",
-            self.read,
-            self.imported,
-            self.duplicates,
-            self.source.name()
-        ));
-        for (name, count) in &self.by_kind {
-            page.good(format!("{verb} "), counted(name, *count));
-        }
-        for renamed in self.renamed.iter().take(SHOWN) {
-            page.line(format!("{} was imported as {}", renamed.from, renamed.to));
-        }
-        if self.renamed.len() > SHOWN {
-            let more = self.renamed.len() - SHOWN;
-            page.line(format!("… and {more} more have new ids"));
-        }
-        for skipped in self.skipped.iter().take(SHOWN) {
-            let what = match skipped.count {
-                1 => skipped.what.clone(),
-                n => format!("{n} {}", skipped.what),
-            };
-            page.warn("skipped ", format!("{what}: {}", skipped.reason));
-        }
-        if self.skipped.len() > SHOWN {
-            let more = plural((self.skipped.len() - SHOWN) as u64, "more reason");
-            page.line(format!("… and {more}; --json lists them all"));
-        }
-        if self.observed > 0 {
-            let are = if self.observed == 1 {
-                "record is"
-            } else {
-                "records are"
-            };
-            let hint = "not approved yet: memctl approve ID, or import with --trust";
-            page.note("hint: ", format!("{} {are} {hint}", self.observed));
-        }
-        let is_foreign = !matches!(self.source, ImportSource::Memctl | ImportSource::Agentura);
-        if is_foreign && self.imported > 0 && !self.dry_run {
-            let hint = "these records are not approved: memctl list notes, memctl approve ID";
+        page.document(self, &[]);
+        if self.observed > 0 && !self.dry_run {
+            let hint = "what is not approved yet: memctl review, memctl approve ID, or import with --trust";
             page.note("hint: ", hint);
         }
     }

@@ -5,23 +5,24 @@
 //! a report needs nothing but its fields and its page.
 
 mod page;
-mod printer;
-pub(crate) mod progress;
-mod table;
+pub(crate) mod printer;
 mod text;
 
 use serde::Serialize;
 
 pub(crate) use crate::cli::output::page::Page;
+pub(crate) use crate::cli::output::page::Table;
 pub(crate) use crate::cli::output::printer::Printer;
-pub(crate) use crate::cli::output::table::Table;
 pub(crate) use crate::cli::output::text::{change, clean, end, middle, plural, product, when};
 use crate::model::error::UserError;
 
 /// Result of a command.
 pub(crate) trait Report: Document {
-    /// Adds the text for people to a page, with the warnings and the exit code.
-    fn page(&self, page: &mut Page);
+    /// Adds the text for people to a page, with the warnings and the exit code: the fields of the document,
+    /// where a command has no words of its own.
+    fn page(&self, page: &mut Page) {
+        page.document(self, &[]);
+    }
 
     /// Returns the answer that a program reads from standard output; the page then goes to standard
     /// error. `None` if the page is the answer.

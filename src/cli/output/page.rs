@@ -1,11 +1,14 @@
 //! Page of text, built before anything is written, with the warnings and the exit code that belong
-//! to it.
+//! to it; and its tables, which fit the terminal: an elastic column drops the middle of its cells, or the end of prose.
 
 use chrono::{DateTime, Utc};
+use serde_json::{Map, Value};
 
-use crate::cli::output::Style;
-use crate::cli::output::table::Table;
-use crate::cli::output::text::{clean, when};
+use crate::cli::output::text::{clean, end, middle, when};
+use crate::cli::output::{Document, Style};
+
+/// Maximum number of records of a table that no command has made itself.
+const MAX_ROWS: usize = 15;
 
 #[derive(Debug)]
 pub(crate) struct Page {
@@ -154,15 +157,108 @@ impl Page {
         for (i, line) in lines.iter().enumerate() {
             let label = if i == 0 && !label.is_empty() {
                 let words = clean(label);
-                format!(
-                    "{}:",
-                    words.split_whitespace().collect::<Vec<_>>().join(" ")
-                )
+                words.split_whitespace().collect::<Vec<_>>().join(" ") + ": "
             } else {
                 String::new()
             };
             let label = self.paint(Style::Dim, &format!("{label:<INDENT$}"));
             self.text.extend([&label, line.as_str(), "\n"]);
+        }
+    }
+
+    /// Says what was done to what, with the other fields of the document.
+    pub(crate) fn result(&mut self, done: &str, what: &str, document: &(impl Document + ?Sized)) {
+        self.good(format!("{done} "), what);
+        self.document(document, &[what]);
+    }
+
+    /// Adds the warnings of a document, and its fields by their names, without those that say one of `said`.
+    /// Empty fields are left out; records are a table.
+    pub(crate) fn document(&mut self, document: &(impl Document + ?Sized), said: &[&str]) {
+        let document = document.json().unwrap_or_default();
+        let fields: Map<String, Value> = serde_json::from_str(&document).unwrap_or_default();
+        for (name, value) in &fields {
+            let label = name.replace('_', " ");
+            let rows: Vec<(&str, &Map<String, Value>)> = match value {
+                Value::Array(items) if name == "warnings" => {
+                    let texts = items.iter().filter_map(Value::as_str);
+                    self.warnings.extend(texts.map(str::to_owned));
+                    continue;
+                }
+                Value::Array(items) => items
+                    .iter()
+                    .filter_map(|one| Some(("", one.as_object()?)))
+                    .collect(),
+                Value::Object(records) => {
+                    let rows = records
+                        .iter()
+                        .filter_map(|(name, one)| Some((&**name, one.as_object()?)));
+                    rows.collect()
+                }
+                _ => Vec::new(),
+            };
+            let text = self.words(name, value);
+            if !rows.is_empty() {
+                self.dim(label);
+                self.rows(&rows);
+            } else if !text.is_empty() && !said.contains(&&*text) {
+                self.field(&label, &text);
+            }
+        }
+    }
+
+    /// Adds records as a table, each after its name.
+    fn rows(&mut self, rows: &[(&str, &Map<String, Value>)]) {
+        let names: Vec<&str> = rows[0].1.keys().map(String::as_str).collect();
+        let has_names = rows.iter().any(|(name, _)| !name.is_empty());
+        let heads = names.iter().map(|name| name.replace('_', " "));
+        let heads = has_names.then(String::new).into_iter().chain(heads);
+        let mut table = Table::of(heads.collect());
+        for (name, record) in rows.iter().take(MAX_ROWS) {
+            let cells = names.iter().map(|name| {
+                let value = record.get(*name).unwrap_or_default();
+                self.words(name, value)
+            });
+            let name = has_names.then(|| (*name).to_owned());
+            table.add(name.into_iter().chain(cells).collect());
+        }
+        self.table(&table);
+        if rows.len() > MAX_ROWS {
+            self.dim(format!(
+                "… and {} more; --json lists them all",
+                rows.len() - MAX_ROWS
+            ));
+        }
+    }
+
+    /// Returns the value of a field in words; empty if it says nothing.
+    fn words(&self, name: &str, value: &Value) -> String {
+        match value {
+            Value::Null | Value::Bool(false) => String::new(),
+            Value::Bool(true) => "yes".to_owned(),
+            Value::String(at) if name == "at" || name.ends_with("_at") => self.age(at),
+            Value::String(text) => text.clone(),
+            Value::Number(number) if number.is_f64() => {
+                let text = format!("{:.3}", number.as_f64().unwrap_or_default());
+                text.trim_end_matches('0').trim_end_matches('.').to_owned()
+            }
+            Value::Number(number) => number.to_string(),
+            Value::Array(items) => {
+                let items = items.iter().map(|item| self.words(name, item));
+                let items: Vec<String> = items.collect();
+                // Sentences stand on lines of their own.
+                let is_prose = items.iter().any(|item| item.contains(' '));
+                items.join(if is_prose { "\n" } else { ", " })
+            }
+            Value::Object(fields) => {
+                let fields = fields
+                    .iter()
+                    .map(|(name, value)| (name, self.words(name, value)));
+                let fields = fields.filter(|(_, text)| !text.is_empty());
+                let fields =
+                    fields.map(|(name, text)| format!("{} {text}", name.replace('_', " ")));
+                fields.collect::<Vec<_>>().join(", ")
+            }
         }
     }
 
@@ -225,6 +321,143 @@ fn wrap(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
+/// Alignment and shortening of a column's cells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Align {
+    /// Names, ids and paths: left-aligned, shortened in the middle.
+    Left,
+    /// Prose: left-aligned, shortened at the end.
+    Prose,
+    /// Numbers: right-aligned.
+    Right,
+}
+
+/// Table with a heading.
+#[derive(Debug)]
+pub(crate) struct Table {
+    columns: Vec<(String, Align)>,
+    /// Columns that shrink on a narrow terminal, in this order; of an empty list, the widest.
+    elastic: &'static [usize],
+    rows: Vec<Vec<(Style, String)>>,
+}
+
+/// Minimum width of an elastic column.
+const LEAST: usize = 8;
+/// Spaces between two columns.
+const GAP: usize = 2;
+
+impl Table {
+    /// Returns a table with the headings in `columns`, separated by `|`: `>` before a heading marks
+    /// numbers, `~` marks prose.
+    pub(crate) fn new(columns: &'static str, elastic: &'static [usize]) -> Self {
+        let column = |heading: &'static str| {
+            let numbers = heading
+                .strip_prefix('>')
+                .map(|heading| (heading, Align::Right));
+            let prose = heading
+                .strip_prefix('~')
+                .map(|heading| (heading, Align::Prose));
+            let (name, align) = numbers.or(prose).unwrap_or((heading, Align::Left));
+            (name.to_owned(), align)
+        };
+        Self {
+            columns: columns.split('|').map(column).collect(),
+            elastic,
+            rows: Vec::new(),
+        }
+    }
+
+    /// Returns a table of prose with these headings, of which the widest column shrinks.
+    pub(crate) fn of(headings: Vec<String>) -> Self {
+        let columns = headings.into_iter().map(|heading| (heading, Align::Prose));
+        Self {
+            columns: columns.collect(),
+            elastic: &[],
+            rows: Vec::new(),
+        }
+    }
+
+    /// Adds a row of plain cells.
+    pub(crate) fn row<const N: usize>(&mut self, cells: [String; N]) {
+        self.add(cells.into());
+    }
+
+    /// Adds a row of as many plain cells as there are columns.
+    pub(crate) fn add(&mut self, cells: Vec<String>) {
+        let cells = cells.into_iter().map(|cell| (Style::Plain, cell));
+        self.rows.push(cells.collect());
+    }
+
+    /// Adds a row of cells with styles.
+    pub(crate) fn styled_row(&mut self, cells: Vec<(Style, String)>) {
+        self.rows.push(cells);
+    }
+
+    /// Renders the table. It is at most `width` columns wide if its fixed columns allow that.
+    pub(crate) fn render(&self, width: usize, colour: bool) -> String {
+        let widths = self.widths(width);
+        let headings = self
+            .columns
+            .iter()
+            .map(|(name, _)| (Style::Dim, name.as_str()));
+        let mut lines = vec![self.line(headings, &widths, colour)];
+        for row in &self.rows {
+            let cells = row.iter().map(|(style, text)| (*style, text.as_str()));
+            lines.push(self.line(cells, &widths, colour));
+        }
+        lines.join("\n")
+    }
+
+    /// Returns a row as one line, without spaces at its end.
+    fn line<'t>(
+        &self,
+        cells: impl Iterator<Item = (Style, &'t str)>,
+        widths: &[usize],
+        colour: bool,
+    ) -> String {
+        let (mut line, mut owed) = (String::new(), 0);
+        for (((style, text), (_, align)), width) in cells.zip(&self.columns).zip(widths) {
+            let text = match align {
+                Align::Prose => end(text, *width),
+                Align::Left | Align::Right => middle(text, *width),
+            };
+            let rest = width.saturating_sub(console::measure_text_width(&text));
+            let (before, after) = match align {
+                Align::Right => (rest, 0),
+                Align::Left | Align::Prose => (0, rest),
+            };
+            owed += before;
+            if !text.is_empty() {
+                line += &" ".repeat(owed);
+                line += &if colour { style.paint(&text) } else { text };
+                owed = 0;
+            }
+            owed += after + GAP;
+        }
+        line
+    }
+
+    /// Returns the width of each column.
+    fn widths(&self, width: usize) -> Vec<usize> {
+        let mut widths: Vec<usize> = (0..self.columns.len())
+            .map(|column| {
+                let cells = self.rows.iter().filter_map(|row| row.get(column));
+                let cells = cells.map(|(_, text)| console::measure_text_width(text));
+                cells.max().unwrap_or(0).max(self.columns[column].0.len())
+            })
+            .collect();
+        let gaps = GAP * widths.len().saturating_sub(1);
+        let widest = (0..widths.len()).max_by_key(|column| widths[*column]);
+        let widest = widest.filter(|_| self.elastic.is_empty());
+        for column in self.elastic.iter().copied().chain(widest) {
+            let excess = (widths.iter().sum::<usize>() + gaps).saturating_sub(width);
+            let spare = widths[column].saturating_sub(LEAST);
+            widths[column] -= excess.min(spare);
+        }
+        widths
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -248,5 +481,30 @@ mod tests {
         };
         assert_eq!(text(false), "bad plain\n");
         assert_eq!(text(true), "\u{1b}[31mbad\u{1b}[0m plain\n");
+    }
+}
+
+#[cfg(test)]
+mod table_tests {
+    use super::*;
+
+    #[test]
+    fn a_table_fits_and_aligns() {
+        let mut table = Table::new("ID|>Cost|~Text", &[2]);
+        table.row([
+            "EXEC-1".into(),
+            "$0.5".into(),
+            "a rather long text that has to give way".into(),
+        ]);
+        table.row(["E".into(), "$10.25".into(), "short".into()]);
+        let text = table.render(34, false);
+        assert_eq!(
+            text,
+            "ID        Cost  Text\nEXEC-1    $0.5  a rather long tex…\nE       $10.25  short"
+        );
+        assert!(
+            text.lines()
+                .all(|line| console::measure_text_width(line) <= 34)
+        );
     }
 }

@@ -1,19 +1,27 @@
-//! Single point of access to standard output and standard error.
+//! Single point of access to standard output and standard error, and work under way, as one line on standard error
+//! that is written anew and disappears in the end.
+//!
+//! Nothing is written about work without a terminal. A thread draws the line, so that the seconds go on while work
+//! blocks.
 
 use std::borrow::Cow;
-use std::io;
-use std::io::{IsTerminal as _, Write as _};
-use std::sync::{Arc, OnceLock};
+use std::io::{self, IsTerminal as _, Write as _};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use chrono::{DateTime, Utc};
+use console::Term;
 use memctl_files::json::compact;
+use memctl_llm::Progress;
 use serde::de::IgnoredAny;
 
 use crate::cli::output::page::Page;
-use crate::cli::output::progress::{Line, Work};
 use crate::cli::output::text::{clean, escape_json};
 use crate::cli::output::{Report, Style};
 use crate::model::error::{Kind, UserError};
+use crate::remote::SyncStage;
 
 /// Width of a page without a terminal.
 const PIPED_WIDTH: usize = 100;
@@ -34,7 +42,7 @@ pub(crate) struct Printer {
 impl Printer {
     /// Reads the width of the terminal. `plain` switches colours off, as does a pipe.
     pub(crate) fn new(json: bool, quiet: bool, plain: bool) -> Self {
-        let terminal = console::Term::stdout();
+        let terminal = Term::stdout();
         let is_terminal = io::stdout().is_terminal();
         let columns = terminal
             .size_checked()
@@ -131,6 +139,13 @@ impl Printer {
         }
     }
 
+    /// Prints a page to standard error, unless output is quiet.
+    pub(crate) fn note_page(&self, write: impl FnOnce(&mut Page)) {
+        let mut page = self.page();
+        write(&mut page);
+        self.note(page.into_text().trim_end());
+    }
+
     /// Prints a warning to standard error.
     pub(crate) fn warn(&self, text: &str) {
         let label = self.label(Style::Warn, "warning:");
@@ -164,11 +179,7 @@ impl Printer {
 
     /// Returns a line on standard error about work under way.
     pub(crate) fn work(&self, message: &str) -> Work {
-        let is_shown = !self.quiet && io::stderr().is_terminal();
-        Work {
-            message: message.to_owned(),
-            line: is_shown.then(|| Line::begin(message)).flatten(),
-        }
+        Work::begin(message, !self.quiet && io::stderr().is_terminal())
     }
 
     /// Does work of an unknown size below a line on standard error.
@@ -217,4 +228,99 @@ fn said(text: &str) -> String {
 
 fn eprint(text: &str) {
     drop(io::stderr().lock().write_all(text.as_bytes()));
+}
+
+/// Time between two drawings.
+const EACH: Duration = Duration::from_millis(150);
+
+/// Work under way, as a line with the seconds since it began, which disappears on drop.
+#[derive(Debug)]
+pub(crate) struct Work {
+    message: String,
+    text: Arc<Mutex<String>>,
+    /// The thread that draws, and what ends it; `None` if nothing is shown.
+    drawn: Option<(Sender<()>, JoinHandle<()>)>,
+}
+
+impl Work {
+    /// Begins work. If the system refuses a thread, it goes on without a line.
+    fn begin(message: &str, is_shown: bool) -> Self {
+        let text = Arc::new(Mutex::new(message.to_owned()));
+        let shown = Arc::clone(&text);
+        let (end, ended) = channel();
+        let until_the_end = move || {
+            let (term, began) = (Term::stderr(), Instant::now());
+            let mut is_drawn = false;
+            while ended.recv_timeout(EACH) == Err(RecvTimeoutError::Timeout) {
+                let text = shown.lock().unwrap_or_else(PoisonError::into_inner).clone();
+                let line = format!("{text} ({} s)", began.elapsed().as_secs());
+                is_drawn |= draw(&term, &line).is_ok();
+            }
+            if is_drawn {
+                drop(term.clear_line());
+            }
+        };
+        let thread = is_shown.then(|| std::thread::Builder::new().spawn(until_the_end));
+        Self {
+            message: message.to_owned(),
+            text,
+            drawn: thread.and_then(Result::ok).map(|thread| (end, thread)),
+        }
+    }
+
+    /// Sets the progress and the total.
+    pub(crate) fn reach(&self, done: usize, of: usize) {
+        self.say(format!("{} {done}/{of}", self.message));
+    }
+
+    /// Sets the message.
+    pub(crate) fn say(&self, message: String) {
+        *self.text.lock().unwrap_or_else(PoisonError::into_inner) = message;
+    }
+}
+
+impl Drop for Work {
+    fn drop(&mut self) {
+        if let Some((end, thread)) = self.drawn.take() {
+            drop(end);
+            // It has cleared the line, unless it panicked.
+            drop(thread.join());
+        }
+    }
+}
+
+/// Writes the line over the one before, on one line of the terminal.
+fn draw(term: &Term, line: &str) -> io::Result<()> {
+    let width = usize::from(term.size().1).saturating_sub(1);
+    term.clear_line()?;
+    term.write_str(&console::truncate_str(line, width, "…"))
+}
+
+/// Returns a callback that shows the progress of an answer on a spinner.
+pub(crate) fn follow(work: &Work) -> impl FnMut(Progress<'_>) + Send + use<'_> {
+    |progress| match progress {
+        Progress::Retry { after, reason } => {
+            let after = after.as_secs_f64();
+            work.say(format!("retrying in {after:.1} s: {reason}"));
+        }
+        Progress::Repair { reason } => work.say(format!("retrying: {reason}")),
+    }
+}
+
+/// Returns a callback that shows the stages of a sync, each on a line of its own.
+pub(crate) fn stages(printer: &Printer) -> impl FnMut(SyncStage) + use<'_> {
+    let mut current: Option<(&'static str, Work)> = None;
+    move |stage| {
+        let (name, done, of) = match stage {
+            SyncStage::Compared(done, of) => ("comparing", done, of),
+            SyncStage::Pushed(done, of) => ("pushing", done, of),
+            SyncStage::Pulled(done, of) => ("pulling", done, of),
+            SyncStage::Vectors(done, of) => ("vectors", done, of),
+        };
+        // The line of the stage before ends before the new one starts.
+        let same = current.take().filter(|(before, _)| *before == name);
+        let (_, work) = current.insert(same.unwrap_or_else(|| (name, printer.work(name))));
+        let number = |n| usize::try_from(n).unwrap_or(usize::MAX);
+        work.reach(number(done), number(of));
+    }
 }

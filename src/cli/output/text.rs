@@ -53,19 +53,16 @@ pub(crate) fn product(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Redacts text before it is shortened and joined into one line, which would hide secrets from the
-/// redactor.
-fn shown(text: &str) -> Cow<'_, str> {
-    memctl_redact::redact(text).text
+/// Returns the text on one line. It is redacted before it is joined, which would hide secrets from the redactor.
+fn one_line(text: &str) -> String {
+    let text = clean(&memctl_redact::redact(text).text);
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// Returns the text on one line of at most `width` columns. Shortens it in the middle, because ids
 /// and paths differ at their ends.
 pub(crate) fn middle(text: &str, width: usize) -> String {
-    let flat = clean(&shown(text))
-        .split_whitespace()
-        .collect::<Vec<_>>()
-        .join(" ");
+    let flat = one_line(text);
     if console::measure_text_width(&flat) <= width {
         return flat;
     }
@@ -86,11 +83,7 @@ pub(crate) fn middle(text: &str, width: usize) -> String {
 
 /// Returns the text on one line of at most `width` columns, shortened at the end.
 pub(crate) fn end(text: &str, width: usize) -> String {
-    let flat = clean(&shown(text))
-        .split_whitespace()
-        .collect::<Vec<_>>()
-        .join(" ");
-    console::truncate_str(&flat, width, "…").into_owned()
+    console::truncate_str(&one_line(text), width, "…").into_owned()
 }
 
 /// Returns the age of a record, or the text itself if it is no timestamp.
@@ -124,7 +117,7 @@ const ARROW: &str = " → ";
 /// Returns a change in at most `width` columns.
 pub(crate) fn change(failing: &str, working: &str, width: usize) -> String {
     let (failing, working) = (flat(failing), flat(working));
-    let whole = [failing.as_str(), working.as_str()].join(ARROW);
+    let whole = [&*failing, &*working].join(ARROW);
     if console::measure_text_width(&whole) <= width {
         return whole;
     }
@@ -139,14 +132,11 @@ pub(crate) fn change(failing: &str, working: &str, width: usize) -> String {
     let rest = old.len().min(new.len()) - begin;
     let tail = same(old.iter().rev().zip(new.iter().rev()).take(rest));
     // A call that only lacks words is recognised by its beginning.
-    let short = |words: &[&str], whole: String| {
-        if begin + tail == words.len() {
-            whole
-        } else {
-            shortened(words, begin, tail)
-        }
+    let short = |words: &[&str]| match begin + tail == words.len() {
+        true => words.join(" "),
+        false => shortened(words, begin, tail),
     };
-    let (old, new) = (short(&old, failing.clone()), short(&new, working.clone()));
+    let (old, new) = (short(&old), short(&new));
     let used = console::measure_text_width(&new) + ARROW.chars().count();
     // The working call matters more, and gets most of the width if both are long.
     let room = width.saturating_sub(used).max(width * 2 / 5);

@@ -1,11 +1,10 @@
 //! `approve`, `memory pin`, `memory promote`: a person's word about records.
 
 use clap::Args;
-use dialoguer::Confirm;
 use memctl_files::Directory;
 use serde::Serialize;
 
-use crate::cli::ask::ask;
+use crate::cli::ask::confirms;
 use crate::cli::context::Context;
 use crate::cli::output::{Done, Page, Report, Style};
 use crate::model::error::UserError;
@@ -21,10 +20,14 @@ use crate::{review, rules};
 /// record. A rule that an agent proposed is a candidate: approval adds it to prompts, with a
 /// guardrail and a test, and lets it act on the calls that it is seen by. Corrections by a person need
 /// no approval.
+///
+/// ```console
+/// $ memctl approve PROC-001
+/// $ memctl approve REFL-004
+/// $ memctl approve REFL-004 --action ask
+/// $ memctl approve PROC-001 PROC-002 --json
+/// ```
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Examples:\n  memctl approve PROC-001\n  memctl approve REFL-004\n  memctl approve REFL-004 --action ask\n  memctl approve PROC-001 PROC-002 --json"
-)]
 pub(crate) struct ApproveArgs {
     /// Ids, or the beginnings of them
     #[arg(required = true, value_name = "ID")]
@@ -35,22 +38,23 @@ pub(crate) struct ApproveArgs {
 }
 
 pub(crate) fn approve(context: &Context, args: &ApproveArgs) -> Done {
-    let is_of_user = |id: &String| split_origin(id).1 == Some(USER_STORE);
-    let (of_user, own): (Vec<String>, Vec<String>) = args.ids.iter().cloned().partition(is_of_user);
-    let action = args.action;
+    let (mut own, mut of_user) = (Vec::new(), Vec::new());
+    for id in &args.ids {
+        match split_origin(id) {
+            (id, Some(USER_STORE)) => of_user.push(id.to_owned()),
+            _ => own.push(id.clone()),
+        }
+    }
     let mut records = Vec::new();
     if !own.is_empty() {
-        records = review::approve(&context.workspace(None)?, &own, action)?;
+        records = review::approve(&context.workspace(None)?, &own, args.action)?;
     }
     if !of_user.is_empty() {
-        let ids = of_user.iter().map(|id| split_origin(id).0.to_owned());
-        let ids: Vec<String> = ids.collect();
         let store = context.of_user_store()?.workspace(None)?;
-        let approved = review::approve(&store, &ids, action)?.into_iter();
-        records.extend(approved.map(|record| Approved {
-            id: with_origin(&record.id, USER_STORE),
-            ..record
-        }));
+        for mut record in review::approve(&store, &of_user, args.action)? {
+            record.id = with_origin(&record.id, USER_STORE);
+            records.push(record);
+        }
         context.note_change_of_user_store();
     }
     let warnings = records.iter().flat_map(|record| record.warnings.clone());
@@ -93,26 +97,21 @@ impl Report for Approval {
                 _ => (Style::Good, "approved"),
             };
             let before = match record.before {
-                "observed" | "quarantined" | "episode" | "candidate" => {
-                    format!(" {} → ", record.before)
-                }
-                _ => " ".to_owned(),
+                "user" | "approved" => " ".to_owned(),
+                before => format!(" {before} → "),
             };
             page.styled(&[
                 (Style::Plain, &record.id),
                 (Style::Dim, &before),
                 (style, now),
             ]);
-            let at_calls = match record.at_calls {
-                None => "",
-                Some(CallAction::Off) => "acts on none",
-                Some(CallAction::Note) => "agents are told it where they break it",
-                Some(CallAction::Ask) => "the host asks you where an agent breaks it",
-                Some(CallAction::Deny) => "the host refuses calls that break it",
-            };
-            if !at_calls.is_empty() {
-                page.field("at calls", at_calls);
-            }
+            let at_calls = record.at_calls.map(|action| match action {
+                CallAction::Off => "acts on none",
+                CallAction::Note => "agents are told it where they break it",
+                CallAction::Ask => "the host asks you where an agent breaks it",
+                CallAction::Deny => "the host refuses calls that break it",
+            });
+            page.some("at calls", at_calls);
             page.list("guardrail", &record.guardrails);
             page.list("tests", &record.tests);
         }
@@ -123,10 +122,12 @@ impl Report for Approval {
 ///
 /// A rule whose utility sinks below 0.3 after five outcomes leaves the prompt. A pinned one stays,
 /// and one that has left comes back.
+///
+/// ```console
+/// $ memctl memory pin REFL-003
+/// $ memctl memory pin REFL-003 --remove
+/// ```
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Examples:\n  memctl memory pin REFL-003\n  memctl memory pin REFL-003 --remove"
-)]
 pub(crate) struct PinArgs {
     /// Rule id, or a prefix of one
     id: String,
@@ -142,15 +143,12 @@ pub(crate) fn pin(context: &Context, args: &PinArgs) -> Done {
 
 impl Report for PinReport {
     fn page(&self, page: &mut Page) {
-        page.warnings(&self.warnings);
-        let (style, done) = if self.pinned {
-            (Style::Good, "pinned")
+        let done = if self.pinned {
+            "pinned"
         } else {
-            (Style::Warn, "no longer pinned")
+            "no longer pinned"
         };
-        let what = format!(" {} ({})", self.id, self.status);
-        page.styled(&[(style, done), (Style::Plain, &what)]);
-        page.field("rule", &self.rule);
+        page.result(done, &self.id, self);
     }
 }
 
@@ -160,9 +158,13 @@ impl Report for PinReport {
 /// then on its rules start sessions and its lessons are told in every project that has a memory. Its
 /// records have ids such as `REFL-001@user`: `memctl show`, `approve`, `edit` and `forget` take
 /// them. The setting `memory.user_store` switches it off.
+///
+/// ```console
+/// $ memctl memory promote REFL-003
+/// $ memctl list --user-store
+/// $ memctl forget REFL-001@user
+/// ```
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  memctl memory promote REFL-003\n  \
-    memctl list --user-store\n  memctl forget REFL-001@user")]
 pub(crate) struct PromoteArgs {
     /// Id of a rule or a lesson, or a prefix of one
     id: String,
@@ -187,32 +189,27 @@ pub(crate) fn promote(context: &Context, args: &PromoteArgs) -> Done {
             "The user store is new: {}\nIts rules and lessons reach agents in all of your projects.",
             directory.display()
         ));
-        let question = Confirm::new().with_prompt("Create it?").default(false);
-        if !ask(|| question.interact())? {
+        if !confirms("Create it?", false)? {
             return Err(UserError::usage(
                 "the user store was not created",
                 "memctl memory promote ID --yes",
             ));
         }
     }
-    let promoted = review::promote(&workspace, &of_user.workspace(None)?, &args.id)?;
-    Ok(Box::new(promoted))
+    Ok(Box::new(review::promote(
+        &workspace,
+        &of_user.workspace(None)?,
+        &args.id,
+    )?))
 }
 
 impl Report for Promoted {
     fn page(&self, page: &mut Page) {
-        page.warnings(&self.warnings);
-        let (style, done) = if self.created {
-            (Style::Good, "promoted ")
+        let done = if self.created {
+            "promoted"
         } else {
-            (Style::Dim, "known already ")
+            "known already"
         };
-        page.styled(&[
-            (style, done),
-            (Style::Plain, &self.id),
-            (Style::Dim, " → "),
-            (Style::Plain, &self.user_id),
-        ]);
-        page.field(self.kind.noun(), &self.summary);
+        page.result(done, &self.id, self);
     }
 }

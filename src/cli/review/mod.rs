@@ -6,12 +6,10 @@
 //! for each entry with the command that decides about it.
 
 pub(crate) mod approve;
+pub(crate) mod history;
 mod one_by_one;
-mod record;
 pub(crate) mod stats;
-pub(crate) mod undo;
 pub(crate) mod watch;
-pub(crate) mod why;
 
 use std::io::IsTerminal as _;
 use std::time::Duration;
@@ -39,11 +37,13 @@ const CHANGE: usize = 100;
 /// evidence against them. On a terminal, shows one entry after the other, and asks: a letter and Enter
 /// decide, `?` explains the letters. Through a pipe, one line for each entry with the command that
 /// decides about it.
+///
+/// ```console
+/// $ memctl review
+/// $ memctl review --skills hr/resume-screen
+/// $ memctl review --json | jq '.waiting[] | {kind, id, title}'
+/// ```
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Examples:\n  memctl review\n  memctl review --skills hr/resume-screen\n  \
-    memctl review --json | jq '.waiting[] | {kind, id, title}'"
-)]
 pub(crate) struct ReviewArgs {
     /// Review only the rules and lessons of this skill, as `domain/skill`
     #[arg(long = "skills", alias = "skill", value_name = "SKILL")]

@@ -1,8 +1,8 @@
 //! `review` on a terminal: one entry after the other, each with the keys that decide about it.
 //!
-//! Like `git add -p`: the record is printed, a letter and Enter decide, and the next record follows.
-//! Each decision is stored at once, by the verb of its command, as a change of its own in the undo
-//! journal. An answer that is no key changes nothing.
+//! Like `git add -p`: the record is printed (the text that is decided about, why it waits, where it comes from, its
+//! evidence), a letter and Enter decide, and the next record follows. Each decision is stored at once, by the verb of
+//! its command, as a change of its own in the undo journal. An answer that is no key changes nothing.
 //!
 //! Deliberately absent: a screen of its own, since what was printed stays above and the terminal scrolls it; a
 //! filter (`--skills`); what agents get now (`memory prompt`).
@@ -11,14 +11,13 @@ use std::collections::VecDeque;
 use std::io::BufRead as _;
 
 use crate::cli::context::Context;
-use crate::cli::memory::edit::in_editor;
-use crate::cli::output::{Page, Style, end};
+use crate::cli::memory::change::in_editor;
+use crate::cli::output::{Page, Style, end, plural};
+use crate::cli::review::history::revert;
 use crate::cli::review::queue;
-use crate::cli::review::record::record;
-use crate::cli::review::undo::revert;
 use crate::model::error::UserError;
-use crate::model::{CallAction, Kind, SkillPath};
-use crate::review::queue::{Waiting, WaitingKind};
+use crate::model::{self, CallAction, Kind, SkillPath};
+use crate::review::queue::{Part, Waiting, WaitingKind};
 use crate::{review, rules, upkeep};
 
 /// Width of a rule in the question which one stays.
@@ -100,9 +99,11 @@ impl Walk<'_> {
     /// Reads the queue, without the entries that were skipped.
     fn read(&mut self) -> Result<(), UserError> {
         let queue = queue(self.context, self.skill)?;
-        for warning in &queue.warnings {
-            self.context.printer.warn(warning);
-        }
+        let printer = &self.context.printer;
+        queue
+            .warnings
+            .iter()
+            .for_each(|warning| printer.warn(warning));
         let is_open = |one: &Waiting| !self.skipped.iter().any(|skipped| is_same(skipped, one));
         self.open = queue.waiting.into_iter().filter(is_open).collect();
         Ok(())
@@ -147,9 +148,9 @@ impl Walk<'_> {
 
     fn undo(&mut self) -> Result<Next, UserError> {
         let Some(change) = self.changes.last() else {
-            self.context
-                .printer
-                .warn("nothing was decided in this review; `memctl undo` reverts earlier changes");
+            let nothing =
+                "nothing was decided in this review; `memctl undo` reverts earlier changes";
+            self.context.printer.warn(nothing);
             return Ok(Next::Ask);
         };
         let done = revert(&self.context.for_next_change(), Some(change), false)?;
@@ -160,12 +161,11 @@ impl Walk<'_> {
     }
 
     fn say(&self, did: &str, warnings: &[String]) {
-        let mut page = self.context.printer.page();
+        let printer = &self.context.printer;
+        let mut page = printer.page();
         page.good(did, "");
-        self.context.printer.line(&page.into_text());
-        for warning in warnings {
-            self.context.printer.warn(warning);
-        }
+        printer.line(&page.into_text());
+        warnings.iter().for_each(|warning| printer.warn(warning));
     }
 
     /// Decides about an entry by one of its keys. Returns `false` if the user gave up.
@@ -275,21 +275,11 @@ fn heading(page: &mut Page, waiting: &Waiting, left: usize) {
 
 fn key_line(page: &mut Page, keys: &[(char, &str)]) {
     let common = [('s', "skip"), ('?', "help"), ('q', "quit")];
-    let all = keys.iter().chain(&common);
-    let pieces: Vec<[String; 2]> = all
-        .map(|(key, name)| [key.to_string(), format!(" {name}  ")])
-        .collect();
-    let (mut line, mut used) = (Vec::new(), 0);
-    for [key, name] in &pieces {
-        let width = key.len() + name.trim_end().len();
-        if used + width > page.width() {
-            page.styled(&std::mem::take(&mut line));
-            used = 0;
-        }
-        used += key.len() + name.len();
-        line.extend([(Style::Strong, key.as_str()), (Style::Plain, name.as_str())]);
-    }
-    page.styled(&line);
+    let all = keys
+        .iter()
+        .chain(&common)
+        .map(|(key, name)| format!("{key} {name}"));
+    page.sentence(Style::Strong, "", &all.collect::<Vec<_>>().join(" · "));
 }
 
 /// Asks, and returns the line that was typed; `None` at the end of the input.
@@ -306,10 +296,10 @@ fn answer(context: &Context, question: &str) -> Result<Option<String>, UserError
 /// Returns the words behind the key, or asks for them. `None` if the user gives none.
 fn given(context: &Context, words: &str, question: &str) -> Result<Option<String>, UserError> {
     let words = match words {
-        "" => answer(context, question)?.unwrap_or_default(),
-        words => words.to_owned(),
+        "" => answer(context, question)?,
+        words => Some(words.to_owned()),
     };
-    Ok((!words.is_empty()).then_some(words))
+    Ok(words.filter(|words| !words.is_empty()))
 }
 
 /// Asks which of two rules stays. Returns that one, and the other.
@@ -318,24 +308,17 @@ fn which_stays(
     words: &str,
     waiting: &Waiting,
 ) -> Result<Option<(String, String)>, UserError> {
-    let near = waiting.near.as_ref();
     let text = |name: &str| waiting.text(name).unwrap_or_default();
-    let first = (
-        &waiting.id,
-        [text("rule"), text("older")]
-            .into_iter()
-            .find(|t| !t.is_empty()),
-    );
-    let second = match (&waiting.other, near) {
-        (Some(other), _) => (other, Some(text("newer"))),
-        (None, Some(near)) => (&near.id, Some(near.rule.as_str())),
+    let first = (&waiting.id, [text("rule"), text("older")].concat());
+    let second = match (&waiting.other, &waiting.near) {
+        (Some(other), _) => (other, text("newer").to_owned()),
+        (None, Some(near)) => (&near.id, near.rule.clone()),
         (None, None) => return Ok(None),
     };
     if words.is_empty() {
         let mut page = context.printer.page();
-        for (number, (id, text)) in ["1", "2"].into_iter().zip([first, second]) {
-            let text = end(text.unwrap_or_default(), STAYS);
-            page.line(format!("{number}  {id}  {text}"));
+        for (number, (id, text)) in (1..).zip([&first, &second]) {
+            page.line(format!("{number}  {id}  {}", end(text, STAYS)));
         }
         context.printer.line(&page.into_text());
     }
@@ -344,5 +327,194 @@ fn which_stays(
         Some("1") => Ok(Some((first, second))),
         Some("2") => Ok(Some((second, first))),
         _ => Ok(None),
+    }
+}
+
+/// Maximum number of lines of one text.
+const LONGEST: usize = 200;
+
+/// Pairs of texts of which the first is replaced by the second.
+const REPLACED: [(&str, &str); 2] = [("failed", "worked"), ("older", "newer")];
+
+/// Parts that are sentences. Any other may be code, and keeps its lines so that it can be copied.
+const SENTENCES: [&str; 6] = ["rule", "lesson", "quote", "mistake", "older", "newer"];
+
+/// Adds the record of an entry to a page.
+pub(crate) fn record(page: &mut Page, waiting: &Waiting) {
+    let of_decision = |part: &&Part| {
+        let is_replaced = |(old, new): &(&str, &str)| *old == part.name && has(waiting, new);
+        ["rule", "lesson", "memory"].contains(&part.name) && !REPLACED.iter().any(is_replaced)
+    };
+    let first = waiting.parts.iter().find(of_decision);
+    if let Some(part) = first {
+        lines(page, part, "", Style::Strong);
+    }
+    let similar = waiting.near.as_ref();
+    let similar = similar.map(|near| format!("{} ({:.2}): {}", near.id, near.score, near.rule));
+    let fields = [
+        ("why", waiting.reason.clone()),
+        ("careful", waiting.suspicious.clone().unwrap_or_default()),
+        ("advice", advice(waiting)),
+        ("from", origin(waiting, page)),
+        ("seen", evidence(waiting)),
+        ("similar", similar.unwrap_or_default()),
+    ];
+    // Redacted before it is wrapped, so that no secret is cut in two.
+    page.fields(
+        fields.map(|(label, text)| (label, memctl_redact::redact(&text).text.into_owned())),
+    );
+    // A rule that a person typed is its own quote.
+    let is_said = |part: &Part| first.is_some_and(|first| first.text == part.text);
+    for part in waiting.parts.iter().filter(|part| !is_said(part)) {
+        let is_old = |(old, new): &(&str, &str)| *old == part.name && has(waiting, new);
+        let is_new = |(old, new): &(&str, &str)| *new == part.name && has(waiting, old);
+        let (mark, style) = match part.name {
+            _ if REPLACED.iter().any(is_old) => ("- ", Style::Bad),
+            _ if REPLACED.iter().any(is_new) => ("+ ", Style::Good),
+            "error" => ("  ", Style::Bad),
+            "quote" => ("“ ", Style::Strong),
+            _ => ("  ", Style::Plain),
+        };
+        page.dim(part.name);
+        lines(page, part, mark, style);
+    }
+}
+
+fn has(waiting: &Waiting, name: &str) -> bool {
+    waiting.text(name).is_some()
+}
+
+/// Adds a text behind a mark. The terminal wraps the lines of code.
+fn lines(page: &mut Page, part: &Part, mark: &str, style: Style) {
+    let text = memctl_redact::redact(&part.text).text;
+    for line in text.lines().take(LONGEST) {
+        if SENTENCES.contains(&part.name) {
+            page.sentence(style, mark, line);
+        } else {
+            page.styled(&[(style, &[mark, line].concat())]);
+        }
+    }
+    let more = text.lines().count().saturating_sub(LONGEST);
+    if more > 0 {
+        page.dim(format!("… and {}", plural(more as u64, "more line")));
+    }
+}
+
+fn advice(waiting: &Waiting) -> String {
+    let words = waiting.advice.as_ref().map(|advice| {
+        let into = match advice.into.as_str() {
+            "" => String::new(),
+            into => format!(" into {into}"),
+        };
+        format!(
+            "{}{into}: {} ({})",
+            advice.verdict, advice.reason, advice.by
+        )
+    });
+    words.unwrap_or_default()
+}
+
+fn origin(waiting: &Waiting, page: &Page) -> String {
+    let of = &waiting.origin;
+    let age = match page.age(&of.at) {
+        age if of.at.is_empty() || age.contains('-') || age == "now" => age,
+        age => age + " ago",
+    };
+    let words = [
+        ("skill ", waiting.skill.as_deref().unwrap_or_default()),
+        ("project ", &of.project),
+        ("session ", &of.session),
+        ("tool ", &of.tool),
+        ("source ", &of.source),
+        ("", &age),
+    ];
+    let known = words.iter().filter(|(_, text)| !text.is_empty());
+    let known: Vec<String> = known.map(|(name, text)| [*name, text].concat()).collect();
+    known.join(", ")
+}
+
+fn evidence(waiting: &Waiting) -> String {
+    let of = &waiting.evidence;
+    let mut words = Vec::new();
+    let (times, sessions) = (plural(of.times, "time"), plural(of.sessions, "session"));
+    match (of.times, of.sessions) {
+        (0, 0) => {}
+        (_, 0) => words.push(times),
+        _ => words.push(format!("{times} in {sessions}")),
+    }
+    if of.uses != model::Evidence::default() {
+        let (shown, helped, harmed) = (of.uses.shown, of.uses.helped, of.uses.harmed);
+        words.push(format!("shown {shown}, helped {helped}, harmed {harmed}"));
+    }
+    if let Some(confidence) = of.confidence {
+        words.push(format!("confidence {confidence:.2}"));
+    }
+    words.join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Kind;
+    use crate::rules::SimilarRule;
+
+    fn text(
+        kind: WaitingKind,
+        parts: &[(&'static str, &str)],
+        near: Option<SimilarRule>,
+    ) -> String {
+        let mut one = Waiting::about(kind, Kind::Reflexion, "REFL-003", String::new());
+        for (name, text) in parts {
+            one.part(name, text);
+        }
+        one.near = near;
+        let mut page = Page::new(80, false, "2026-02-04T00:00:00Z".parse().unwrap());
+        record(&mut page, &one);
+        page.into_text()
+    }
+
+    #[test]
+    fn the_text_that_is_decided_about_comes_first_and_no_escape_of_a_record_is_obeyed() {
+        let near = SimilarRule {
+            id: "REFL-009".to_owned(),
+            rule: "Use yarn".to_owned(),
+            score: 0.8,
+        };
+        let parts = [
+            ("quote", "no, use pnpm"),
+            ("rule", "Use pnpm\u{1b}[2J here"),
+        ];
+        assert_eq!(
+            text(WaitingKind::Candidate, &parts, Some(near)),
+            "Use pnpm here\nsimilar:      REFL-009 (0.80): Use yarn\nquote\n“ no, use pnpm\n"
+        );
+    }
+
+    #[test]
+    fn a_long_rule_breaks_between_words_and_is_not_shown_twice() {
+        let rule = format!("Use pnpm {}here", "and not npm ".repeat(8));
+        let parts = [("rule", rule.as_str()), ("quote", &rule)];
+        let shown = text(WaitingKind::Candidate, &parts, None);
+        assert_eq!(shown.lines().count(), 2, "{shown}");
+        assert!(shown.lines().all(|line| line.len() <= 80), "{shown}");
+        assert_eq!(shown.replace('\n', " ").trim(), rule);
+    }
+
+    #[test]
+    fn what_replaces_stands_below_what_it_replaces() {
+        let pair = [("older", "ALWAYS name it."), ("newer", "NEVER name it.")];
+        assert_eq!(
+            text(WaitingKind::Contradiction, &pair, None),
+            "older\n- ALWAYS name it.\nnewer\n+ NEVER name it.\n"
+        );
+    }
+
+    #[test]
+    fn a_text_that_is_cut_says_so_and_shows_no_secret() {
+        let secret = format!("gh{}{}", "p_", "a1B2c3D4e5".repeat(4));
+        let long = format!("{secret}\n{}", "line\n".repeat(300));
+        let shown = text(WaitingKind::Memory, &[("memory", &long)], None);
+        assert!(!shown.contains(&secret[6..20]), "{shown}");
+        assert!(shown.ends_with("line\n… and 101 more lines\n"), "{shown}");
     }
 }

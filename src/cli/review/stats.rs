@@ -14,15 +14,18 @@ use crate::cli::output::{Done, Page, Report, Style, Table, plural};
 use crate::model::error::UserError;
 use crate::review::Repeats;
 use crate::store::workspace::Error;
-use crate::upkeep;
-use crate::upkeep::{AgentSessions, Part, RuleAtCalls, SessionMeans, StatsReport, Used};
+use crate::upkeep::{self, AgentSessions, Part, RuleAtCalls, SessionMeans, StatsReport, Used};
 
 /// Show the benefit of memory: correct runs, hints, cost, time
 ///
 /// Reads the records of the store; figures without data are left out. `--html` writes the same page
 /// for a browser.
+///
+/// ```console
+/// $ memctl stats
+/// $ memctl stats --html stats.html
+/// ```
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  memctl stats\n  memctl stats --html stats.html")]
 pub(crate) struct StatsArgs {
     /// Write a page for a browser to this file, replacing an older one
     #[arg(long, value_name = "FILE")]
@@ -50,25 +53,21 @@ pub(crate) fn stats(context: &Context, args: &StatsArgs) -> Done {
         .html
         .as_ref()
         .map(|path| context.environment.absolute(path));
-    if let Some(path) = &path {
-        refuse(path)?;
-    }
-    let count = || upkeep::stats(&workspace);
-    let report = context.printer.during("counting", count)?;
+    path.as_deref().map_or(Ok(()), refuse)?;
+    let report = context
+        .printer
+        .during("counting", || upkeep::stats(&workspace))?;
     let past = repeats::of_project(context, &workspace)?;
-    let shown = Shown {
+    let mut shown = Shown {
         report,
         past: Some(past).filter(|past| past.sessions > 0),
         page: None,
     };
-    if let Some(path) = &path {
+    if let Some(path) = path {
         let mut page = Page::new(HTML_WIDTH, false, workspace.now);
         shown.page(&mut page);
-        upkeep::save_page(path, &html(&page.into_text()))?;
-        return Ok(Box::new(Shown {
-            page: Some(path.clone()),
-            ..shown
-        }));
+        upkeep::save_page(&path, &html(&page.into_text()))?;
+        shown.page = Some(path);
     }
     Ok(Box::new(shown))
 }
@@ -93,21 +92,17 @@ fn html(text: &str) -> String {
 
 /// Fails early, with a hint, if the page cannot be written.
 fn refuse(path: &Path) -> Result<(), UserError> {
-    let shown = path.display();
-    let refused = |why: &str| {
-        let message = format!("cannot write `{shown}`: {why}");
-        Err(UserError::input(message, "memctl stats --html stats.html"))
-    };
-    if named::is_dir(path) {
-        return refused("it is a directory");
-    }
-    if named::link_metadata(path).is_ok_and(|meta| !meta.is_file()) {
-        return refused("it is not a regular file");
-    }
-    if path.parent().is_some_and(named::is_dir) {
+    let why = if named::is_dir(path) {
+        "it is a directory"
+    } else if named::link_metadata(path).is_ok_and(|meta| !meta.is_file()) {
+        "it is not a regular file"
+    } else if path.parent().is_some_and(named::is_dir) {
         return Ok(());
-    }
-    Err(Error::no_parent(path).into())
+    } else {
+        return Err(Error::no_parent(path).into());
+    };
+    let message = format!("cannot write `{}`: {why}", path.display());
+    Err(UserError::input(message, "memctl stats --html stats.html"))
 }
 
 impl Report for Shown {
@@ -133,16 +128,10 @@ impl Report for Shown {
             runs(report, page);
             hints(report, page);
             learning(report, page);
-            used(
-                "Rule|>Shown|>Helped|>Harmed|>Confidence|About|~Text",
-                &report.rules,
-                page,
-            );
-            used(
-                "Lesson|>Shown|>Helped|>Harmed|>Confidence|About|~Text",
-                &report.lessons,
-                page,
-            );
+            let heads = "Rule|>Shown|>Helped|>Harmed|>Confidence|About|~Text";
+            used(heads, &report.rules, page);
+            let heads = "Lesson|>Shown|>Helped|>Harmed|>Confidence|About|~Text";
+            used(heads, &report.lessons, page);
             at_calls(&report.at_calls, page);
         }
         if let Some(path) = &self.page {
@@ -155,15 +144,13 @@ impl Report for Shown {
 fn sessions(sessions: &AgentSessions, page: &mut Page) {
     let means = |of: &SessionMeans| {
         let (calls, failed) = of.calls.zip(of.failed)?;
-        let tokens = of
-            .tokens
-            .map_or_else(String::new, |mean| format!(", {} tokens", number(mean)));
+        let tokens = of.tokens.map(|mean| format!(", {} tokens", number(mean)));
+        let tokens = tokens.unwrap_or_default();
+        let (calls, failed) = (number(calls), number(failed));
         let all = plural(of.sessions, "session");
         let each = if of.sessions == 1 { "" } else { " each" };
         Some(format!(
-            "{all}: {} calls, {} failed{tokens}{each}",
-            number(calls),
-            number(failed)
+            "{all}: {calls} calls, {failed} failed{tokens}{each}"
         ))
     };
     let [told, not_told] =
@@ -189,35 +176,21 @@ fn runs(report: &StatsReport, page: &mut Page) {
     page.line("");
     page.styled(&[(Style::Strong, &all), (Style::Plain, &more)]);
     let right = |of: &Part| part(of).map(|share| format!("right: {share}"));
-    let tokens = [
-        runs.tokens_with_rules
-            .map(|mean| format!("with rules: {}", number(mean))),
-        runs.tokens_without_rules
-            .map(|mean| format!("without: {}", number(mean))),
-    ];
-    let cost = [
-        runs.cost_usd.map(usd),
-        (runs.cost_unknown > 0).then(|| format!("{} of unknown cost", runs.cost_unknown)),
-    ];
+    let of_rules = runs
+        .tokens_with_rules
+        .map(|mean| format!("with rules: {}", number(mean)));
+    let without = runs
+        .tokens_without_rules
+        .map(|mean| format!("without: {}", number(mean)));
+    let unknown = (runs.cost_unknown > 0).then(|| format!("{} of unknown cost", runs.cost_unknown));
     let latency = runs.latency_ms;
+    let latency = latency.map(|l| format!("{} median, {} at 95 %", ms(l.p50), ms(l.p95)));
+    page.some("with rules", right(&runs.right_with_rules));
+    page.some("without", right(&runs.right_without_rules));
     page.fields([
-        (
-            "with rules",
-            right(&runs.right_with_rules).unwrap_or_default(),
-        ),
-        (
-            "without",
-            right(&runs.right_without_rules).unwrap_or_default(),
-        ),
-        ("tokens/run", joined(tokens)),
-        ("cost", joined(cost)),
-        (
-            "latency",
-            joined([
-                latency.map(|l| format!("{} median, {} at 95 %", ms(l.p50), ms(l.p95))),
-                None,
-            ]),
-        ),
+        ("tokens/run", joined([of_rules, without])),
+        ("cost", joined([runs.cost_usd.map(usd), unknown])),
+        ("latency", latency.unwrap_or_default()),
     ]);
 }
 
@@ -234,22 +207,19 @@ fn hints(report: &StatsReport, page: &mut Page) {
     }
     page.line("");
     page.styled(&[(Style::Strong, "Hints at failing calls")]);
-    let steps = hints
-        .steps_shown
-        .map(|mean| format!("{} until recovery or the end of the attempt", number(mean)));
+    let steps = hints.steps_shown.map(number);
+    let steps = steps.map(|mean| format!("{mean} until recovery or the end of the attempt"));
     let of = hints.evidence;
+    page.field("shown", &hints.shown.to_string());
+    page.some("helped", part(&hints.precision));
+    page.some("recovered", part(&hints.overcome));
+    page.some("repeated", part(&hints.repeated));
+    page.some("calls", steps);
     let all = format!(
         "{} shown, {} helped, {} harmed",
         of.shown, of.helped, of.harmed
     );
-    page.fields([
-        ("shown", hints.shown.to_string()),
-        ("helped", part(&hints.precision).unwrap_or_default()),
-        ("recovered", part(&hints.overcome).unwrap_or_default()),
-        ("repeated", part(&hints.repeated).unwrap_or_default()),
-        ("calls", steps.unwrap_or_default()),
-        ("all lessons", all),
-    ]);
+    page.field("all lessons", &all);
 }
 
 fn learning(report: &StatsReport, page: &mut Page) {
@@ -266,13 +236,11 @@ fn learning(report: &StatsReport, page: &mut Page) {
         plural(learnt.procedures, "lesson"),
     ];
     let retrieved = learnt.procedures_retrieved;
-    let retrieved = (retrieved > 0).then(|| format!("lessons {}", plural(retrieved, "time")));
-    page.fields([
-        ("all", counts.join(", ")),
-        ("per week", learnt.a_week.map(number).unwrap_or_default()),
-        ("used again", part(&learnt.reused).unwrap_or_default()),
-        ("retrieved", retrieved.unwrap_or_default()),
-    ]);
+    let times = format!("lessons {}", plural(retrieved, "time"));
+    page.field("all", &counts.join(", "));
+    page.some("per week", learnt.a_week.map(number));
+    page.some("used again", part(&learnt.reused));
+    page.some("retrieved", (retrieved > 0).then_some(times));
 }
 
 fn used(heads: &'static str, all: &[Used], page: &mut Page) {
@@ -349,26 +317,14 @@ pub(crate) fn ms(value: f64) -> String {
     }
 }
 
-/// Returns a share in whole percents.
-pub(crate) fn percent(share: f64) -> String {
-    format!("{:.0} %", share * 100.0)
-}
-
 /// Returns `75 % (3 of 4; 95 %: 30 to 95 %)`; `None` without data.
 pub(crate) fn part(part: &Part) -> Option<String> {
-    Some(format!("{} ({})", percent(part.share?), basis(part)?))
-}
-
-/// Returns `3 of 4; 95 %: 30 to 95 %`; `None` without data.
-pub(crate) fn basis(part: &Part) -> Option<String> {
-    let [low, high] = part.interval?;
-    Some(format!(
-        "{} of {}; 95 %: {:.0} to {}",
-        part.count,
-        part.of,
-        low * 100.0,
-        percent(high),
-    ))
+    let (share, [low, high]) = (part.share? * 100.0, part.interval?.map(|of| of * 100.0));
+    let basis = format!(
+        "{} of {}; 95 %: {low:.0} to {high:.0} %",
+        part.count, part.of
+    );
+    Some(format!("{share:.0} % ({basis})"))
 }
 
 #[cfg(test)]

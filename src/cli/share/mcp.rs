@@ -13,10 +13,8 @@ use crate::cli::config::Environment;
 use crate::cli::connections;
 use crate::cli::context::Context;
 use crate::cli::output::{Page, Printer, Report};
-use crate::cli::start::hooks;
-use crate::cli::start::hooks::{in_project, is_on_path, of_user, project_of};
-use crate::host;
-use crate::host::{Host, RegisterReport, ServerHost, ServerReport, Start};
+use crate::cli::start::hooks::{self, in_project, is_on_path, of_user};
+use crate::host::{self, Host, RegisterReport, ServerHost, ServerReport, Start};
 use crate::model::error::UserError;
 use crate::serve::mcp::{Server, serve};
 use crate::serve::operations::Operation;
@@ -32,11 +30,13 @@ const WORKSPACE_FOLDER: &str = "${workspaceFolder}";
 ///
 /// Speaks the Model Context Protocol on standard input and output until the input ends; an agent
 /// host starts it. `--scope` and `--user` limit it to a part of the memory.
+///
+/// ```console
+/// $ memctl mcp install claude-code
+/// $ memctl mcp --read-only --scope hr
+/// ```
 #[derive(Debug, Args)]
-#[command(
-    args_conflicts_with_subcommands = true,
-    after_help = "Examples:\n  memctl mcp install claude-code\n  memctl mcp --read-only --scope hr"
-)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct McpArgs {
     #[command(subcommand)]
     command: Option<McpCommand>,
@@ -49,24 +49,32 @@ pub(crate) struct McpArgs {
 enum McpCommand {
     Install(InstallArgs),
     /// Remove the server; keep everything else
-    #[command(
-        after_help = "Examples:\n  memctl mcp uninstall claude-code\n  memctl mcp uninstall cursor --project"
-    )]
+    ///
+    /// ```console
+    /// $ memctl mcp uninstall claude-code
+    /// $ memctl mcp uninstall cursor --project
+    /// ```
     Uninstall(HostArgs<ServerHost>),
     /// Show which agent hosts have the server
     ///
     /// A settings file that cannot be read does not hide the other agent hosts; the exit code is 1.
-    #[command(after_help = "Examples:\n  memctl mcp status\n  memctl mcp status codex --project")]
+    ///
+    /// ```console
+    /// $ memctl mcp status
+    /// $ memctl mcp status codex --project
+    /// ```
     Status(HostsArgs<ServerHost>),
 }
 
 /// Add the server to the agent host's settings; keep everything else
 ///
 /// `--scope` and `--user` are stored with it and limit it to that part of the memory.
+///
+/// ```console
+/// $ memctl mcp install claude-code
+/// $ memctl mcp install cursor --project --read-only
+/// ```
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Examples:\n  memctl mcp install claude-code\n  memctl mcp install cursor --project --read-only"
-)]
 struct InstallArgs {
     #[command(flatten)]
     of: HostArgs<ServerHost>,
@@ -75,16 +83,16 @@ struct InstallArgs {
     read_only: bool,
 }
 
-pub(crate) fn mcp(context: &Context, global: &Global, args: &McpArgs) -> Result<u8, UserError> {
+pub(crate) fn mcp(context: &Context, args: &McpArgs) -> Result<u8, UserError> {
     let Some(command) = &args.command else {
-        return be_server(context, global, args.read_only);
+        return be_server(context, args.read_only);
     };
     let state = context.environment.state_dir.as_deref();
     let report: Box<dyn Report> = match command {
         McpCommand::Install(args) => {
             let HostArgs { host, project } = args.of;
             let settings = settings(context, host, project)?;
-            let start = start(context, global, host, project, args.read_only);
+            let start = start(context, host, project, args.read_only);
             let mut report = host::register(host, &settings, state, &start)?;
             report.notes = notes(context, host, project);
             Box::new(report)
@@ -94,11 +102,11 @@ pub(crate) fn mcp(context: &Context, global: &Global, args: &McpArgs) -> Result<
             Box::new(host::unregister(args.host, &settings, state)?)
         }
         McpCommand::Status(args) => {
-            let hosts = args
-                .host
-                .map_or(ServerHost::ALL.to_vec(), |host| vec![host]);
             let mut reports = Vec::new();
-            for host in hosts {
+            for host in args
+                .host
+                .map_or(ServerHost::ALL.to_vec(), |host| vec![host])
+            {
                 // An agent host without project settings is skipped.
                 if args.project && args.host.is_none() && host.project_file().is_none() {
                     continue;
@@ -123,7 +131,7 @@ pub(crate) fn mcp(context: &Context, global: &Global, args: &McpArgs) -> Result<
 }
 
 /// Serves until the input ends.
-fn be_server(context: &Context, global: &Global, read_only: bool) -> Result<u8, UserError> {
+fn be_server(context: &Context, read_only: bool) -> Result<u8, UserError> {
     use std::io::IsTerminal as _;
     if std::io::stdin().is_terminal() {
         context.printer.note(
@@ -131,8 +139,8 @@ fn be_server(context: &Context, global: &Global, read_only: bool) -> Result<u8, 
         );
     }
     // Warnings about the settings are printed once, not at every call.
-    context.config(&[])?;
-    let (environment, global) = (context.environment.clone(), global.clone());
+    context.config()?;
+    let (environment, global) = (context.environment.clone(), context.global.clone());
     let kept = EmbedderCache::default();
     let open = move |operation: Operation| {
         let mut workspace = open(&environment.later(), &global, operation)?;
@@ -146,7 +154,7 @@ fn be_server(context: &Context, global: &Global, read_only: bool) -> Result<u8, 
     // An agent host starts the server in the directory that the agent works in.
     let project = context.project_name();
     let offered = Server::new(open).read_only(read_only).in_project(project);
-    connections::share_lines_every_second()?;
+    connections::every_second(connections::share_lines)?;
     let served = runtime.block_on(serve(offered));
     runtime.shutdown_timeout(LAST_CALLS);
     served?;
@@ -161,17 +169,15 @@ fn open(
 ) -> Result<Workspace, UserError> {
     let why = format!("mcp {}", operation.name());
     let printer = Printer::new(false, true, true);
-    let context = Context::new(environment.clone(), global, printer, why);
+    let context = Context::new(environment.clone(), global.clone(), printer, why);
     if let Some(off) = &context.off {
-        return Err(UserError::usage(off.to_string(), off.hint()));
+        return Err(off.clone().into());
     }
     // An agent host starts the server in every project; only a person creates a memory there.
     if !operation.reads() && !Directory::at(&context.places.memory).is_there() {
-        let message = format!("no memory found in `{}`", project_of(&context).display());
-        return Err(UserError::usage(
-            message,
-            "the user can create one there: memctl init",
-        ));
+        let message = format!("no memory found in `{}`", context.project().display());
+        let hint = "the user can create one there: memctl init";
+        return Err(UserError::usage(message, hint));
     }
     context.workspace_of_user(None)
 }
@@ -184,19 +190,15 @@ pub(crate) fn settings(
 ) -> Result<SharedFile, UserError> {
     let environment = &context.environment;
     if project {
+        let name = host.name();
         let file = host.project_file().ok_or_else(|| {
-            UserError::usage(
-                format!("`{}` has no project settings", host.name()),
-                format!("memctl mcp install {}", host.name()),
-            )
+            let message = format!("`{name}` has no project settings");
+            UserError::usage(message, format!("memctl mcp install {name}"))
         })?;
         return in_project(context, Path::new(file));
     }
     let home = environment.home.as_ref();
-    let of_host = |host: Host, file: &str| {
-        let directory = hooks::directory(context, host)?;
-        Some(directory.join(file))
-    };
+    let of_host = |host: Host, file: &str| Some(hooks::directory(context, host)?.join(file));
     // It reads both, and makes one of them itself.
     let of_opencode = || {
         let file = of_host(Host::OpenCode, "opencode.json")?;
@@ -225,22 +227,13 @@ pub(crate) fn settings(
         ServerHost::VsCode => of_system("Code/User/mcp.json"),
         ServerHost::ClaudeDesktop => of_system("Claude/claude_desktop_config.json"),
     };
-    of_user(file.ok_or_else(|| {
-        UserError::usage(
-            "no home directory found",
-            "memctl mcp install HOST --project",
-        )
-    })?)
+    let hint = "memctl mcp install HOST --project";
+    of_user(file.ok_or_else(|| UserError::usage("no home directory found", hint))?)
 }
 
 /// Returns the command with which an agent host starts the server.
-pub(crate) fn start(
-    context: &Context,
-    global: &Global,
-    host: ServerHost,
-    project: bool,
-    read_only: bool,
-) -> Start {
+pub(crate) fn start(context: &Context, host: ServerHost, project: bool, read_only: bool) -> Start {
+    let global = &context.global;
     // Shared settings contain no path of this machine; graphical programs have no `PATH`.
     let by_name = project || (is_on_path(context) && host.starts_in_project());
     let own = context.environment.program.as_ref().filter(|_| !by_name);
@@ -248,7 +241,7 @@ pub(crate) fn start(
     let root = match (host.starts_in_project(), project) {
         (true, _) if global.root.is_none() || project => None,
         (false, true) => Some(WORKSPACE_FOLDER.to_owned()),
-        _ => Some(project_of(context).display().to_string()),
+        _ => Some(context.project().display().to_string()),
     };
     let given = [
         ("--root", root),
@@ -270,33 +263,19 @@ pub(crate) fn start(
 /// Returns notes for the user after an installation.
 pub(crate) fn notes(context: &Context, host: ServerHost, project: bool) -> Vec<String> {
     let said = match (host, project) {
-        (ServerHost::ClaudeCode, false) => {
-            "takes effect in the next Claude Code session; `/mcp` lists the server"
-        }
         (ServerHost::ClaudeCode, true) => "Claude Code asks once before it starts project servers",
-        (ServerHost::Codex, false) => {
-            "takes effect in the next Codex session; `/mcp` lists the server"
-        }
         (ServerHost::Codex, true) => "Codex reads this only in a trusted project",
-        (ServerHost::Gemini, _) => {
-            "takes effect in the next Gemini CLI session; `/mcp` lists the server"
-        }
-        (ServerHost::Copilot, _) => {
-            "takes effect in the next Copilot CLI session; `copilot mcp list` lists the server"
-        }
-        (ServerHost::OpenCode, _) => {
-            "takes effect in the next OpenCode session; `opencode mcp list` lists the server"
-        }
-        (ServerHost::Cline, _) => {
-            "takes effect in the next session of `cline`; the extension of an editor has settings of its own"
-        }
         (ServerHost::Cursor, _) => "enable it in Cursor's settings, under MCP",
         (ServerHost::VsCode, _) => "VS Code asks once before it starts the server",
-        (ServerHost::ClaudeDesktop, _) => "takes effect after a restart of Claude Desktop",
+        _ => "",
     };
-    let mut notes = vec![said.to_owned()];
+    let said = match said {
+        "" => format!("takes effect in the next session of {}", host.title()),
+        said => said.to_owned(),
+    };
+    let mut notes = vec![said];
     if !host.starts_in_project() && !project {
-        let root = project_of(context).display().to_string();
+        let root = context.project().display().to_string();
         notes.push(format!("it uses the memory of `{root}` for every project"));
     }
     if project && !is_on_path(context) {
@@ -307,11 +286,9 @@ pub(crate) fn notes(context: &Context, host: ServerHost, project: bool) -> Vec<S
 
 impl Report for RegisterReport {
     fn page(&self, page: &mut Page) {
-        hooks::done(page, &self.settings, self.start.is_some(), self.changed);
-        if let Some(start) = &self.start {
-            page.field("starts", &shown(start));
-        }
-        hooks::show_notes(page, "note: ", &self.notes);
+        let settings = self.settings.display().to_string();
+        let done = hooks::done(self.start.is_some(), self.changed);
+        page.result(done, &settings, self);
     }
 }
 

@@ -1,32 +1,35 @@
-//! `remote …`: the shared store, and its logins.
+//! `remote …` and `sync`: the shared store, its logins, and the exchange of records with it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 use serde::Serialize;
 
+use crate::cli::ask::confirms;
+use crate::cli::connections::{database_url, forget, no_url};
 use crate::cli::context::{Context, random};
-use crate::cli::database::{self, DATABASE};
 use crate::cli::ending::wait;
-use crate::cli::output::progress::stages;
-use crate::cli::output::{Done, Page, Report, Style, Table, plural};
+use crate::cli::output::printer::stages;
+use crate::cli::output::{Done, Page, Report};
 use crate::model::Kind;
 use crate::model::error::UserError;
-use crate::remote;
 use crate::remote::{
-    Address, CheckReport, InitReport, JoinReport, PgStore, RemotePruneReport, StatusReport,
-    UserReport,
+    self, Address, CheckReport, Direction, InitReport, JoinReport, OnSync, PgStore,
+    RemotePruneReport, StatusReport, SyncOptions, SyncReport, UserReport, VectorsReport,
 };
+use crate::store::workspace::Workspace;
 
 /// Set up and check a PostgreSQL database that a team shares
 ///
 /// An administrator runs `init` once and `user add` for each login. A user puts the printed URL into
 /// `DATABASE_URL`, runs `check`, and then `memctl sync`, or `join` on a server.
+///
+/// ```console
+/// $ memctl remote init --url postgres://postgres@db.example/memory
+/// $ memctl remote check
+/// ```
 #[derive(Debug, Subcommand)]
-#[command(
-    after_help = "Examples:\n  memctl remote init --url postgres://postgres@db.example/memory\n  \
-        memctl remote check"
-)]
 pub(crate) enum RemoteCommand {
     Init(InitArgs),
     #[command(subcommand)]
@@ -35,13 +38,20 @@ pub(crate) enum RemoteCommand {
     ///
     /// Checks the privileges, then writes a row to every table and searches for it as another user;
     /// rolls everything back. Exits with 1 if a check fails.
-    #[command(after_help = "Examples:\n  memctl remote check\n  \
-        memctl remote check --url postgres://memctl_ann@db.example/memory")]
+    ///
+    /// ```console
+    /// $ memctl remote check
+    /// $ memctl remote check --url postgres://memctl_ann@db.example/memory
+    /// ```
     Check(UserUrl),
     /// Show your records in the shared store
     ///
     /// Also shows the server, the version of its schema, your role, and how the connection is secured.
-    #[command(after_help = "Examples:\n  memctl remote status\n  memctl remote status --json")]
+    ///
+    /// ```console
+    /// $ memctl remote status
+    /// $ memctl remote status --json
+    /// ```
     Status(UserUrl),
     Join(JoinArgs),
     Leave(LeaveArgs),
@@ -50,13 +60,15 @@ pub(crate) enum RemoteCommand {
 /// Create or update the tables, functions and policies in a database
 ///
 /// Changes nothing if a table of another program has one of the names.
+///
+/// The URL is that of an administrator: a superuser, or a role that may create roles and
+/// extensions. `--url -` reads it from standard input, where nobody else sees it.
+///
+/// ```console
+/// $ memctl remote init --url postgres://postgres@db.example/memory
+/// $ echo "$ADMIN_URL" | memctl remote init --url -
+/// ```
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Examples:\n  memctl remote init --url postgres://postgres@db.example/memory\n  \
-        echo \"$ADMIN_URL\" | memctl remote init --url -\n\n\
-        The URL is that of an administrator: a superuser, or a role that may create roles and\n\
-        extensions. `--url -` reads it from standard input, where nobody else sees it."
-)]
 pub(crate) struct InitArgs {
     /// Database URL with an administrator's login; `-` for standard input
     #[arg(long, value_name = "URL")]
@@ -64,11 +76,12 @@ pub(crate) struct InitArgs {
 }
 
 /// Manage logins of users
+///
+/// ```console
+/// $ memctl remote user add ann --url postgres://postgres@db.example/memory
+/// $ memctl remote user add ann_laptop --user-id 2f1c6c1e-… --url -
+/// ```
 #[derive(Debug, Subcommand)]
-#[command(
-    after_help = "Examples:\n  memctl remote user add ann --url postgres://postgres@db.example/memory\n  \
-        memctl remote user add ann_laptop --user-id 2f1c6c1e-… --url -"
-)]
 pub(crate) enum UserCommand {
     Add(UserAddArgs),
 }
@@ -77,11 +90,12 @@ pub(crate) enum UserCommand {
 ///
 /// A user sees only their own records. Machines of one user, or a team that shares everything, get
 /// one login each, all with the same `--user-id`.
+///
+/// ```console
+/// $ memctl remote user add ann --url postgres://postgres@db.example/memory
+/// $ memctl remote user add ann_laptop --user-id 2f1c6c1e-… --url -
+/// ```
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Examples:\n  memctl remote user add ann --url postgres://postgres@db.example/memory\n  \
-        memctl remote user add ann_laptop --user-id 2f1c6c1e-… --url -"
-)]
 pub(crate) struct UserAddArgs {
     /// Name of the login: a–z, 0–9 and `_`
     name: String,
@@ -102,29 +116,28 @@ pub(crate) struct UserUrl {
 }
 
 pub(crate) fn remote(context: &Context, command: RemoteCommand) -> Done {
-    database::forget(&context.environment);
+    forget(&context.environment);
     match command {
         RemoteCommand::Init(args) => {
             let address = address(context, Some(&args.url))?;
-            let message = "preparing the database";
-            let report = context
-                .printer
-                .during(message, || wait(remote::init(&address)));
-            Ok(Box::new(report??))
+            let init = || wait(remote::init(&address));
+            Ok(Box::new(
+                context.printer.during("preparing the database", init)??,
+            ))
         }
         RemoteCommand::User(UserCommand::Add(args)) => {
             let address = address(context, Some(&args.url))?;
             let user_id = args.user_id.as_deref();
-            let report = wait(remote::add_user(&address, &args.name, user_id, random))??;
-            Ok(Box::new(report))
+            Ok(Box::new(wait(remote::add_user(
+                &address, &args.name, user_id, random,
+            ))??))
         }
         RemoteCommand::Check(args) => {
             let address = address(context, args.url.as_deref())?;
-            let message = "checking the database";
-            let report = context
-                .printer
-                .during(message, || wait(remote::check(&address)));
-            Ok(Box::new(report??))
+            let check = || wait(remote::check(&address));
+            Ok(Box::new(
+                context.printer.during("checking the database", check)??,
+            ))
         }
         RemoteCommand::Status(args) => {
             let address = address(context, args.url.as_deref())?;
@@ -132,48 +145,28 @@ pub(crate) fn remote(context: &Context, command: RemoteCommand) -> Done {
         }
         RemoteCommand::Join(args) => {
             let address = address(context, args.of.url.as_deref())?;
-            join(context, &args, address)
+            join(context, &args.name, address)
         }
-        RemoteCommand::Leave(args) => leave(context, &args),
+        RemoteCommand::Leave(_) => leave(context),
     }
 }
 
 /// Returns the database from the command line, else from the environment.
 pub(crate) fn address(context: &Context, given: Option<&str>) -> Result<Address, UserError> {
-    let url = match given {
+    let found = match given {
         Some(given) => context.text(given)?,
-        None => DATABASE
-            .iter()
-            .find_map(|name| context.environment.var(name))
+        None => database_url(&context.environment)
+            .map(|(_, url)| url)
             .ok_or_else(|| {
-                let message =
-                    "no database URL: neither `MEMCTL_DATABASE_URL` nor `DATABASE_URL` is set";
-                UserError::usage(message, "memctl remote user add NAME --url ADMIN_URL")
+                no_url("no database URL: neither `MEMCTL_DATABASE_URL` nor `DATABASE_URL` is set")
             })?,
     };
-    Ok(Address::parse(&url)?)
+    Ok(Address::parse(&found)?)
 }
 
 impl Report for InitReport {
     fn page(&self, page: &mut Page) {
-        page.warnings(&self.warnings);
-        if self.applied.is_empty() {
-            page.line(format!("Already up to date: {}", self.database));
-        }
-        for migration in &self.applied {
-            page.good(
-                "applied ",
-                format!("{} {}", migration.version, migration.name),
-            );
-        }
-        page.fields([
-            ("database", self.database.clone()),
-            ("schema", self.schema.to_string()),
-            (
-                "server",
-                format!("PostgreSQL {}, pgvector {}", self.server, self.pgvector),
-            ),
-        ]);
+        page.document(self, &[]);
         if !self.applied.is_empty() {
             page.line("\nNext: create a login for each user, with the same URL");
             page.line("  memctl remote user add NAME --url ADMIN_URL");
@@ -181,21 +174,7 @@ impl Report for InitReport {
     }
 }
 
-impl Report for RemotePruneReport {
-    fn page(&self, page: &mut Page) {
-        let verb = if self.dry_run {
-            "would be removed"
-        } else {
-            "removed"
-        };
-        let whose = if self.of_all { " of all users" } else { "" };
-        page.line(format!(
-            "{}{whose} {verb} from {}.",
-            plural(self.removed, "expired row"),
-            self.database
-        ));
-    }
-}
+impl Report for RemotePruneReport {}
 
 impl Report for UserReport {
     fn page(&self, page: &mut Page) {
@@ -218,53 +197,20 @@ impl Report for UserReport {
 impl Report for CheckReport {
     fn page(&self, page: &mut Page) {
         page.fails_if(!self.passed);
-        for check in &self.checks {
-            let (style, mark) = if check.ok {
-                (Style::Good, "ok     ")
-            } else {
-                (Style::Bad, "failed ")
-            };
-            let name = format!("{:<14}", check.name);
-            page.styled(&[
-                (style, mark),
-                (Style::Strong, &name),
-                (Style::Plain, &check.detail),
-            ]);
-        }
-        let said = if self.passed {
-            "users are isolated from each other"
-        } else {
-            "do not use this database for sharing"
-        };
-        page.line(format!("\n{}: {said}", self.database));
+        page.document(self, &[]);
+        page.line(match self.passed {
+            true => "\nUsers are isolated from each other.",
+            false => "\nDo not use this database for sharing.",
+        });
     }
 }
 
 impl Report for StatusReport {
     fn page(&self, page: &mut Page) {
-        let connection = match self.connection {
-            "verified" => "encrypted, certificate verified",
-            "encrypted" => "encrypted, certificate not verified (sslmode=verify-full verifies it)",
-            _ => "not encrypted",
-        };
-        let pgvector = self.pgvector.as_deref().unwrap_or("–");
-        let nobody = "none: this login is not mapped to a user";
-        page.fields([
-            ("database", self.database.as_str()),
-            ("connection", connection),
-            (
-                "server",
-                &format!("PostgreSQL {}, pgvector {pgvector}", self.server),
-            ),
-            ("login", &self.role),
-            ("user", self.user_id.as_deref().unwrap_or(nobody)),
-        ]);
-        page.line("");
-        let mut table = Table::new("Table|>Rows", &[0]);
-        for count in &self.tables {
-            table.row([count.table.to_owned(), count.rows.to_string()]);
+        page.document(self, &[]);
+        if self.user_id.is_none() {
+            page.warn("no user: ", "this login is not mapped to a user");
         }
-        page.table(&table);
     }
 }
 
@@ -273,12 +219,15 @@ impl Report for StatusReport {
 /// Every copy reads its own files and writes through the database, so that many servers share one
 /// memory: every later read sees an acknowledged write. A memory that does not exist yet starts
 /// with the records of this directory. Skills are files, and stay in place.
+///
+/// The database is the one in `MEMCTL_DATABASE_URL` or `DATABASE_URL`, with a user's login; every
+/// later command needs it too. For a laptop, which is offline at times, use `memctl sync` instead.
+///
+/// ```console
+/// $ memctl remote join support
+/// $ memctl remote join support && memctl serve
+/// ```
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Examples:\n  memctl remote join support\n  memctl remote join support && memctl serve\n\n\
-        The database is the one in `MEMCTL_DATABASE_URL` or `DATABASE_URL`, with a user's login; every\n\
-        later command needs it too. For a laptop, which is offline at times, use `memctl sync` instead."
-)]
 pub(crate) struct JoinArgs {
     /// Name of the memory, the same on all of the user's machines
     name: String,
@@ -286,13 +235,12 @@ pub(crate) struct JoinArgs {
     of: UserUrl,
 }
 
-pub(crate) fn join(context: &Context, args: &JoinArgs, address: Address) -> Done {
+pub(crate) fn join(context: &Context, name: &str, address: Address) -> Done {
     let workspace = context.workspace_over_files(None)?;
     let mut on = stages(&context.printer);
-    let mut report: JoinReport = wait(async {
-        let store = workspace.store.clone();
-        remote::join(&address, &store, &args.name, &mut random, &mut on).await
-    })??;
+    let made = &mut random;
+    let joining = remote::join(&address, &workspace.store, name, made, &mut on);
+    let mut report: JoinReport = wait(joining)??;
     drop(on);
     let Some(name) = workspace.store.primary_name()? else {
         return Ok(Box::new(report));
@@ -309,11 +257,15 @@ pub(crate) fn join(context: &Context, args: &JoinArgs, address: Address) -> Done
 /// Make this directory a separate memory again, with its current records
 ///
 /// The database and other copies do not change. Later writes stay in this directory.
+///
+/// ```console
+/// $ memctl remote leave
+/// $ memctl remote leave --json
+/// ```
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  memctl remote leave\n  memctl remote leave --json")]
 pub(crate) struct LeaveArgs {}
 
-pub(crate) fn leave(context: &Context, _args: &LeaveArgs) -> Done {
+fn leave(context: &Context) -> Done {
     let workspace = context.workspace_over_files(None)?;
     let left = workspace.store.primary_name()?;
     if left.is_some() {
@@ -335,25 +287,127 @@ pub(crate) struct LeaveReport {
 
 impl Report for LeaveReport {
     fn page(&self, page: &mut Page) {
-        match (&self.memory, &self.database) {
-            (Some(memory), Some(database)) => page.line(format!(
-                "This memory is stored in local files again; `{memory}` in {database} is unchanged."
-            )),
-            _ => page.line("This memory is stored in local files."),
-        }
+        page.document(self, &[]);
+        page.line("This memory is stored in local files.");
     }
 }
 
 impl Report for JoinReport {
     fn page(&self, page: &mut Page) {
-        page.warnings(&self.warnings);
-        let (records, memory, database) =
-            (plural(self.records, "record"), &self.memory, &self.database);
-        page.line(if self.created {
-            format!("Created `{memory}` in {database} with {records}.")
-        } else {
-            format!("This directory is a copy of `{memory}` in {database}: {records}.")
-        });
+        page.document(self, &[]);
         page.dim("Every command needs the database from now on: keep `DATABASE_URL` set.");
     }
 }
+
+/// Maximum time for embedding in one sync. The next sync continues.
+const VECTORS_WITHIN: Duration = Duration::from_secs(20);
+
+/// Exchange records with a shared PostgreSQL database
+///
+/// Records keep their ids. Records from other workspaces are stored under `.agentura/remote/`, are
+/// searchable at once, and cannot be changed here. An interrupted sync continues with the next one.
+///
+/// The database is the one in `MEMCTL_DATABASE_URL` or `DATABASE_URL`, with the login that
+/// `memctl remote user add` has created.
+///
+/// ```console
+/// $ memctl sync --dry-run
+/// $ memctl sync
+/// $ memctl sync pull
+/// ```
+#[derive(Debug, Args)]
+pub(crate) struct SyncArgs {
+    /// Sync in one direction only
+    way: Option<OneWay>,
+    /// Show what would be sent and fetched, and change nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Do not ask, even if more than a tenth of either side would be deleted
+    #[arg(long)]
+    yes: bool,
+    /// Database URL of a user; default: `MEMCTL_DATABASE_URL` or `DATABASE_URL`
+    #[arg(long, value_name = "URL")]
+    url: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum OneWay {
+    /// Send local records
+    Push,
+    /// Fetch records that others share
+    Pull,
+}
+
+pub(crate) fn sync(context: &Context, args: &SyncArgs) -> Done {
+    let address = address(context, args.url.as_deref())?;
+    let workspace = context.workspace(None)?;
+    let options = SyncOptions {
+        way: args.way.map_or(Direction::Both, |way| match way {
+            OneWay::Push => Direction::Push,
+            OneWay::Pull => Direction::Pull,
+        }),
+        dry_run: args.dry_run,
+        // A dry run changes nothing, so it needs no confirmation.
+        may_shrink: args.yes || args.dry_run,
+    };
+    let mut done = carry_out(context, &workspace, &address, options)?;
+    if let Err(remote::Error::Shrinks(shrinking)) = &done
+        && context.is_interactive()
+        && confirms(format!("{shrinking}. Continue?"), false)?
+    {
+        let options = SyncOptions {
+            may_shrink: true,
+            ..options
+        };
+        done = carry_out(context, &workspace, &address, options)?;
+    }
+    let mut report = done?;
+    if !args.dry_run {
+        let (out, came) = report.summary();
+        report
+            .warnings
+            .extend(remote::note_sync(&workspace.store, &out, &came)?);
+    }
+    Ok(Box::new(report))
+}
+
+/// Exchanges the records, then embeds the shared ones.
+fn carry_out(
+    context: &Context,
+    workspace: &Workspace,
+    address: &Address,
+    options: SyncOptions,
+) -> Result<Result<SyncReport, remote::Error>, UserError> {
+    let on = &mut stages(&context.printer);
+    // Records in a primary are in the database already; only vectors are missing.
+    let has_sent = options.way != Direction::Pull || workspace.store.primary_name()?.is_some();
+    wait(async {
+        let store = workspace.store.clone();
+        let mut report = remote::sync(address, &store, options, &mut random, on).await?;
+        if has_sent && !options.dry_run {
+            match share_vectors(workspace, address, &report.origin, on).await {
+                Ok(vectors) => report.vectors = Some(vectors),
+                // Keyword search finds rows without vectors.
+                Err(error) => report
+                    .warnings
+                    .push(format!("shared without vectors: {error}")),
+            }
+        }
+        Ok(report)
+    })
+}
+
+async fn share_vectors(
+    workspace: &Workspace,
+    address: &Address,
+    origin: &str,
+    on: OnSync<'_>,
+) -> Result<VectorsReport, String> {
+    let shared_embedder = remote::shared_embedder(workspace).map_err(|error| error.to_string())?;
+    let name = shared_embedder.name();
+    let vectorise = &mut |texts: &[String]| shared_embedder.vectors(texts);
+    let filled = remote::fill_vectors(address, origin, name, VECTORS_WITHIN, vectorise, on);
+    filled.await.map_err(|error| error.to_string())
+}
+
+impl Report for SyncReport {}

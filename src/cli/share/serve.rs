@@ -40,13 +40,16 @@ pub(crate) struct Listening {
 /// Listens on this machine only, by default. `memctl token` creates tokens; a request reads and
 /// changes only records of the token's user and domains. docs/serve.md lists the endpoints, and the
 /// server describes them at `/openapi.json`. An interrupt shuts it down gracefully.
+///
+/// Without `--jwt-secret-file` and `--jwks`, tokens are those that `memctl token` creates in this
+/// workspace, with a secret stored outside of it.
+///
+/// ```console
+/// $ memctl serve
+/// $ memctl serve --addr 127.0.0.1:0 --allow-origin https://app.example
+/// $ memctl serve --jwks https://auth.example/jwks.json --audience authenticated
+/// ```
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Examples:\n  memctl serve\n  memctl serve --addr 127.0.0.1:0 --allow-origin https://app.example\n  \
-        memctl serve --jwks https://auth.example/jwks.json --audience authenticated\n\n\
-        Without `--jwt-secret-file` and `--jwks`, tokens are those that `memctl token` creates in this\n\
-        workspace, with a secret stored outside of it."
-)]
 pub(crate) struct ServeArgs {
     /// Address to listen on; port 0 is any free one
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8787")]
@@ -107,7 +110,7 @@ pub(crate) fn serve(context: &Context, args: &ServeArgs) -> Result<u8, UserError
         },
         clock: context.environment.clock(),
         log: log.at(Level::Warning),
-        access_log: context.verbose.then(|| log.at(Level::Note)),
+        access_log: context.global.verbose.then(|| log.at(Level::Note)),
     });
     let url = format!("http://{}", bound.address);
     let memory = context.places.memory.display().to_string();
@@ -196,11 +199,14 @@ impl BackgroundLog {
 /// password. `serve` reads the secret that signs it. Without a file, both use a secret of this
 /// workspace, which is created on first use in your data directory, outside the workspace. To
 /// revoke all tokens, delete that file and restart `serve`.
+///
+/// `--scope` names the domains of the token; `*` is every domain, and records without one.
+///
+/// ```console
+/// $ memctl token --sub ann --scope hr,dev
+/// $ memctl token --sub ann --scope '*' --ttl 7d --jwt-secret-file secret.txt
+/// ```
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Examples:\n  memctl token --sub ann --scope hr,dev\n  memctl token --sub ann --scope '*' --ttl 7d --jwt-secret-file secret.txt\n\n\
-        `--scope` names the domains of the token; `*` is every domain, and records without one."
-)]
 pub(crate) struct TokenArgs {
     /// User id: the token opens this user's notes and sessions
     #[arg(long, value_name = "ID")]
@@ -239,7 +245,7 @@ fn span(text: &str) -> Result<TimeDelta, String> {
 }
 
 pub(crate) fn token(context: &Context, args: &TokenArgs) -> Done {
-    let Some(given) = &context.given_scope else {
+    let Some(given) = &context.global.scope else {
         return Err(UserError::usage(
             "`--scope` is required",
             format!("memctl token --sub {} --scope hr,dev", args.sub),

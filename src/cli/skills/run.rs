@@ -3,10 +3,11 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use serde_json::{Map, Value};
 
 use crate::cli::context::Context;
 use crate::cli::ending::wait;
-use crate::cli::output::progress::follow;
+use crate::cli::output::printer::follow;
 use crate::cli::output::{Done, Page, Report, Style, plural};
 use crate::model::{Kind, Outcome, SkillPath};
 use crate::review::Rejected;
@@ -20,11 +21,12 @@ use crate::{review, rules, skills};
 /// Without a model, `--model offline` answers with the most similar known case: an example of the
 /// skill, or an execution that was accepted or corrected. Without that flag only a case with nearly
 /// the same input answers (90% alike); else the exit code is 4, and the ways to get a model are listed.
+///
+/// ```console
+/// $ memctl run hr/resume-screen --input fixtures/sample_input.json
+/// $ echo '{"diff": "…"}' | memctl run dev/code-review --input - --model 'exec:claude -p'
+/// ```
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Examples:\n  memctl run hr/resume-screen --input fixtures/sample_input.json\n  \
-    echo '{\"diff\": \"…\"}' | memctl run dev/code-review --input - --model 'exec:claude -p'"
-)]
 pub(crate) struct RunArgs {
     /// Skill, as `domain/skill`
     skill: String,
@@ -81,12 +83,13 @@ impl Report for RunReport {
     fn answer(&self) -> Option<String> {
         self.outcome.as_ref()?;
         let output = self.output.get();
-        let pretty = serde_json::from_str::<serde_json::Value>(output)
-            .and_then(|value| serde_json::to_string_pretty(&value));
-        Some(match pretty {
-            Ok(text) => raw_output(output).unwrap_or(text),
-            Err(_) => output.to_owned(),
-        })
+        let pretty = || {
+            let value: Value = serde_json::from_str(output).ok()?;
+            serde_json::to_string_pretty(&value).ok()
+        };
+        raw_output(output)
+            .or_else(pretty)
+            .or_else(|| Some(output.to_owned()))
     }
 
     fn page(&self, page: &mut Page) {
@@ -101,31 +104,22 @@ impl Report for RunReport {
             (None, false) => "not recorded",
         };
         let nearest = self.nearest_case.as_ref().map(|nearest| {
-            let percent = nearest.similarity * 100.0;
-            format!(
-                "{} ({percent:.0}% similar); no model was called",
-                nearest.source
-            )
+            let (source, percent) = (&nearest.source, nearest.similarity * 100.0);
+            format!("{source} ({percent:.0}% similar); no model was called")
         });
         let layers = self.layers.iter();
         let layers = layers.map(|of| format!("{} {} ({} tokens)", of.layer, of.source, of.tokens));
-        let rules = ids_of(&self.injected, Kind::Reflexion);
-        let rules = if rules.is_empty() {
-            "none".to_owned()
-        } else {
-            rules.join(", ")
+        let rules = match ids_of(&self.injected, Kind::Reflexion).join(", ") {
+            none if none.is_empty() => "none".to_owned(),
+            rules => rules,
         };
         let ran = |text: String| self.outcome.as_ref().map(|_| text).unwrap_or_default();
-        let cost = self
-            .cost_usd
-            .map_or("unknown".to_owned(), |cost| format!("${cost:.4}"));
-        let usage = self.usage.as_ref().map(|usage| {
-            format!(
-                "{} in, {} out",
-                plural(usage.input_tokens, "token"),
-                usage.output_tokens
-            )
-        });
+        let cost = self.cost_usd.map(|cost| format!("${cost:.4}"));
+        let cost = cost.unwrap_or_else(|| "unknown".to_owned());
+        let usage = self.usage.as_ref();
+        let usage = usage.map(|of| (plural(of.input_tokens, "token"), of.output_tokens));
+        let usage = usage.map(|(input, output)| format!("{input} in, {output} out"));
+        let outcome = self.outcome.as_ref();
         page.fields([
             ("execution", execution.to_owned()),
             ("model", self.model_used.clone()),
@@ -138,9 +132,7 @@ impl Report for RunReport {
             ),
             (
                 "outcome",
-                self.outcome
-                    .as_ref()
-                    .map_or(String::new(), |of| of.as_str().to_owned()),
+                outcome.map(|of| of.as_str().to_owned()).unwrap_or_default(),
             ),
             ("latency", ran(latency(self.latency_ms))),
             ("cost", ran(cost)),
@@ -149,22 +141,20 @@ impl Report for RunReport {
         if let Some(id) = &self.execution_id {
             page.line("");
             page.note("Right? ", format!("memctl accept {id}"));
-            let correct = format!(
-                "memctl correct {} --execution-id {id} --correction \"…\"",
-                self.skill
+            let options = format!("--execution-id {id} --correction \"…\"");
+            page.note(
+                "Wrong? ",
+                format!("memctl correct {} {options}", self.skill),
             );
-            page.note("Wrong? ", &correct);
         }
     }
 }
 
 /// Returns the text of an answer that consists of text only.
-fn raw_output(json: &str) -> Option<String> {
-    let fields: serde_json::Map<String, serde_json::Value> = serde_json::from_str(json).ok()?;
-    match (fields.len(), fields.get("raw_output")?) {
-        (1, serde_json::Value::String(text)) => Some(text.clone()),
-        _ => None,
-    }
+pub(crate) fn raw_output(json: &str) -> Option<String> {
+    let fields: Map<String, Value> = serde_json::from_str(json).ok()?;
+    let text = fields.get("raw_output").filter(|_| fields.len() == 1)?;
+    text.as_str().map(str::to_owned)
 }
 
 /// Returns a duration as `850ms` or `1.1s`.
@@ -179,10 +169,12 @@ pub(crate) fn latency(ms: f64) -> String {
 /// Mark an execution as right
 ///
 /// Without a model, an accepted execution answers similar inputs.
+///
+/// ```console
+/// $ memctl accept latest
+/// $ memctl accept EXEC-20260220124341 --json
+/// ```
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Examples:\n  memctl accept latest\n  memctl accept EXEC-20260220124341 --json"
-)]
 pub(crate) struct AcceptArgs {
     /// Execution id, a prefix of one, or `latest`
     id: String,
@@ -190,25 +182,22 @@ pub(crate) struct AcceptArgs {
 
 pub(crate) fn accept(context: &Context, args: &AcceptArgs) -> Done {
     let workspace = context.workspace(None)?;
-    Ok(Box::new(rules::give_verdict(
-        &workspace,
-        &args.id,
-        Outcome::Accepted,
-        None,
-        Blame::default(),
-    )?))
+    let blame = Blame::default();
+    let report = rules::give_verdict(&workspace, &args.id, Outcome::Accepted, None, blame)?;
+    Ok(Box::new(report))
 }
 
 /// Mark an execution as wrong, or a learned record as useless
 ///
 /// A candidate rule or an unapproved lesson stays in its file with the reason, and is not proposed
 /// again; a lesson is not told any more.
+///
+/// ```console
+/// $ memctl reject EXEC-20260220124341 --reason "made-up employer"
+/// $ memctl reject latest --rule REFL-003
+/// $ memctl reject PROC-007 --reason "only in this branch"
+/// ```
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Examples:\n  memctl reject EXEC-20260220124341 --reason \"made-up employer\"\n  \
-    memctl reject latest --rule REFL-003\n  \
-    memctl reject PROC-007 --reason \"only in this branch\""
-)]
 pub(crate) struct RejectArgs {
     /// Id of an execution, a candidate rule or a lesson, a prefix of one, or `latest`
     id: String,
@@ -230,43 +219,21 @@ pub(crate) fn reject(context: &Context, args: RejectArgs) -> Done {
     if let Some(warning) = &blame.warning {
         context.printer.warn(warning);
     }
-    Ok(Box::new(rules::give_verdict(
-        &workspace,
-        &args.id,
-        Outcome::Rejected,
-        args.reason,
-        blame,
-    )?))
+    let reason = args.reason;
+    let report = rules::give_verdict(&workspace, &args.id, Outcome::Rejected, reason, blame)?;
+    Ok(Box::new(report))
 }
 
 impl Report for Rejected {
     fn page(&self, page: &mut Page) {
-        page.warnings(&self.warnings);
-        page.bad("rejected ", &self.id);
-        page.field(self.kind.name(), &self.summary);
-        if !self.reason.is_empty() {
-            page.field("reason", &self.reason);
-        }
+        page.result("rejected", &self.id, self);
     }
 }
 
 impl Report for ReviewReport {
     fn page(&self, page: &mut Page) {
-        page.warnings(&self.warnings);
-        let style = if self.outcome == Outcome::Accepted {
-            Style::Good
-        } else {
-            Style::Bad
-        };
-        page.styled(&[
-            (Style::Plain, &self.execution_id),
-            (Style::Dim, &format!(" {} → ", self.before.as_str())),
-            (style, self.outcome.as_str()),
-        ]);
-        page.some("reason", self.reason.as_deref());
-        for rule in &self.blamed {
-            page.field("counts against", &format!("{} ({})", rule.id, rule.reason));
-        }
-        page.list("guardrail", &self.guardrails);
+        let (before, outcome) = (self.before.as_str(), self.outcome.as_str());
+        page.line(format!("{} {before} → {outcome}", self.execution_id));
+        page.document(self, &[&self.execution_id, before, outcome]);
     }
 }

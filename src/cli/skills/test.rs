@@ -11,8 +11,9 @@ use crate::cli::ending::wait;
 use crate::cli::output::{Done, Page, Report, Style, Table, plural};
 use crate::model::SkillPath;
 use crate::model::error::{Kind, UserError};
-use crate::skills;
-use crate::skills::{CaseReport, OutputVerdict, Status, TestExportReport, TestPlan, TestReport};
+use crate::skills::{
+    self, CaseReport, OutputVerdict, Status, TestExportReport, TestPlan, TestReport,
+};
 use crate::store::workspace::Workspace;
 
 const NO_TESTS: &str = "no regression tests; `memctl correct` creates one for each correction";
@@ -25,11 +26,14 @@ const NO_TESTS: &str = "no regression tests; `memctl correct` creates one for ea
 /// fails, with 4 if the model fails, and with 7 if no test could run. `--export` writes the tests for
 /// DeepEval and Promptfoo instead, and calls no model; they decide with `--case`. A judge is the
 /// model, or the program in `MEMCTL_JUDGE`.
+///
+/// ```console
+/// $ memctl test
+/// $ memctl test hr/resume-screen --model 'exec:claude -p'
+/// $ memctl test --max-calls 40
+/// $ memctl test hr/resume-screen --export
+/// ```
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Examples:\n  memctl test\n  memctl test hr/resume-screen --model 'exec:claude -p'\n  \
-    memctl test --max-calls 40\n  memctl test hr/resume-screen --export"
-)]
 pub(crate) struct TestArgs {
     /// Skill, as `domain/skill`; default: all skills
     skill: Option<String>,
@@ -93,16 +97,11 @@ fn decide(
     let program = program.map(|program| format!("exec:{program}"));
     let judge = args.model.clone().or(program);
     let workspace = context.workspace(judge.as_deref())?;
-    let verdict = wait(skills::decide_output(
-        &workspace,
-        skill,
-        case,
-        &text,
-        judge.is_some(),
-        &mut |_| {},
-    ))??;
-    Ok(Box::new(Decided {
-        verdict,
+    let has_judge = judge.is_some();
+    let deciding = &mut |_: memctl_llm::Progress<'_>| {};
+    let deciding = skills::decide_output(&workspace, skill, case, &text, has_judge, deciding);
+    Ok(Box::new(Tested {
+        report: wait(deciding)??,
         allow_skipped: args.allow_skipped,
     }))
 }
@@ -110,31 +109,20 @@ fn decide(
 /// Exit code if no test could run.
 const SKIPPED: u8 = 7;
 
-/// Report of a test run, with the meaning of a skipped test.
+/// Report of a test run or of one output, with the meaning of a skipped test.
 #[derive(Serialize)]
 #[serde(transparent)]
-struct Tested {
-    report: TestReport,
+struct Tested<R> {
+    report: R,
     #[serde(skip)]
     allow_skipped: bool,
 }
 
-/// Verdict on one output, with the meaning of a skipped test.
-#[derive(Serialize)]
-#[serde(transparent)]
-struct Decided {
-    verdict: OutputVerdict,
-    #[serde(skip)]
-    allow_skipped: bool,
-}
-
-impl Report for Decided {
+impl Report for Tested<OutputVerdict> {
     fn page(&self, page: &mut Page) {
-        let OutputVerdict { status, reason, .. } = &self.verdict;
-        page.styled(&[
-            (style(*status), &format!("{} ", name(*status))),
-            (Style::Plain, reason),
-        ]);
+        let OutputVerdict { status, reason, .. } = &self.report;
+        let name = format!("{} ", name(*status));
+        page.styled(&[(style(*status), &name), (Style::Plain, reason)]);
         page.exits_with(match status {
             Status::Failed => 1,
             Status::Skipped if !self.allow_skipped => SKIPPED,
@@ -149,8 +137,8 @@ fn announce(context: &Context, plan: &TestPlan, yes: bool) -> Result<(), UserErr
         models: &plan.models,
         calls: plan.calls,
         cost_usd: plan.cost_usd,
-        about: String::new(),
         also: format!("; up to {} calls if tests fail", plan.max_calls),
+        ..Spending::default()
     };
     if plan.calls == 0 || spending.announce(context, yes)? {
         return Ok(());
@@ -177,17 +165,9 @@ fn run(context: &Context, workspace: &Workspace, plan: TestPlan) -> Result<TestR
     Ok(report)
 }
 
-impl Report for TestExportReport {
-    fn page(&self, page: &mut Page) {
-        page.warnings(&self.warnings);
-        for file in &self.files {
-            page.line(file);
-        }
-        page.line(format!("{} exported", plural(self.cases as u64, "test")));
-    }
-}
+impl Report for TestExportReport {}
 
-impl Report for Tested {
+impl Report for Tested<TestReport> {
     fn page(&self, page: &mut Page) {
         page.warnings(&self.report.warnings);
         if !self.report.cases.is_empty() {
@@ -209,16 +189,10 @@ impl Report for Tested {
             page.table(&table);
             page.line("");
         }
-        for case in self
-            .report
-            .cases
-            .iter()
-            .filter(|case| case.status != Status::Passed)
-        {
-            page.styled(&[
-                (style(case.status), &format!("{} ", title(case))),
-                (Style::Plain, &case.reason),
-            ]);
+        let cases = self.report.cases.iter();
+        for case in cases.filter(|case| case.status != Status::Passed) {
+            let title = format!("{} ({}): ", case.id, case.skill);
+            page.styled(&[(style(case.status), &title), (Style::Plain, &case.reason)]);
         }
         let counts = [
             (self.report.passed, "passed", Style::Good),
@@ -235,26 +209,18 @@ impl Report for Tested {
             })
             .collect();
         if self.report.calls > 0 {
-            let cost = self
-                .report
-                .cost_usd
-                .map_or(String::new(), |cost| format!(", ${cost:.4}"));
+            let cost = self.report.cost_usd.map(|cost| format!(", ${cost:.4}"));
             let asked = plural(self.report.calls as u64, "call");
-            parts.push((Style::Dim, format!("{asked}{cost}")));
+            parts.push((Style::Dim, asked + &cost.unwrap_or_default()));
         }
-        for (_, text) in parts.iter_mut().skip(1) {
-            text.insert_str(0, "  ");
-        }
-        let parts: Vec<(Style, &str)> = parts
-            .iter()
-            .map(|(style, text)| (*style, text.as_str()))
-            .collect();
-        page.styled(&parts);
+        let parts = parts.iter().map(|(style, text)| (*style, text.as_str()));
+        let parts = parts.flat_map(|part| [(Style::Plain, "  "), part]).skip(1);
+        page.styled(&parts.collect::<Vec<_>>());
         page.exits_with(self.exit_code());
     }
 }
 
-impl Tested {
+impl Tested<TestReport> {
     fn exit_code(&self) -> u8 {
         // A CI gate must not pass because the model did not answer.
         let fails = |case: &CaseReport| {
@@ -269,10 +235,6 @@ impl Tested {
             (false, _) => Kind::Model.code(),
         }
     }
-}
-
-fn title(case: &CaseReport) -> String {
-    format!("{} ({}):", case.id, case.skill)
 }
 
 const fn name(status: Status) -> &'static str {

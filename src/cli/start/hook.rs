@@ -5,6 +5,9 @@
 //! interrupted write. A call whose rules could not be checked in that time is counted, and the answer
 //! says so.
 //!
+//! Each call of a session is appended to its log. At a stop the agent is asked once to word what its session found
+//! out, and the lessons in its last message are stored.
+//!
 //! At the end of a session no agent waits, so learning from the session gets more time.
 //! `memctl learn` catches up on the rest.
 
@@ -15,16 +18,17 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use clap::Args;
 use memctl_files::{Directory, named};
+use serde_json::Value;
 
-use crate::cli::config::{Config, Environment, Places};
+use crate::cli::config::{Config, Environment, Places, prompt};
 use crate::cli::connections::primary;
+use crate::cli::context::Off;
 use crate::cli::context::{audit_context, random};
 use crate::cli::ending::{Deadline, OnLate};
-use crate::cli::off::Off;
-use crate::cli::start::hook_lessons::LessonEvent;
 use crate::host::{Delivery, Event, EventKind, Host, respond};
-use crate::lessons;
-use crate::lessons::{HintService, LearnOptions, carries_lessons};
+use crate::lessons::{
+    self, AnswerBy, Asking, HintService, LearnOptions, Marks, PROMPT, carries_lessons, keep_call,
+};
 use crate::model::{Kind, Scope, Viewer};
 use crate::rules::hearing::Message;
 use crate::rules::{forbids_advice, session_receipts};
@@ -55,10 +59,12 @@ const LARGEST_FOREIGN: u64 = 4 << 20;
 ///
 /// Always exits with 0, prints nothing if it has no hint, and ends within half a second of the
 /// event. Only the end of a session takes up to two seconds more, to learn from it.
+///
+/// ```console
+/// $ memctl hook claude-code < event.json
+/// $ memctl hook codex --read-only < event.json
+/// ```
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Examples:\n  memctl hook claude-code < event.json\n  memctl hook codex --read-only < event.json"
-)]
 pub(crate) struct HookArgs {
     /// Agent host, as in `hooks install`
     pub(crate) host: String,
@@ -82,14 +88,8 @@ pub(crate) fn hook(
     deadline.restart(DEADLINE, None);
     let event = event?;
     let mut silent = "nothing to say";
-    let answer = answer(
-        environment,
-        host,
-        &event,
-        (root, read_only),
-        &deadline,
-        &mut silent,
-    );
+    let at = (root, read_only);
+    let answer = answer(environment, host, &event, at, &deadline, &mut silent);
     let of = (event.name.as_str(), event.cwd.as_deref());
     let delivery = Delivery::of(of, answer.as_deref(), silent, environment.now);
     delivery.note(environment.state_dir.as_deref(), host);
@@ -125,12 +125,10 @@ fn answer(
         return None;
     }
     // Where nothing can be written, agents are answered all the same.
-    let is_unwritable = || {
-        Scoped::new(memory.clone(), Scope::All)
+    let read_only = read_only
+        || Scoped::new(memory.clone(), Scope::All)
             .unwritable()
-            .is_some()
-    };
-    let read_only = read_only || is_unwritable();
+            .is_some();
     let memory = if read_only {
         memory.read_only()
     } else {
@@ -142,17 +140,15 @@ fn answer(
     // It prints nothing, needs no user and is far more frequent.
     let tells = event.kind != EventKind::ToolSucceeded;
     // Unreadable settings do not suppress hints, but leave the user unknown.
-    let config = tells
-        .then(|| Config::load(&environment, &places.memory, &[]).ok())
-        .flatten();
+    let load = || Config::load(&environment, &places.memory, &[]).ok();
+    let config = tells.then(load).flatten();
     let viewer = config.as_ref().and_then(|config| config.viewer().ok());
     let viewer = viewer.unwrap_or(Viewer::Nobody);
-    let audit_context = audit_context(
-        &environment,
-        &viewer,
+    let (why, change) = (
         format!("hook {}", host.name()),
         AuditContext::change_name(&random()),
     );
+    let audit_context = audit_context(&environment, &viewer, why, change);
     let store = Scoped::new(memory, Scope::All)
         .at(environment.now)
         .seen_by(viewer)
@@ -205,21 +201,9 @@ fn answer(
         if !carries_lessons(&event.output) {
             return lessons.at_stop(config);
         }
-        // New records go to the primary.
         deadline.restart(LEARNING.saturating_sub(deadline.elapsed()), None);
-        let store = match primary(&environment, &store).ok()? {
-            Some(primary) => store.backed_by(primary),
-            None => store,
-        };
-        let lessons = LessonEvent {
-            environment: &environment,
-            places: &places,
-            host,
-            store: &store,
-            event,
-            here: &here,
-        };
-        return lessons.at_stop(config);
+        let store = &with_primary(&environment, &store)?;
+        return LessonEvent { store, ..lessons }.at_stop(config);
     }
     let session = host.session(event);
     let is_end = event.kind == EventKind::SessionEnd;
@@ -236,15 +220,11 @@ fn answer(
         lessons.keep();
     }
     if event.kind == EventKind::ToolSucceeded && answer.is_none() && lessons.may_ask() {
-        let config = Config::load(&environment, &places.memory, &[]).ok()?;
-        return lessons.at_recovery(&config);
+        return lessons.at_recovery(&load()?);
     }
     if let (EventKind::SessionEnd, Some(transcript)) = (event.kind, event.transcript_path.clone()) {
-        // Hints come from the files as they are. New records go to the primary.
-        let store = match primary(&environment, &store).ok()? {
-            Some(primary) => store.backed_by(primary),
-            None => store,
-        };
+        // Hints come from the files as they are.
+        let store = with_primary(&environment, &store)?;
         let options = LearnOptions {
             paths: vec![transcript],
             host_session: Some(session),
@@ -267,6 +247,15 @@ fn is_left_out(environment: &Environment, places: &Places, memory: &Directory) -
         size.is_some_and(|size| size > LARGEST_FOREIGN)
     };
     (is_off || Kind::ALL.iter().any(is_huge)) && !environment.approvals(&places.memory).stands()
+}
+
+/// Returns a store whose new records go to the primary.
+fn with_primary(environment: &Environment, store: &Scoped) -> Option<Scoped> {
+    let primary = primary(environment, store).ok()?;
+    Some(match primary {
+        Some(primary) => store.clone().backed_by(primary),
+        None => store.clone(),
+    })
 }
 
 /// Reads the event from standard input.
@@ -320,4 +309,126 @@ fn learn(now: DateTime<Utc>, store: &Scoped, options: &LearnOptions) {
     let records = Records { store, now, random };
     // A session that cannot be read or stored is not reported here.
     drop(lessons::learn(&records, options, &mut |_, _| {}));
+}
+
+/// Name of the file with the words of the question.
+const WORDS: &str = "ask_lesson.md";
+/// Maximum size of a settings file.
+const LARGEST_SETTINGS: u64 = 1 << 20;
+
+/// An event and the memory that it concerns.
+pub(crate) struct LessonEvent<'a> {
+    pub(crate) environment: &'a Environment,
+    pub(crate) places: &'a Places,
+    pub(crate) host: Host,
+    pub(crate) store: &'a Scoped,
+    pub(crate) event: &'a Event,
+    pub(crate) here: &'a Here<'a>,
+}
+
+impl LessonEvent<'_> {
+    /// Appends a call to the log of its session.
+    pub(crate) fn keep(&self) {
+        let event = self.event;
+        let project = self.here.project_name();
+        let kept = keep_call(
+            self.store,
+            (&self.host.session(event), &project.unwrap_or_default()),
+            (event.tool.as_deref(), &event.input, &event.output),
+            event.kind == EventKind::ToolFailed,
+        );
+        // A call that is not kept cannot bear out a lesson; nothing else depends on it.
+        drop(kept);
+    }
+
+    /// Returns `true` if a failure of this session waits for its recovery, and the agent was not asked.
+    pub(crate) fn may_ask(&self) -> bool {
+        let marks = Marks::of(self.store, &self.host.session(self.event));
+        marks.has_failed && !marks.asked
+    }
+
+    /// Returns the answer to an agent that is about to stop; `None` lets it stop.
+    pub(crate) fn at_stop(&self, config: &Config) -> Option<String> {
+        if !self.host.asks_at_stop() || config.text("learning.ask") != Some("stop") {
+            return None;
+        }
+        let session = self.host.session(self.event);
+        let by = self.answer_by();
+        let text = self.asking(|asking| asking.at_stop(&session, &self.event.output, by));
+        Some(self.host.answer_stop(&text?))
+    }
+
+    /// Returns the answer to a call that has worked, if the agent is asked there.
+    pub(crate) fn at_recovery(&self, config: &Config) -> Option<String> {
+        // At a stop, or at a recovery on agent hosts without such an event.
+        let is_asked = match config.text("learning.ask") {
+            Some("recovery") => true,
+            Some("stop") => !self.host.asks_at_stop(),
+            _ => false,
+        };
+        if !is_asked {
+            return None;
+        }
+        let session = self.host.session(self.event);
+        let text = self.asking(|asking| asking.at_recovery(&session))?;
+        Some(self.host.answer(self.event, &text))
+    }
+
+    fn asking<E>(
+        &self,
+        ask: impl FnOnce(&Asking<'_>) -> Result<Option<String>, E>,
+    ) -> Option<String> {
+        let (words, _) = prompt(self.environment, &self.places.memory, WORDS);
+        let asking = Asking {
+            records: Records {
+                store: self.store,
+                now: self.environment.now,
+                random,
+            },
+            words: words.as_deref().unwrap_or(PROMPT),
+            person: &self.environment.person(),
+            root: self.event.cwd.as_deref(),
+        };
+        ask(&asking).ok().flatten()
+    }
+
+    /// Returns the way to answer that opens no dialog.
+    fn answer_by(&self) -> AnswerBy {
+        if self.host != Host::ClaudeCode {
+            return AnswerBy::Lines;
+        }
+        if self.event.runs_unasked {
+            return AnswerBy::Command;
+        }
+        let (home, project) = (self.environment.home.as_deref(), self.event.cwd.as_deref());
+        let files = [
+            (home, "settings.json"),
+            (project, "settings.json"),
+            (project, "settings.local.json"),
+        ];
+        let found = files
+            .iter()
+            .filter_map(|(dir, file)| allowed(&(*dir)?.join(".claude").join(file)));
+        let by = found.min_by_key(|by| *by != AnswerBy::Tool);
+        by.unwrap_or(AnswerBy::Lines)
+    }
+}
+
+/// Returns the way to answer that a settings file of Claude Code allows.
+fn allowed(settings: &Path) -> Option<AnswerBy> {
+    let text = named::read_text(settings, LARGEST_SETTINGS).ok()?;
+    let settings: Value = serde_json::from_str(&text).ok()?;
+    let allow = settings["permissions"]["allow"].as_array()?;
+    let has = |names: &[&str]| allow.iter().any(|one| names.iter().any(|name| one == name));
+    if has(&["mcp__memctl__lesson", "mcp__memctl", "mcp__memctl__*"]) {
+        Some(AnswerBy::Tool)
+    } else if has(&[
+        "Bash(memctl lesson add:*)",
+        "Bash(memctl lesson:*)",
+        "Bash(memctl:*)",
+    ]) {
+        Some(AnswerBy::Command)
+    } else {
+        None
+    }
 }

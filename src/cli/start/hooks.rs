@@ -10,38 +10,48 @@ use serde::Serialize;
 use crate::cli::arguments::{HostArgs, HostsArgs};
 use crate::cli::context::Context;
 use crate::cli::output::{Done, Page, Report, Style};
-use crate::host;
-use crate::host::{Delivery, Host, InstallReport, InstallationStatus, Place, StatusReport};
+use crate::host::{self, Delivery, Host, InstallReport, InstallationStatus, Place, StatusReport};
 use crate::model::error::UserError;
 
 /// Install memctl hooks in an agent host, for failures and session events
 ///
 /// An agent gets lessons and rules at its calls and at the start of a session. Sessions are learned
 /// from when they end.
+///
+/// ```console
+/// $ memctl hooks install claude-code
+/// $ memctl hooks status
+/// ```
 #[derive(Debug, Subcommand)]
-#[command(after_help = "Examples:\n  memctl hooks install claude-code\n  memctl hooks status")]
 pub(crate) enum HooksCommand {
     Install(InstallArgs),
     /// Remove the hooks; restores the settings byte for byte
-    #[command(
-        after_help = "Examples:\n  memctl hooks uninstall claude-code\n  memctl hooks uninstall codex --project"
-    )]
+    ///
+    /// ```console
+    /// $ memctl hooks uninstall claude-code
+    /// $ memctl hooks uninstall codex --project
+    /// ```
     Uninstall(HostArgs<Host>),
     /// Show where hooks are installed, the last event of each, and what may block them
     ///
     /// The last event that a hook received, and what it answered, show that an agent host calls it.
     /// A settings file that cannot be read does not hide the other agent hosts; the exit code is 1.
-    #[command(
-        after_help = "Examples:\n  memctl hooks status\n  memctl hooks status codex --project"
-    )]
+    ///
+    /// ```console
+    /// $ memctl hooks status
+    /// $ memctl hooks status codex --project
+    /// ```
     Status(HostsArgs<Host>),
 }
 
 /// Add the hooks to the agent host's settings; keep everything else
+///
+/// ```console
+/// $ memctl hooks install claude-code
+/// $ memctl hooks install codex --project
+/// $ memctl hooks install claude-code --read-only
+/// ```
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Examples:\n  memctl hooks install claude-code\n  memctl hooks install codex --project\n  memctl hooks install claude-code --read-only"
-)]
 pub(crate) struct InstallArgs {
     #[command(flatten)]
     of: HostArgs<Host>,
@@ -80,10 +90,8 @@ pub(crate) fn hooks(context: &Context, command: &HooksCommand) -> Done {
                     }
                     Err(error) => return Err(error.into()),
                 };
-                if !matches!(
-                    report.standing,
-                    InstallationStatus::Absent | InstallationStatus::Broken
-                ) {
+                use InstallationStatus::{Absent, Broken};
+                if !matches!(report.standing, Absent | Broken) {
                     report.notes.extend(obstacles(context, host, &place));
                 }
                 reports.push(report);
@@ -95,24 +103,18 @@ pub(crate) fn hooks(context: &Context, command: &HooksCommand) -> Done {
 
 /// Returns the settings file of an agent host, and the program that its hooks start.
 pub(crate) fn place(context: &Context, host: Host, project: bool) -> Result<Place, UserError> {
-    let environment = &context.environment;
     let settings = if project {
+        let name = host.name();
         let directory = host.project_directory().ok_or_else(|| {
-            let name = host.name();
-            UserError::usage(
-                format!("`{name}` has no hooks in a project"),
-                format!("memctl hooks install {name}"),
-            )
+            let message = format!("`{name}` has no hooks in a project");
+            UserError::usage(message, format!("memctl hooks install {name}"))
         })?;
         let below = Path::new(directory).join(host.settings_file());
         in_project(context, &below)?
     } else {
-        let directory = directory(context, host).ok_or_else(|| {
-            UserError::usage(
-                "no home directory found",
-                "memctl hooks install HOST --project",
-            )
-        })?;
+        let hint = "memctl hooks install HOST --project";
+        let none = || UserError::usage("no home directory found", hint);
+        let directory = directory(context, host).ok_or_else(none)?;
         of_user(directory.join(host.settings_file()))?
     };
     // Project settings are shared with others and contain no path of this machine.
@@ -123,7 +125,7 @@ pub(crate) fn place(context: &Context, host: Host, project: bool) -> Result<Plac
     };
     Ok(Place {
         settings,
-        state_dir: environment.state_dir.clone(),
+        state_dir: context.environment.state_dir.clone(),
         program,
         read_only: false,
     })
@@ -138,21 +140,18 @@ pub(crate) fn of_user(path: PathBuf) -> Result<SharedFile, UserError> {
 /// Returns a settings file of the project, in which no link is followed. If the project is the home
 /// directory, the file is the user's.
 pub(crate) fn in_project(context: &Context, name: &Path) -> Result<SharedFile, UserError> {
-    let project = project_of(context);
-    if context.environment.home.as_ref() == Some(&project) {
+    let project = context.project();
+    if context.environment.home.as_deref() == Some(project) {
         return of_user(project.join(name));
     }
-    Ok(ProjectPath::new(&project, name).into())
+    Ok(ProjectPath::new(project, name).into())
 }
 
 /// Returns the directory with the user's settings of an agent host; `None` if there is no home.
 pub(crate) fn directory(context: &Context, host: Host) -> Option<PathBuf> {
     let environment = &context.environment;
     let named = host.directory_variable().and_then(|(variable, below)| {
-        let value = environment
-            .var(variable)
-            .filter(|value| !value.is_empty())?;
-        Some(environment.absolute(value).join(below))
+        Some(environment.absolute(environment.var(variable)?).join(below))
     });
     let home = || Some(environment.home.as_ref()?.join(host.directory()));
     named.or_else(home)
@@ -163,11 +162,6 @@ pub(crate) fn program(context: &Context) -> String {
     let own = context.environment.program.as_ref();
     let own = own.filter(|_| !is_on_path(context));
     own.map_or_else(|| "memctl".to_owned(), |path| path.display().to_string())
-}
-
-pub(crate) fn project_of(context: &Context) -> PathBuf {
-    let memory = &context.places.memory;
-    memory.parent().unwrap_or(memory).to_owned()
 }
 
 /// Returns `true` if `memctl` on the `PATH` is this program, wherever an agent host runs.
@@ -214,9 +208,6 @@ pub(crate) fn notes(context: &Context, host: Host, place: &Place, project: bool)
     }
     notes.extend(obstacles(context, host, place));
     let said = match (host, project) {
-        (Host::ClaudeCode, false) => {
-            "takes effect in the next Claude Code session; `/hooks` lists the hooks"
-        }
         (Host::ClaudeCode, true) => {
             "Claude Code asks once whether you trust this folder before it runs the hooks"
         }
@@ -227,22 +218,25 @@ pub(crate) fn notes(context: &Context, host: Host, place: &Place, project: bool)
             "Codex reads this only in a trusted project, and silently skips new hooks until you \
              review them: run `/hooks` in Codex"
         }
-        (Host::Gemini, false) => "takes effect in the next Gemini CLI session",
         (Host::Gemini, true) => "Gemini CLI warns about new and changed project hooks",
-        (Host::Copilot, false) => "takes effect in the next Copilot CLI session",
         (Host::Copilot, true) => "Copilot CLI runs project hooks in folders that you trust",
-        (Host::OpenCode, _) => "takes effect at the next start of OpenCode",
-        (Host::Cline, _) => "takes effect in the next task of the Cline CLI",
         (Host::Cursor, _) => "not tested with Cursor: look into its hooks output after a call",
+        _ => "",
     };
-    notes.push(said.to_owned());
-    if project && !is_on_path(context) {
-        notes.push("`memctl` is not on your PATH; project hooks start it from there".to_owned());
-    }
-    if !Directory::at(&context.places.memory).is_there() {
-        notes
-            .push("hooks learn only in projects with a memory: run `memctl init` there".to_owned());
-    }
+    let said = match said {
+        "" => format!("takes effect in the next session of {}", host.title()),
+        said => said.to_owned(),
+    };
+    let no_path = "`memctl` is not on your PATH; project hooks start it from there";
+    let no_memory = "hooks learn only in projects with a memory: run `memctl init` there";
+    let has_memory = Directory::at(&context.places.memory).is_there();
+    let more = [
+        (true, said.as_str()),
+        (project && !is_on_path(context), no_path),
+        (!has_memory, no_memory),
+    ];
+    let more = more.iter().filter(|(is_so, _)| *is_so);
+    notes.extend(more.map(|(_, note)| (*note).to_owned()));
     notes
 }
 
@@ -259,12 +253,8 @@ fn obstacles(context: &Context, host: Host, place: &Place) -> Vec<String> {
 
 impl Report for InstallReport {
     fn page(&self, page: &mut Page) {
-        let installing = !self.events.is_empty();
-        done(page, &self.settings, installing, self.changed);
-        if installing {
-            page.field("events", &self.events.join(", "));
-        }
-        show_notes(page, "note: ", &self.notes);
+        let settings = self.settings.display().to_string();
+        page.result(done(!self.events.is_empty(), self.changed), &settings, self);
     }
 }
 
@@ -280,12 +270,8 @@ impl Report for HookStatuses {
         let is_absent = |one: &&StatusReport| {
             self.hosts.len() > 1 && one.standing == InstallationStatus::Absent && one.last.is_none()
         };
-        let absent: Vec<&str> = self
-            .hosts
-            .iter()
-            .filter(is_absent)
-            .map(|one| one.host)
-            .collect();
+        let absent = self.hosts.iter().filter(is_absent);
+        let absent: Vec<String> = absent.map(|one| one.host.to_owned()).collect();
         for report in self.hosts.iter().filter(|one| !is_absent(one)) {
             let outdated = "outdated; install the hooks again";
             let (host, settings) = (report.host, &report.settings);
@@ -294,48 +280,43 @@ impl Report for HookStatuses {
             if report.standing == InstallationStatus::Installed || report.last.is_some() {
                 delivered(page, report.last.as_ref());
             }
-            for note in &report.notes {
-                page.field("  note", note);
-            }
-        }
-        page.list(
-            "no hooks in",
-            &absent
+            report
+                .notes
                 .iter()
-                .map(|host| (*host).to_owned())
-                .collect::<Vec<_>>(),
-        );
+                .for_each(|note| page.field("  note", note));
+        }
+        page.list("no hooks in", &absent);
     }
 }
 
 /// Prints the last event that a hook received, and what it was answered.
 fn delivered(page: &mut Page, last: Option<&Delivery>) {
     let Some(last) = last else {
-        return page.field(
-            "last event",
-            "none yet: start a session in a project with a memory",
-        );
+        let none = "none yet: start a session in a project with a memory";
+        return page.field("last event", none);
     };
-    let when = page.age(&last.at);
-    let answer = match &last.told {
-        Some(told) => format!("told \u{201c}{told}\u{201d}"),
-        None => last.silent.clone(),
-    };
-    let received = format!("{} ({when}) in {}", last.event, last.directory);
+    let received = format!(
+        "{} ({}) in {}",
+        last.event,
+        page.age(&last.at),
+        last.directory
+    );
     page.field("last event", &received);
-    page.field("answered", &answer);
+    let told = last
+        .told
+        .as_ref()
+        .map(|told| format!("told \u{201c}{told}\u{201d}"));
+    page.field("answered", &told.unwrap_or_else(|| last.silent.clone()));
 }
 
-/// Prints the change to a settings file.
-pub(crate) fn done(page: &mut Page, settings: &Path, installing: bool, changed: bool) {
-    let (style, said) = match (installing, changed) {
-        (true, true) => (Style::Good, "installed in "),
-        (true, false) => (Style::Dim, "already installed in "),
-        (false, true) => (Style::Good, "removed from "),
-        (false, false) => (Style::Dim, "not installed in "),
-    };
-    let path = settings.display().to_string();
-    page.styled(&[(style, said), (Style::Plain, &path)]);
+/// Says what became of a settings file.
+pub(crate) const fn done(installing: bool, changed: bool) -> &'static str {
+    match (installing, changed) {
+        (true, true) => "installed in",
+        (true, false) => "already installed in",
+        (false, true) => "removed from",
+        (false, false) => "not installed in",
+    }
 }
 
 /// Prints the installation status of an agent host. `outdated` is the text for an outdated one.
@@ -355,13 +336,6 @@ pub(crate) fn status_line(
     let name = format!("{host}: ");
     let path = format!(" ({})", settings.display());
     page.styled(&[(Style::Plain, &name), (style, said), (Style::Dim, &path)]);
-}
-
-/// Prints notes, one per line.
-pub(crate) fn show_notes(page: &mut Page, said: &str, notes: &[String]) {
-    for note in notes {
-        page.warn(said, note);
-    }
 }
 
 /// Prints the reason why an agent host's settings cannot be read.

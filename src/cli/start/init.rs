@@ -6,14 +6,13 @@ use std::path::Path;
 use clap::Args;
 use memctl_files::{ProjectPath, named};
 
-use crate::cli::config::Places;
-use crate::cli::context::Context;
+use crate::cli::context::{Context, random};
 use crate::cli::output::{Done, Page, Report};
 use crate::cli::start::hooks::program;
 use crate::cli::start::setup::offer_to_join;
 use crate::host;
-use crate::model::SkillPath;
 use crate::model::error::UserError;
+use crate::model::{Kind, SkillPath};
 use crate::store::skill::Skills;
 use crate::store::{DIRECTORY, shared_files};
 use crate::upkeep::merge::git::Repository;
@@ -25,8 +24,12 @@ use crate::upkeep::{InitReport, initialise, with_lines};
 /// changes is ignored. `--git` installs a merge driver, which merges the records of two branches; in a
 /// clone without it, git leaves conflict markers, and `memctl init --git && git checkout --merge
 /// .agentura` merges the files again.
+///
+/// ```console
+/// $ memctl init
+/// $ memctl init --git
+/// ```
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  memctl init\n  memctl init --git")]
 pub(crate) struct InitArgs {
     /// Install the git merge driver for a memory that branches share
     #[arg(long)]
@@ -34,16 +37,15 @@ pub(crate) struct InitArgs {
 }
 
 pub(crate) fn init(context: &Context, args: &InitArgs) -> Done {
-    let places = &context.places;
     // Nothing is created without the repository that was asked for.
     let repository = if args.git {
-        Some(Repository::of(project(places)).ok_or_else(no_repository)?)
+        Some(Repository::of(context.project()).ok_or_else(no_repository)?)
     } else {
         None
     };
-    let mut random = || uuid::Uuid::new_v4().to_string();
-    let store = context.store(&context.config(&[])?)?;
-    let mut report = initialise(&store, &places.skills, &mut random)?;
+    let store = context.store(&context.config()?)?;
+    let mut random = random;
+    let mut report = initialise(&store, &context.places.skills, &mut random)?;
     report.first_skill = first_skill(context).map(|skill| skill.to_string());
     report.offer = offer_to_join(context);
     if let Some(repository) = repository {
@@ -63,23 +65,20 @@ pub(crate) fn first_skill(context: &Context) -> Option<SkillPath> {
 impl Report for InitReport {
     fn page(&self, page: &mut Page) {
         page.warnings(&self.warnings);
-        if self.created.is_empty() {
-            if !page.is_quiet() {
-                page.line(format!("Already set up: {}", self.directory));
-            }
-            return;
-        }
         if page.is_quiet() {
             return;
+        }
+        if self.created.is_empty() {
+            return page.line(format!("Already set up: {}", self.directory));
         }
         self.created
             .iter()
             .for_each(|created| page.good("created ", created));
         page.line("\nNext:");
         page.line("  memctl setup                  let coding agents use this memory, and learn from past sessions");
-        if let Some(offer) = &self.offer {
-            page.line(format!("  {offer}"));
-        }
+        self.offer
+            .iter()
+            .for_each(|offer| page.line(format!("  {offer}")));
         if let Some(skill) = &self.first_skill {
             page.line(format!("  memctl run {skill} --input FILE"));
         } else {
@@ -94,14 +93,14 @@ const NAME: &str = "memctl";
 
 /// Returns the lines of `.gitattributes`.
 fn attributes() -> String {
-    let mut patterns: Vec<String> = shared_files()
-        .map(|name| format!("/{DIRECTORY}/{name}"))
-        .collect();
-    patterns.push("/skills/**/GUARDRAILS.md".to_owned());
-    patterns.push("/skills/**/tests/generated/*.json".to_owned());
-    let lines = patterns.iter();
-    lines
-        .flat_map(|pattern| [pattern.as_str(), " merge=", NAME, "\n"])
+    let of_memory = shared_files().map(|name| format!("{DIRECTORY}/{name}"));
+    let of_skills = [
+        "skills/**/GUARDRAILS.md",
+        "skills/**/tests/generated/*.json",
+    ];
+    let patterns = of_memory.chain(of_skills.map(str::to_owned));
+    patterns
+        .map(|pattern| format!("/{pattern} merge={NAME}\n"))
         .collect()
 }
 
@@ -111,7 +110,7 @@ pub(crate) fn install(
     repository: &Repository,
 ) -> Result<(Vec<String>, Vec<String>), UserError> {
     let (mut done, mut warnings) = (Vec::new(), Vec::new());
-    let file = ProjectPath::new(project(&context.places), ".gitattributes");
+    let file = ProjectPath::new(context.project(), ".gitattributes");
     match with_lines(&file, &attributes()) {
         Ok(true) => done.push(file.path().display().to_string()),
         Ok(false) => {}
@@ -140,46 +139,33 @@ pub(crate) fn install(
     Ok((done, warnings))
 }
 
-/// Returns problems of the git setup of a workspace; empty if it is not in a git repository.
-pub(crate) fn problems(directory: &Path) -> Vec<String> {
+/// Returns problems of the git setup of a workspace, and the command that installs the merge driver, for a
+/// memory that git does not ignore and that has no attributes for it. Nothing is wrong in such a repository.
+pub(crate) fn problems(directory: &Path) -> (Vec<String>, Option<String>) {
     let Some(repository) = Repository::of(directory) else {
-        return Vec::new();
+        return (Vec::new(), None);
     };
-    let file = directory
-        .join(DIRECTORY)
-        .join(crate::model::Kind::Correction.file());
+    let memory = directory.join(DIRECTORY);
+    let file = memory.join(Kind::Correction.file());
     let is_named = repository.attribute("merge", &file).as_deref() == Some(NAME);
-    let is_known = repository
-        .setting(&format!("merge.{NAME}.driver"))
-        .is_some();
+    let is_known = || {
+        repository
+            .setting(&format!("merge.{NAME}.driver"))
+            .is_some()
+    };
     let mut found = Vec::new();
-    if is_named && !is_known {
+    if is_named && !is_known() {
         found.push(
             "`.gitattributes` names the memctl merge driver, which is not installed in this clone; \
             run `memctl init --git`"
                 .to_owned(),
         );
     }
-    found
-}
-
-/// Returns the command that installs the merge driver, for a memory in a git repository that does
-/// not ignore it and has no attributes for it. Nothing is wrong in such a repository.
-pub(crate) fn offer(directory: &Path) -> Option<String> {
-    let repository = Repository::of(directory)?;
-    let memory = directory.join(DIRECTORY);
-    let file = memory.join(crate::model::Kind::Correction.file());
-    let is_open = named::exists(&memory)
-        && !repository.ignores(&file)
-        && repository.attribute("merge", &file).as_deref() != Some(NAME);
-    is_open.then(|| "to merge the memory of two branches by records: memctl init --git".to_owned())
+    let is_open = !is_named && named::exists(&memory) && !repository.ignores(&file);
+    let offer = "to merge the memory of two branches by records: memctl init --git";
+    (found, is_open.then(|| offer.to_owned()))
 }
 
 pub(crate) fn no_repository() -> UserError {
     UserError::usage("not a git repository, or git is not installed", "git init")
-}
-
-/// Returns the parent directory of a workspace's memory.
-pub(crate) fn project(places: &Places) -> &Path {
-    places.memory.parent().unwrap_or(&places.memory)
 }

@@ -15,9 +15,9 @@ use memctl_files::{Directory, named};
 use serde::Deserialize;
 
 use crate::cli::config::{Config, Environment, Places};
+use crate::cli::context::Off;
 use crate::cli::context::random;
 use crate::cli::ending::Deadline;
-use crate::cli::off::Off;
 use crate::cli::output::{Style, plural};
 use crate::host::{Host, SessionCounts};
 use crate::lessons::{HintService, Marks};
@@ -35,8 +35,12 @@ const LARGEST: u64 = 1 << 20;
 /// Claude Code calls it after each message, with the session as JSON on stdin. `memctl setup` installs it
 /// in `settings.json` if there is no status line yet. It only reads, and prints nothing if it cannot.
 /// To show it beside your own status line, call both from one script that passes the input to each.
+///
+/// ```console
+/// $ memctl statusline
+/// $ memctl statusline < session.json
+/// ```
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  memctl statusline\n  memctl statusline < session.json")]
 pub(crate) struct StatuslineArgs {}
 
 /// Input from the agent host. Unknown fields are ignored.

@@ -2,44 +2,47 @@
 //!
 //! It shows a plan, asks once, and does it: memory, hooks, MCP servers, past sessions of the project.
 //! Each step is what a command of its own does, and can be done or undone alone. A step that fails does
-//! not stop the others. Then it goes through what past sessions repeat.
+//! not stop the others. Then it goes through what past sessions repeat. The report is the plan, and what was done.
 //!
 //! Deliberately absent: changes of git (`init --git`), trust in records that are there already
 //! (`trust`), and a model that is called unasked.
 
-pub(crate) mod report;
-pub(crate) mod steps;
-
 use std::path::PathBuf;
 
 use clap::Args;
-use dialoguer::Confirm;
 use memctl_files::{Directory, named};
+use serde::Serialize;
 
-use crate::cli::Global;
-use crate::cli::ask::ask;
+use crate::cli::ask::confirms;
+use crate::cli::connections;
 use crate::cli::context::Context;
-use crate::cli::database::DATABASE;
 use crate::cli::learn::repeats;
-use crate::cli::output::{Done, Report};
+use crate::cli::output::{Done, Page, Report, Style, plural};
 use crate::cli::start::hooks;
-use crate::cli::start::setup::report::{SetupHost, SetupReport};
-use crate::cli::start::setup::steps::{Setup, State};
+use crate::cli::start::setup::steps::{Setup, State, Step};
 use crate::host::ServerHost;
+use crate::lessons::LearnReport;
 use crate::model::Scope;
 use crate::model::error::UserError;
+use crate::review::Repeats;
 use crate::skills::installed_agents;
 use crate::store::Scoped;
+
+pub(crate) mod steps;
 
 /// Set up the memory of this project and the agents that use it
 ///
 /// Finds installed agent hosts and shows a plan: create the memory, install hooks and the MCP server in
 /// the settings of each host, and learn from past sessions of this project. Asks before it changes
 /// anything. A second run completes what is missing.
+///
+/// ```console
+/// $ memctl setup
+/// $ memctl setup claude-code --yes
+/// $ memctl setup --dry-run
+/// $ memctl setup --undo
+/// ```
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Examples:\n  memctl setup\n  memctl setup claude-code --yes\n  memctl setup --dry-run\n  memctl setup --undo"
-)]
 pub(crate) struct SetupArgs {
     /// Agent hosts to set up; those that are installed by default
     #[arg(value_name = "HOST", value_enum)]
@@ -55,21 +58,19 @@ pub(crate) struct SetupArgs {
     undo: bool,
 }
 
-pub(crate) fn setup(context: &Context, global: &Global, args: &SetupArgs) -> Done {
-    let mut hosts: Vec<SetupHost> = Vec::new();
-    for host in &args.hosts {
-        if hosts.iter().all(|known| known.host != *host) {
-            hosts.push(SetupHost::new(*host, None));
-        }
-    }
-    if hosts.is_empty() {
+pub(crate) fn setup(context: &Context, args: &SetupArgs) -> Done {
+    let hosts: Vec<SetupHost> = if args.hosts.is_empty() {
         let all = ServerHost::of_coding_agents();
         let all = all.map(|host| SetupHost::new(host, found_by(context, host)));
-        hosts = all
-            .filter(|host| args.undo || host.found_by.is_some())
-            .collect();
-    }
-    let setup = Setup { context, global };
+        all.filter(|host| args.undo || host.found_by.is_some())
+            .collect()
+    } else {
+        let named = ServerHost::ALL
+            .into_iter()
+            .filter(|host| args.hosts.contains(host));
+        named.map(|host| SetupHost::new(host, None)).collect()
+    };
+    let setup = Setup { context };
     if args.undo {
         return Ok(Box::new(setup.undo(hosts)));
     }
@@ -79,7 +80,7 @@ pub(crate) fn setup(context: &Context, global: &Global, args: &SetupArgs) -> Don
     }
     let asks = !args.yes && context.is_interactive();
     if !args.yes && report.steps.iter().any(|step| step.state == State::Planned) {
-        if !confirms(context, &report)? {
+        if !is_wanted(context, &report)? {
             report.note = Some("nothing was changed".to_owned());
             return Ok(Box::new(report));
         }
@@ -99,18 +100,15 @@ pub(crate) fn setup(context: &Context, global: &Global, args: &SetupArgs) -> Don
 }
 
 /// Shows the plan and asks.
-fn confirms(context: &Context, report: &SetupReport) -> Result<bool, UserError> {
+fn is_wanted(context: &Context, report: &SetupReport) -> Result<bool, UserError> {
     if !context.is_interactive() {
         return Err(UserError::usage(
             "setup asks before it changes anything, and there is no terminal to ask on",
             "memctl setup --yes; memctl setup --dry-run shows the plan",
         ));
     }
-    let mut page = context.printer.page();
-    report.page(&mut page);
-    context.printer.note(page.into_text().trim_end());
-    let question = Confirm::new().with_prompt("Do this?").default(true);
-    ask(|| question.interact())
+    context.printer.note_page(|page| report.page(page));
+    confirms("Do this?", true)
 }
 
 /// Program of an agent host.
@@ -148,21 +146,16 @@ const MOST: usize = 3;
 
 /// Returns the next steps, the most useful first.
 fn next_steps(context: &Context, report: &SetupReport) -> Vec<String> {
-    let mut steps = report.steps.iter();
-    let new = steps.find(|step| step.name == "hooks" && step.state == State::Done);
-    let mut hosts = report.hosts.iter();
-    let new = hosts.find(|host| new.is_some_and(|step| step.host == Some(host.name)));
+    let is_new = |step: &&Step| step.name == "hooks" && step.state == State::Done;
+    let new = report.steps.iter().find(is_new).and_then(|step| step.host);
+    let new = report.hosts.iter().find(|host| Some(host.name) == new);
     let has_learned = report.learned.is_some_and(|learned| learned.records > 0);
     let line = |command: &str, why: &str| format!("{command:<29} {why}");
+    let start = "start it here: it is told rules and lessons";
+    let review = line("memctl review", "go over what was learned, and approve it");
     let steps = [
-        new.map(|new| {
-            let why = "start it here: it is told rules and lessons";
-            line(program(new.host), why)
-        }),
-        has_learned.then(|| {
-            let why = "go over what was learned, and approve it";
-            line("memctl review", why)
-        }),
+        new.map(|new| line(program(new.host), start)),
+        has_learned.then_some(review),
         offer_to_join(context),
         Some(line("memctl search \"…\"", "find what is remembered")),
         Some(line("memctl stats", "see what hints and rules were worth")),
@@ -172,10 +165,164 @@ fn next_steps(context: &Context, report: &SetupReport) -> Vec<String> {
 
 /// Returns the offer to keep the memory in a database, if one is named and the memory is in files.
 pub(crate) fn offer_to_join(context: &Context) -> Option<String> {
-    let environment = &context.environment;
-    let is_named = DATABASE.iter().any(|name| environment.var(name).is_some());
+    let is_named = connections::database_url(&context.environment).is_some();
     let store = Scoped::new(&context.places.memory, Scope::All);
     let is_joined = store.primary_name().is_ok_and(|name| name.is_some());
     let offer = "memctl remote join NAME       keep this memory in the database of DATABASE_URL";
     (is_named && !is_joined).then(|| offer.to_owned())
+}
+
+/// Agent host that is set up.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+pub(crate) struct SetupHost {
+    #[serde(skip)]
+    pub(crate) host: ServerHost,
+    /// Name of the agent host.
+    pub(crate) name: &'static str,
+    /// Program or directory that shows that it is installed; null if it was named.
+    pub(crate) found_by: Option<String>,
+}
+
+impl SetupHost {
+    pub(crate) fn new(host: ServerHost, found_by: Option<PathBuf>) -> Self {
+        Self {
+            host,
+            name: host.name(),
+            found_by: found_by.map(|path| path.display().to_string()),
+        }
+    }
+}
+
+/// Numbers of what was learned from past sessions.
+#[derive(Debug, Clone, Copy, Serialize, schemars::JsonSchema)]
+pub(crate) struct Learned {
+    /// Session files read.
+    pub(crate) sessions: usize,
+    /// Session files that were read before.
+    pub(crate) unchanged: usize,
+    /// Failing tool calls.
+    pub(crate) failures: usize,
+    /// New lessons.
+    pub(crate) records: usize,
+}
+
+impl Learned {
+    pub(crate) fn of(report: &LearnReport) -> Self {
+        Self {
+            sessions: report.transcripts.len(),
+            unchanged: report.unchanged,
+            failures: report.transcripts.iter().map(|one| one.failures).sum(),
+            records: report.learned.len(),
+        }
+    }
+}
+
+/// Plan of `setup`, and what was done.
+#[derive(Debug, Default, Serialize, schemars::JsonSchema)]
+pub(crate) struct SetupReport {
+    /// Agent hosts.
+    pub(crate) hosts: Vec<SetupHost>,
+    /// Steps in order.
+    pub(crate) steps: Vec<Step>,
+    /// Numbers of the past sessions; null if none was read.
+    pub(crate) learned: Option<Learned>,
+    /// Repetitions in past sessions.
+    pub(crate) repeats: Repeats,
+    /// Files of the project that git will see; empty outside of a repository.
+    pub(crate) git: Vec<String>,
+    /// Next steps, at most three.
+    pub(crate) next: Vec<String>,
+    /// Home directory of the user, which pages write as `~`.
+    #[serde(skip)]
+    pub(crate) home: Option<String>,
+    /// `true` if a person has just seen the plan.
+    #[serde(skip)]
+    pub(crate) is_confirmed: bool,
+    /// Remark about the whole.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) note: Option<String>,
+    /// Non-fatal problems.
+    pub(crate) warnings: Vec<String>,
+}
+
+impl SetupReport {
+    /// Path with `~` for the home directory.
+    fn short(&self, path: &str) -> String {
+        let home = self.home.as_deref().filter(|home| home.len() > 1);
+        match home.and_then(|home| path.strip_prefix(home)) {
+            Some(rest) if rest.starts_with('/') => format!("~{rest}"),
+            _ => path.to_owned(),
+        }
+    }
+
+    fn show(&self, step: &Step, page: &mut Page) {
+        let (style, mark) = match step.state {
+            State::Planned => (Style::Strong, "will     "),
+            State::Done => (Style::Good, "done     "),
+            State::Already => (Style::Dim, "already  "),
+            State::Failed => (Style::Bad, "failed   "),
+            State::Skipped => (Style::Dim, "skipped  "),
+        };
+        let host = step.host.map(|host| format!("{host}: "));
+        let what = host.unwrap_or_default() + step.what;
+        let path = step.path.as_deref().map(|path| self.short(path));
+        let beside = path.as_ref().map(|path| format!(" ({path})"));
+        let beside = beside.unwrap_or_default();
+        let fits = mark.len() + what.len() + beside.len() <= page.width();
+        let shown = if fits { &beside } else { "" };
+        page.styled(&[(style, mark), (Style::Plain, &what), (Style::Dim, shown)]);
+        page.some("", path.filter(|_| !fits));
+        match &step.detail {
+            Some(detail) if step.state == State::Failed => page.bad("              ", detail),
+            Some(detail) => page.field("", detail),
+            None => {}
+        }
+    }
+}
+
+impl Report for SetupReport {
+    fn page(&self, page: &mut Page) {
+        page.warnings(&self.warnings);
+        page.fails_if(self.steps.iter().any(|step| step.state == State::Failed));
+        if self.hosts.is_empty() {
+            page.line("No agent host was found; name one: memctl setup claude-code");
+        }
+        for host in self.hosts.iter().filter(|_| !self.is_confirmed) {
+            if let Some(found_by) = &host.found_by {
+                let found = format!("{} ({})", host.name, self.short(found_by));
+                page.note("found ", found);
+            }
+        }
+        for step in &self.steps {
+            self.show(step, page);
+        }
+        if !self.git.is_empty() && !self.is_confirmed {
+            page.field("git will see", &self.git.join(", "));
+            page.field("", "What sessions change stays out of it.");
+        }
+        if let Some(learned) = &self.learned {
+            let before = match learned.unchanged {
+                0 => String::new(),
+                unchanged => format!(" ({unchanged} more were read before)"),
+            };
+            let [sessions, failures, records] = [
+                (learned.sessions, "session"),
+                (learned.failures, "failing call"),
+                (learned.records, "record"),
+            ]
+            .map(|(count, noun)| plural(count as u64, noun));
+            page.line(match learned.sessions + learned.unchanged {
+                0 => "\nNo past sessions were found.".to_owned(),
+                _ => format!("\nRead {sessions}{before}: {failures}, {records} learned."),
+            });
+        }
+        if self.repeats.sessions > 0 {
+            page.line("");
+        }
+        repeats::show(&self.repeats, page);
+        self.note.iter().for_each(|note| page.line(note));
+        if !self.next.is_empty() {
+            page.line(format!("\nNext:\n  {}", self.next.join("\n  ")));
+        }
+    }
 }

@@ -5,15 +5,13 @@ use std::path::PathBuf;
 use memctl_files::Directory;
 use serde::Serialize;
 
-use crate::cli::Global;
-use crate::cli::context::Context;
-use crate::cli::learn::sessions::{project_sessions, reading};
+use crate::cli::context::{Context, random};
+use crate::cli::learn::sessions::{learn_from, project_sessions};
 use crate::cli::share::mcp;
 use crate::cli::start::hooks;
-use crate::cli::start::setup::report::{Learned, SetupHost, SetupReport};
-use crate::host;
-use crate::host::{Host, InstallationStatus, Place, ServerHost, StatusLine};
-use crate::lessons::{LearnOptions, learn};
+use crate::cli::start::setup::{Learned, SetupHost, SetupReport};
+use crate::host::{self, Host, InstallationStatus, Place, ServerHost, StatusLine};
+use crate::lessons::LearnOptions;
 use crate::model::error::UserError;
 use crate::store::shared_files;
 use crate::upkeep::initialise;
@@ -71,28 +69,46 @@ pub(crate) struct Step {
     /// Reason, or note for the user.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) detail: Option<String>,
+    /// The step in words.
+    #[serde(skip)]
+    pub(crate) what: &'static str,
     #[serde(skip)]
     action: Action,
 }
 
 impl Step {
     fn new(action: Action, is_undo: bool) -> Self {
-        let (name, undo, host) = match action {
-            Action::Memory => ("memory", "", None),
-            Action::Hooks(host) => ("hooks", "remove hooks", Some(host.name())),
-            Action::StatusLine => {
-                let host = Host::ClaudeCode.name();
-                ("status line", "remove status line", Some(host))
-            }
-            Action::Permission => {
-                let host = Host::ClaudeCode.name();
-                ("allow tool", "remove allowed tool", Some(host))
-            }
-            Action::Server(host) => ("mcp", "remove mcp", Some(host.name())),
-            Action::Learn => ("learn", "", None),
+        let claude = Some(Host::ClaudeCode.name());
+        let (names, words, host) = match action {
+            Action::Memory => (["memory", ""], ["create the memory", ""], None),
+            Action::Hooks(host) => (
+                ["hooks", "remove hooks"],
+                ["install the hooks", "remove the hooks"],
+                Some(host.name()),
+            ),
+            Action::StatusLine => (
+                ["status line", "remove status line"],
+                ["show a status line", "remove the status line"],
+                claude,
+            ),
+            Action::Permission => (
+                ["allow tool", "remove allowed tool"],
+                [
+                    "allow the tool that records lessons",
+                    "no longer allow the tool that records lessons",
+                ],
+                claude,
+            ),
+            Action::Server(host) => (
+                ["mcp", "remove mcp"],
+                ["install the MCP server", "remove the MCP server"],
+                Some(host.name()),
+            ),
+            Action::Learn => (["learn", ""], ["learn from past sessions", ""], None),
         };
         Self {
-            name: if is_undo { undo } else { name },
+            name: names[usize::from(is_undo)],
+            what: words[usize::from(is_undo)],
             host,
             state: State::Planned,
             path: None,
@@ -114,7 +130,6 @@ impl Step {
 /// Context of the steps.
 pub(crate) struct Setup<'a> {
     pub(crate) context: &'a Context,
-    pub(crate) global: &'a Global,
 }
 
 impl Setup<'_> {
@@ -246,16 +261,16 @@ impl Setup<'_> {
         let state = context.environment.state_dir.as_deref();
         match step.action {
             Action::Memory => {
-                let mut random = || uuid::Uuid::new_v4().to_string();
-                let store = context.store(&context.config(&[])?)?;
+                let mut random = random;
+                let store = context.store(&context.config()?)?;
                 let done = initialise(&store, &context.places.skills, &mut random)?;
                 Ok((!done.created.is_empty(), None))
             }
             Action::Hooks(host) => {
                 let place = self.place(host, step)?;
                 let done = host::install(host, &place)?;
-                let note = hooks::notes(context, host, &place, false);
-                Ok((done.changed, note.into_iter().next()))
+                let notes = hooks::notes(context, host, &place, false);
+                Ok((done.changed, notes.into_iter().next()))
             }
             Action::StatusLine => {
                 let place = self.place(Host::ClaudeCode, step)?;
@@ -270,7 +285,7 @@ impl Setup<'_> {
             Action::Server(host) => {
                 let project = in_project(host);
                 let settings = mcp::settings(context, host, project)?;
-                let start = mcp::start(context, self.global, host, project, false);
+                let start = mcp::start(context, host, project, false);
                 let done = host::register(host, &settings, state, &start)?;
                 let note = mcp::notes(context, host, project);
                 Ok((done.changed, note.into_iter().next()))
@@ -284,9 +299,7 @@ impl Setup<'_> {
                     project_name: context.project_name(),
                     ..LearnOptions::default()
                 };
-                let learned = reading(context, |progress| {
-                    learn(&workspace.records(), &options, progress)
-                })?;
+                let learned = learn_from(context, &workspace, &options)?;
                 report.learned = Some(Learned::of(&learned));
                 report.warnings.extend(learned.warnings);
                 Ok((true, None))

@@ -1,27 +1,29 @@
-//! `correct`: a correction, and the rule that it becomes.
-
-pub(crate) mod questions;
+//! `correct`: a correction, and the rule that it becomes. On a terminal it asks for the execution and the words.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
+use chrono::{DateTime, Utc};
 use clap::Args;
+use dialoguer::{Input, Select};
+use memctl_files::json::compact;
 
+use crate::cli::ask::{ask, editor};
 use crate::cli::context::Context;
 use crate::cli::ending::wait;
-use crate::cli::output::progress::follow;
-use crate::cli::output::{Done, Page, Report, Style};
+use crate::cli::output::printer::follow;
+use crate::cli::output::{Done, Page, Report, Style, end, when};
 use crate::cli::review::past_sessions;
-use crate::cli::skills::correct::questions::{pick, write};
+use crate::cli::skills::run::raw_output;
 use crate::model::error::UserError;
-use crate::model::{Kind, Reflexion, RuleRelation, SkillPath};
+use crate::model::{Execution, Kind, Reflexion, RuleRelation, SkillPath};
+use crate::notes;
 use crate::review::{PastSessions, replay};
-use crate::rules;
 use crate::rules::hearing::{
-    Earlier, EarlierState, HeardArgs, HeardReport, PatternArg, record_heard, record_said,
+    Earlier, HeardArgs, HeardReport, PatternArg, record_heard, record_said,
 };
 use crate::rules::regression::assertion;
-use crate::rules::{CorrectOptions, CorrectPreview, CorrectReport};
+use crate::rules::{self, CorrectOptions, CorrectPreview, CorrectReport};
 use crate::store::workspace::Workspace;
 
 /// Maximum time to try a recorded rule on past calls: an agent waits for it.
@@ -33,17 +35,18 @@ const TRIED: Duration = Duration::from_millis(300);
 /// a skill: stores the correction first, then the rule, the guardrail and the regression test. The next run
 /// of the skill has the rule in its prompt. Without an execution, the rule has no example and no
 /// test. On a terminal, missing arguments are asked for.
+///
+/// ```console
+/// $ memctl correct hr/resume-screen --execution-id latest \
+///     --correction "When screening for senior roles, weigh system design separately."
+/// $ memctl correct hr/resume-screen --execution-id EXEC-20260220124341 \
+///     --correction - --expected right.json
+/// $ memctl correct hr/resume-screen "Keep the summary under 120 words." --dry-run
+/// $ memctl correct "Use pnpm here, never npm." --command '^npm\b'
+/// $ memctl correct --heard '{"rule": "Search with rg, not grep.", "quote": "use rg, not grep"}'
+/// $ memctl correct
+/// ```
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Examples:\n  memctl correct hr/resume-screen --execution-id latest \\\n    \
-    --correction \"When screening for senior roles, weigh system design separately.\"\n  \
-    memctl correct hr/resume-screen --execution-id EXEC-20260220124341 \\\n    \
-    --correction - --expected right.json\n  \
-    memctl correct hr/resume-screen \"Keep the summary under 120 words.\" --dry-run\n  \
-    memctl correct \"Use pnpm here, never npm.\" --command '^npm\\b'\n  \
-    memctl correct --heard '{\"rule\": \"Search with rg, not grep.\", \"quote\": \"use rg, not grep\"}'\n  \
-    memctl correct"
-)]
 pub(crate) struct CorrectArgs {
     /// Skill, as `domain/skill`; or the text of a rule for coding agents
     skill: Option<String>,
@@ -103,11 +106,8 @@ pub(crate) fn correct(context: &Context, args: CorrectArgs) -> Done {
         return say(context, words, &args);
     }
     args.check()?;
-    let expected = args
-        .expected
-        .as_deref()
-        .map(|path| context.json(path))
-        .transpose()?;
+    let expected = args.expected.as_deref().map(|path| context.json(path));
+    let expected = expected.transpose()?;
     let skill: Option<SkillPath> = args.skill.as_deref().map(str::parse).transpose()?;
     let workspace = context.workspace(args.model.as_deref())?;
     let (skill, execution, correction) =
@@ -139,8 +139,9 @@ pub(crate) fn correct(context: &Context, args: CorrectArgs) -> Done {
         by_agent: false,
     };
     if args.dry_run {
-        let preview = wait(rules::preview_correction(&workspace, options))?;
-        return Ok(Box::new(preview?));
+        return Ok(Box::new(wait(rules::preview_correction(
+            &workspace, options,
+        ))??));
     }
     let words = options.correction.clone();
     let spinner = context.printer.work("learning");
@@ -191,15 +192,11 @@ impl CorrectArgs {
 
 /// Records a person's words to the coding agents of this project.
 fn say(context: &Context, words: &str, args: &CorrectArgs) -> Done {
+    let commands = args.commands.iter().cloned().map(PatternArg::Plain);
     let heard = HeardArgs {
         rule: words.to_owned(),
         quote: words.to_owned(),
-        commands: args
-            .commands
-            .iter()
-            .cloned()
-            .map(PatternArg::Plain)
-            .collect(),
+        commands: commands.collect(),
         replaces: args.replaces.first().cloned().map(Earlier::Id),
         ..HeardArgs::default()
     };
@@ -216,10 +213,8 @@ fn missing(skill: Option<&SkillPath>, execution: Option<&str>) -> UserError {
     };
     let skill = skill.map_or("<skill>".to_owned(), ToString::to_string);
     let execution = execution.unwrap_or("latest");
-    UserError::usage(
-        message,
-        format!("memctl correct {skill} \"…\" --execution-id {execution}"),
-    )
+    let hint = format!("memctl correct {skill} \"…\" --execution-id {execution}");
+    UserError::usage(message, hint)
 }
 
 impl CorrectReport {
@@ -228,11 +223,11 @@ impl CorrectReport {
         for conflict in &self.conflicts {
             let what = format!("{}: {} ({})", conflict.id, conflict.rule, conflict.reason);
             let how = if conflict.superseded {
-                "replaces"
+                "replaces "
             } else {
-                "conflict"
+                "conflict "
             };
-            page.warn(format!("{how} "), &what);
+            page.warn(how, &what);
         }
         for other in &self.related {
             let how = match other.relation {
@@ -241,19 +236,17 @@ impl CorrectReport {
                 // A contradiction is listed above.
                 RuleRelation::Contradicts | RuleRelation::Unrelated => continue,
             };
-            let what = format!("{}: {} ({})", other.id, other.rule, other.reason);
-            page.note(how, &what);
+            page.note(
+                how,
+                format!("{}: {} ({})", other.id, other.rule, other.reason),
+            );
         }
         for other in &self.similar {
-            let what = format!("{}: {}", other.id, other.rule);
-            page.warn("similar ", &what);
+            page.warn("similar ", format!("{}: {}", other.id, other.rule));
         }
         if let (Some(other), Some(id)) = (self.similar.first(), &self.reflexion_id) {
-            let merge = format!(
-                "if one says the same: memctl memory conflicts --merge {} {id}",
-                other.id
-            );
-            page.dim(&merge);
+            let merge = format!("memctl memory conflicts --merge {} {id}", other.id);
+            page.dim(format!("if one says the same: {merge}"));
         }
         if self.doubt.is_none() && self.conflicts.iter().any(|conflict| !conflict.superseded) {
             page.dim(
@@ -266,11 +259,12 @@ impl CorrectReport {
 impl Report for CorrectReport {
     fn page(&self, page: &mut Page) {
         page.warnings(&self.warnings);
-        let stored = match &self.execution_id {
-            Some(id) => format!("{} (corrects {id})", self.correction_id),
-            None => format!("{} (without an example)", self.correction_id),
-        };
-        page.field("correction", &stored);
+        let of = self
+            .execution_id
+            .as_ref()
+            .map(|id| format!("corrects {id}"));
+        let of = of.unwrap_or_else(|| "without an example".to_owned());
+        page.field("correction", &format!("{} ({of})", self.correction_id));
         if let Some(reason) = &self.not_learned {
             page.warn("No rule was learned: ", reason);
             page.dim("to keep it as a rule, run the same command with --as-rule");
@@ -278,13 +272,11 @@ impl Report for CorrectReport {
         }
         if let Some(id) = &self.reflexion_id {
             let made = match &self.duplicate_of {
-                Some(_) => format!("{id} already says the same"),
-                None if self.was_candidate => {
-                    format!("{id}, proposed by an agent, is now a rule")
-                }
-                None => format!("{id}, worded by {}", self.distilled_by),
+                Some(_) => " already says the same".to_owned(),
+                None if self.was_candidate => ", proposed by an agent, is now a rule".to_owned(),
+                None => format!(", worded by {}", self.distilled_by),
             };
-            page.field("rule", &made);
+            page.field("rule", &format!("{id}{made}"));
         }
         page.some("", self.rule.as_deref());
         if let (Some(reason), Some(id)) = (self.doubt, &self.reflexion_id) {
@@ -302,10 +294,12 @@ impl Report for CorrectReport {
             }
             _ => "clear and specific",
         };
-        let said = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
-        let files = |files: &[String], none: &str| match files {
-            [] => none.to_owned(),
-            files => files.join(", "),
+        let or = |text: String, none: &str| {
+            if text.is_empty() {
+                none.to_owned()
+            } else {
+                text
+            }
         };
         let no_tests = match self.execution_id {
             None => "none, since no execution was named: --execution-id latest",
@@ -314,15 +308,15 @@ impl Report for CorrectReport {
         page.fields([
             (
                 "applies",
-                said(&self.applies_when).unwrap_or_else(|| "always".to_owned()),
+                or(self.applies_when.clone().unwrap_or_default(), "always"),
             ),
-            ("cause", said(&self.root_cause).unwrap_or_default()),
+            ("cause", self.root_cause.clone().unwrap_or_default()),
             (
                 "confidence",
                 format!("{:.0}% ({why})", self.confidence * 100.0),
             ),
-            ("guardrail", files(&self.guardrails, "none changed")),
-            ("tests", files(&self.tests, no_tests)),
+            ("guardrail", or(self.guardrails.join(", "), "none changed")),
+            ("tests", or(self.tests.join(", "), no_tests)),
         ]);
         self.show_others(page);
     }
@@ -331,26 +325,26 @@ impl Report for CorrectReport {
 impl Report for CorrectPreview {
     fn page(&self, page: &mut Page) {
         page.warnings(&self.warnings);
-        page.styled(&[(Style::Strong, "instructions")]);
-        self.request.system.lines().for_each(|line| page.line(line));
-        page.line("");
-        page.styled(&[(Style::Strong, "question")]);
-        self.request.user.lines().for_each(|line| page.line(line));
-        page.line("");
+        for (name, text) in [
+            ("instructions", &self.request.system),
+            ("question", &self.request.user),
+        ] {
+            page.styled(&[(Style::Strong, name)]);
+            page.line(text.trim_end());
+            page.line("");
+        }
         let price = match (self.model.as_str(), self.cost_usd) {
             ("offline", _) => "no model is configured, so nothing would be sent".to_owned(),
             (model, Some(cost)) => format!("1 call to `{model}`, about ${cost:.4}"),
             (model, None) => format!("1 call to `{model}`, price not known"),
         };
         let own = &self.without_model;
-        match (&own.rule, &own.not_learned) {
-            (Some(rule), _) => page.field("offline", rule),
-            (None, Some(reason)) => page.field("offline", &format!("no rule: {reason}")),
-            (None, None) => {}
-        }
-        if let Some(doubt) = own.doubt {
-            page.field("", &format!("only proposed: {doubt}"));
-        }
+        let no_rule = own
+            .not_learned
+            .as_ref()
+            .map(|reason| format!("no rule: {reason}"));
+        page.some("offline", own.rule.clone().or(no_rule));
+        page.some("", own.doubt.map(|doubt| format!("only proposed: {doubt}")));
         page.dim(format!("{price} · nothing was written"));
     }
 }
@@ -385,36 +379,88 @@ fn with_past(context: &Context, workspace: &Workspace, mut report: HeardReport) 
 
 impl Report for HeardReport {
     fn page(&self, page: &mut Page) {
-        page.warnings(&self.warnings);
-        page.field("candidate", &self.id);
-        page.field("rule", &self.rule);
-        let project = match self.project.as_str() {
-            "" => "everywhere",
-            name => name,
-        };
-        page.field("for", project);
-        if let Some(old) = &self.earlier {
-            let (label, note) = match old.now {
-                EarlierState::Superseded => ("replaces", "which was a candidate"),
-                EarlierState::Suspended => ("suspends", "until a person decides"),
-                EarlierState::InForce => ("beside", "which stays in force until a person decides"),
-            };
-            page.field(label, &format!("{}: {} ({note})", old.id, old.rule));
-        }
-        for other in &self.nearest {
-            page.field("near", &format!("{}: {}", other.id, other.rule));
-        }
-        for call in self.seen.iter().flatten() {
-            page.field("matches", call);
-        }
-        for line in self.past.iter().flat_map(|past| past.lines()) {
-            page.field("replay", line);
-        }
+        page.result("candidate", &self.id, self);
         if !self.nearest.is_empty() {
             page.dim(
                 "if it changes one of these: the same with --replaces ID (in JSON: `replaces`)",
             );
         }
-        page.dim(format!("a person approves it: {}", self.approve));
     }
+}
+
+/// Asks the user for one of the newest executions.
+pub(crate) fn pick(
+    context: &Context,
+    workspace: &Workspace,
+    skill: Option<&SkillPath>,
+    given: Option<String>,
+) -> Result<Execution, UserError> {
+    if let Some(given) = given {
+        let id = workspace.store.resolve(Kind::Execution, &given, skill)?;
+        return Ok(workspace.store.get(&id)?);
+    }
+    let (mut executions, _) = notes::recent_executions(&workspace.store, skill, 30)?;
+    executions.reverse();
+    if executions.is_empty() {
+        return Err(UserError::usage(
+            "no executions to correct",
+            "memctl run <skill>",
+        ));
+    }
+    let width = context.printer.page().width().saturating_sub(4);
+    let now = context.environment.now;
+    let items: Vec<String> = executions.iter().map(|e| choice(e, now, width)).collect();
+    let question = Select::new().with_prompt("Which execution was wrong?");
+    let question = question.items(&items).default(0);
+    let chosen = ask(|| question.interact_opt())?.ok_or_else(UserError::interrupted)?;
+    Ok(executions.swap_remove(chosen))
+}
+
+/// Returns an execution on one line: id, age, skill, outcome, and the beginning of the output.
+fn choice(execution: &Execution, now: DateTime<Utc>, width: usize) -> String {
+    let output = execution.output_summary.get();
+    let parts = [
+        &execution.execution_id,
+        &when(&execution.timestamp, now),
+        &execution.skill,
+        execution.outcome.as_str(),
+        &raw_output(output).unwrap_or_else(|| compact(output)),
+    ];
+    end(&parts.join(" · "), width)
+}
+
+/// Opens the editor for the correction, with the output below it.
+pub(crate) fn write(context: &Context, execution: &Execution) -> Result<String, UserError> {
+    const RULER: &str = "# ----- text below this line is not part of the correction -----";
+    let show = |json: &serde_json::value::RawValue| {
+        serde_json::from_str::<serde_json::Value>(json.get())
+            .and_then(|value| serde_json::to_string_pretty(&value))
+            .unwrap_or_default()
+    };
+    let template = format!(
+        "\n\n{RULER}\n# Say what was wrong and what should be different from now on, e.g.\n\
+         # \"When …, always …\". Leave the text empty to cancel.\n\nThe output of {}:\n{}\n\nIts input:\n{}\n",
+        execution.execution_id,
+        show(&execution.output_summary),
+        show(&execution.input_summary),
+    );
+    let written = match editor(&context.environment)
+        .extension(".md")
+        .edit(&template)
+    {
+        Ok(text) => {
+            let text = text.unwrap_or_default();
+            text.split(RULER)
+                .next()
+                .unwrap_or_default()
+                .trim()
+                .to_owned()
+        }
+        // Without an editor, one line is enough.
+        Err(_) => {
+            let question = Input::new().with_prompt("What was wrong, and what should change?");
+            ask(|| question.interact_text())?
+        }
+    };
+    Ok(written)
 }

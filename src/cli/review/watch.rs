@@ -1,23 +1,197 @@
-//! Events of a memory: what is new in its files since the last look.
+//! `watch`: one line for each execution, hint, lesson and rule, as it comes.
 //!
-//! A file that cannot be read yet, or that another program is rewriting, is read again at its next
-//! event.
+//! File system events trigger each read, whichever program writes. The watch is on the directory, not
+//! on the files: a rewrite replaces them, and they may not exist yet. It starts before the first read,
+//! so that no change is missed. A file that cannot be read yet, or that another program is rewriting, is read again at
+//! its next event.
 
 use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::time::Duration;
 
-use clap::ValueEnum;
+use clap::{Args, ValueEnum};
 use memctl_files::json::compact;
+use memctl_files::{named, process};
+use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
 use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use crate::cli::connections;
+use crate::cli::context::Context;
 use crate::cli::output::{Page, Style, change};
 use crate::cli::skills::run::latency;
+use crate::model::error::{self, Explain, Explanation, UserError};
 use crate::model::{
     Execution, ExecutionLog, Kind, Outcome, Procedure, Record, Reflexion, SkillPath, Trust, utc,
 };
+use crate::serve::arguments::TYPED;
 use crate::store::workspace::Workspace;
 use crate::store::{DataFile, Scoped, Selection};
+
+/// Show executions, hints, lessons and rules as they happen
+///
+/// One line for each event, until Ctrl-C. With `--json`, an execution is its record, and other events
+/// are named: `{"hint": …}`, `{"lesson": …}` and `{"rule": …}`. Hints and lessons belong to no skill,
+/// so `--skill` leaves them out.
+///
+/// ```console
+/// $ memctl watch
+/// $ memctl watch --kind hints,lessons
+/// $ memctl watch --skill hr/triage --kind executions --json | jq .outcome
+/// ```
+#[derive(Debug, Args)]
+pub(crate) struct WatchArgs {
+    /// Show only executions and rules of this skill
+    #[arg(long, value_name = "SKILL")]
+    skill: Option<String>,
+    /// Kinds of events, with commas between them; default: all
+    #[arg(long = "kind", value_name = "KIND", value_delimiter = ',')]
+    kinds: Vec<What>,
+    /// Maximum number of past events at the start
+    #[arg(short = 'n', long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(TYPED), value_name = "N")]
+    limit: u32,
+}
+
+/// Prints a line for each event until interrupted, or until the reader closes the pipe.
+pub(crate) fn watch(context: &Context, args: &WatchArgs) -> Result<u8, UserError> {
+    let skill: Option<SkillPath> = args.skill.as_deref().map(str::parse).transpose()?;
+    let workspace = context.workspace(None)?;
+    connections::follow(&context.environment, &workspace)?;
+    let mut kinds = if args.kinds.is_empty() {
+        What::value_variants().to_vec()
+    } else {
+        args.kinds.clone()
+    };
+    kinds.retain(|what| skill.is_none() || what.has_skill());
+    if kinds.is_empty() {
+        return Err(UserError::usage(
+            "hints and lessons belong to no skill",
+            "memctl watch --kind hints,lessons",
+        ));
+    }
+    let files: Vec<&'static str> = kinds.iter().flat_map(|what| what.files()).collect();
+    let mut follower = Follower::new(&context.places.memory, files)?;
+    let mut feed = Feed::new(&workspace, skill.as_ref(), kinds);
+    let mut next = feed.start(args.limit as usize);
+    loop {
+        for event in next {
+            let line = if context.printer.is_json() {
+                event.json()?
+            } else {
+                let mut page = context.printer.page();
+                event.line(&mut page);
+                page.into_text()
+            };
+            if !context.printer.line(&line) {
+                return Ok(0);
+            }
+        }
+        match follower.next()? {
+            Signal::OtherPath | Signal::File => {}
+            Signal::Failed(reason) => context.printer.warn(&reason),
+            Signal::Interrupted => return Ok(error::Kind::Interrupted.code()),
+        }
+        next = feed.updates();
+    }
+}
+
+/// Time within which events count as one: a single write causes several.
+const BURST: Duration = Duration::from_millis(15);
+
+/// Message of the watching threads. Of several at once, the last in this order counts.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Signal {
+    OtherPath,
+    /// A file that is followed may have changed.
+    File,
+    /// The file system cannot report changes any more.
+    Failed(String),
+    Interrupted,
+}
+
+/// Watcher of files in a memory directory.
+struct Follower {
+    watcher: RecommendedWatcher,
+    memory: PathBuf,
+    watched: Option<PathBuf>,
+    signals: Receiver<Signal>,
+}
+
+impl Follower {
+    /// Starts to watch. From now on an interrupt is a signal.
+    fn new(memory: &Path, files: Vec<&'static str>) -> Result<Self, UserError> {
+        let (sender, signals): (Sender<Signal>, _) = mpsc::channel();
+        let of_interrupt = sender.clone();
+        process::at_interrupt(move || drop(of_interrupt.send(Signal::Interrupted)))?;
+        let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
+            let is_followed = |path: &PathBuf| files.iter().any(|file| path.ends_with(file));
+            let signal = match event {
+                Ok(event) if event.kind.is_access() => return,
+                Ok(event) if event.need_rescan() => Signal::File,
+                Ok(event) if event.paths.iter().any(is_followed) => Signal::File,
+                Ok(_) => Signal::OtherPath,
+                Err(error) => Signal::Failed(error.to_string()),
+            };
+            drop(sender.send(signal));
+        })?;
+        let mut follower = Self {
+            watcher,
+            memory: memory.to_owned(),
+            watched: None,
+            signals,
+        };
+        follower.come_nearer()?;
+        Ok(follower)
+    }
+
+    /// Waits for the next signal, and for those of the same burst.
+    fn next(&mut self) -> Result<Signal, UserError> {
+        loop {
+            let stopped = |_| notify::Error::generic("the file watcher has stopped");
+            let mut signal = self.signals.recv().map_err(stopped)?;
+            if signal <= Signal::File {
+                std::thread::sleep(BURST);
+                signal = self.signals.try_iter().fold(signal, Signal::max);
+            }
+            // A new directory may already hold the file, so a closer watch counts as a change.
+            if self.come_nearer()? || signal != Signal::OtherPath {
+                return Ok(signal);
+            }
+        }
+    }
+
+    /// Watches the memory directory, or its nearest existing ancestor. Returns `true` if the watch
+    /// moved.
+    fn come_nearer(&mut self) -> Result<bool, UserError> {
+        let mut moved = false;
+        loop {
+            let nearest = self.memory.ancestors().find(|path| named::is_dir(path));
+            let nearest = nearest.unwrap_or(Path::new(".")).to_owned();
+            if self.watched.as_ref() == Some(&nearest) {
+                return Ok(moved);
+            }
+            match self.watcher.watch(&nearest, RecursiveMode::NonRecursive) {
+                Ok(()) => {}
+                // The directory is gone again; the next round looks for another ancestor.
+                Err(_) if !named::is_dir(&nearest) => continue,
+                Err(error) => return Err(error.into()),
+            }
+            if let Some(before) = self.watched.replace(nearest) {
+                drop(self.watcher.unwatch(&before));
+            }
+            moved = true;
+        }
+    }
+}
+
+impl Explain for notify::Error {
+    fn explain(&self) -> Explanation {
+        let hint = "check the limit of watched files: sysctl fs.inotify";
+        (error::Kind::Io, Some(hint.to_owned()))
+    }
+}
 
 /// Step of the action log that tells of shown hints.
 const HINT_STEP: &str = "hint";
@@ -157,36 +331,32 @@ impl WatchEvent {
                     "" => lesson.lesson.clone(),
                     working => change(&lesson.failing_code, working, usize::MAX),
                 };
-                vec![
-                    (Style::Plain, lesson.id.clone()),
-                    (Style::Good, "lesson learned".to_owned()),
-                    (Style::Plain, text),
-                ]
+                of_record(&lesson.id, "lesson learned", &text)
             }
-            Self::Other(Other::Rule(rule)) => {
-                let name = if rule.is_candidate {
-                    "rule proposed"
-                } else {
-                    "rule made"
-                };
-                vec![
-                    (Style::Plain, rule.id.clone()),
-                    (Style::Good, name.to_owned()),
-                    (Style::Plain, rule.rule.clone()),
-                ]
-            }
+            Self::Other(Other::Rule(rule)) => match rule.is_candidate {
+                true => of_record(&rule.id, "rule proposed", &rule.rule),
+                false => of_record(&rule.id, "rule made", &rule.rule),
+            },
         };
         let (_, at) = self.place();
         cells.push((Style::Dim, at.chars().take(19).collect()));
         let first_lines = cells
             .iter()
             .filter_map(|(style, text)| Some((*style, text.lines().next()?)));
-        let parts: Vec<(Style, &str)> = first_lines
+        let parts = first_lines
             .flat_map(|part| [(Style::Plain, "  "), part])
-            .skip(1)
-            .collect();
-        page.styled(&parts);
+            .skip(1);
+        page.styled(&parts.collect::<Vec<_>>());
     }
+}
+
+fn of_record(id: &str, what: &str, text: &str) -> Vec<(Style, String)> {
+    let cells = [
+        (Style::Plain, id),
+        (Style::Good, what),
+        (Style::Plain, text),
+    ];
+    cells.map(|(style, text)| (style, text.to_owned())).into()
 }
 
 fn cells(execution: &Execution) -> Vec<(Style, String)> {
@@ -251,15 +421,15 @@ impl From<ExecutionLog> for WatchEvent {
             fields[name].clone()
         };
         let hints = field(&line.output_data, "hints");
-        let ids = hints.as_array().into_iter().flatten();
+        let ids = hints
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str);
+        let error_key = field(&line.input_data, "error_key");
         Self::Other(Other::Hint(ShownHint {
-            error_key: field(&line.input_data, "error_key")
-                .as_str()
-                .unwrap_or_default()
-                .to_owned(),
-            hints: ids
-                .filter_map(|id| id.as_str().map(str::to_owned))
-                .collect(),
+            error_key: error_key.as_str().unwrap_or_default().to_owned(),
+            hints: ids.map(str::to_owned).collect(),
             at: line.created_at,
             log: line.id,
             session: line.session_id,

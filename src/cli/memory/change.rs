@@ -1,0 +1,333 @@
+//! `edit`, `forget`, `memory conflicts`, `memory resolve`: changes of records by hand: their text, their end, and what
+//! two of them, or two branches, say differently.
+
+use clap::{ArgGroup, Args};
+use serde::Serialize;
+
+use crate::cli::ask::{confirms, editor};
+use crate::cli::context::Context;
+use crate::cli::output::{Done, Page, Report};
+use crate::cli::review::queue;
+use crate::model::SkillPath;
+use crate::model::error::UserError;
+use crate::review::queue::{NEAREST, Waiting, WaitingKind};
+use crate::review::{self, Draft, EditReport};
+use crate::rules::{self, MergeReport, Separated};
+use crate::store::workspace::Workspace;
+use crate::upkeep::merge::{self, ResolveReport, ResolveSide as Side};
+use crate::upkeep::{self, ForgetReport};
+
+/// Change the text of a record
+///
+/// Without a text, on a terminal, opens the text of the record in the editor. Other fields, including
+/// those that other programs added, keep every byte. A rule or a lesson with a new text loses the
+/// results of its tests and its usage counts.
+///
+/// ```console
+/// $ memctl edit REFL-001
+/// $ memctl edit REFL-001 "Escalate tickets that mention an audit."
+/// $ memctl edit REFL-001 --set confidence=0.9 \
+///     --set "rule=When a ticket mentions an audit, ALWAYS escalate."
+/// $ memctl edit MEM-002 --set expires_at=30d --set metadata.tone='["calm"]'
+/// ```
+#[derive(Debug, Args)]
+pub(crate) struct EditArgs {
+    /// Record id, a prefix of one, or `latest` for the newest execution
+    id: String,
+    /// New text of the record: of a rule its rule, of a note its content; `-` reads standard input
+    #[arg(conflicts_with = "set", allow_hyphen_values = true)]
+    text: Option<String>,
+    /// Field and its new value; `-` as the value reads standard input
+    #[arg(long, value_name = "FIELD=VALUE", value_parser = assignment)]
+    set: Vec<(String, String)>,
+}
+
+fn assignment(given: &str) -> Result<(String, String), &'static str> {
+    let (name, value) = given.split_once('=').ok_or("expected FIELD=VALUE")?;
+    Ok((name.trim().to_owned(), value.to_owned()))
+}
+
+pub(crate) fn edit(context: &Context, args: &EditArgs) -> Done {
+    let (workspace, id) = context.workspace_of_id(&args.id)?;
+    let mut given = Vec::new();
+    for (name, value) in &args.set {
+        given.push((name.clone(), context.text(value)?));
+    }
+    if given.is_empty() {
+        let draft = review::draft(&workspace, &id)?;
+        match &args.text {
+            Some(text) => given.push((draft.field.to_owned(), context.text(text)?)),
+            None if context.is_interactive() => {
+                return Ok(Box::new(in_editor(context, &workspace, &draft)?));
+            }
+            None => {
+                return Err(UserError::usage(
+                    "nothing to change",
+                    format!("memctl edit {} --set {}=…", draft.id, draft.field),
+                ));
+            }
+        }
+    }
+    let mut report = review::edit(&workspace, &id, &given)?;
+    report.id = context.id_of(&args.id, report.id);
+    Ok(Box::new(report))
+}
+
+/// Opens the text of a record in the editor until it is valid or the user gives up.
+pub(crate) fn in_editor(
+    context: &Context,
+    workspace: &Workspace,
+    draft: &Draft,
+) -> Result<EditReport, UserError> {
+    let mut text = draft.text.clone();
+    loop {
+        let edited = editor(&context.environment)
+            .extension(".txt")
+            .require_save(true)
+            .edit(&text);
+        let edited = edited.map_err(|error| {
+            UserError::usage(
+                format!("cannot open the editor: {error}"),
+                format!("memctl edit {} --set FIELD=VALUE", draft.id),
+            )
+        })?;
+        // A file that was not saved leaves the record unchanged.
+        let edited = edited.unwrap_or_else(|| draft.text.clone());
+        let given = edited.trim_end();
+        let is_changed = given != draft.text.trim_end();
+        let given = is_changed.then(|| (draft.field.to_owned(), given.to_owned()));
+        let error = match review::edit(workspace, &draft.id, given.as_slice()) {
+            Ok(report) => return Ok(report),
+            Err(error) => UserError::from(error),
+        };
+        context.printer.warn(&error.message);
+        if !confirms("Edit again?", true)? {
+            return Err(error);
+        }
+        text = edited;
+    }
+}
+
+impl Report for EditReport {
+    fn page(&self, page: &mut Page) {
+        page.warnings(&self.warnings);
+        if self.changed.is_empty() {
+            page.line(format!("{} is unchanged.", self.id));
+            return;
+        }
+        page.good("edited ", &self.id);
+        self.now
+            .iter()
+            .for_each(|(name, text)| page.field(name, text));
+        page.list("guardrail", &self.guardrails);
+        if !self.reset.is_empty() {
+            page.dim(format!("reset: {}", self.reset.join(", ")));
+        }
+    }
+}
+
+/// Delete a record, and do not learn its content again
+///
+/// A rule takes its guardrail and its generated tests along, unless a person has edited them.
+///
+/// ```console
+/// $ memctl forget REFL-003
+/// $ memctl forget MEM-001 --for-good
+/// ```
+#[derive(Debug, Args)]
+pub(crate) struct ForgetArgs {
+    /// Record id, or a prefix of one
+    id: String,
+    /// Delete the record permanently: `memctl undo` cannot restore it
+    #[arg(long)]
+    for_good: bool,
+}
+
+pub(crate) fn forget(context: &Context, args: &ForgetArgs) -> Done {
+    let (workspace, id) = context.workspace_of_id(&args.id)?;
+    let mut report = upkeep::forget(&workspace, &id, args.for_good)?;
+    report.id = context.id_of(&args.id, report.id);
+    Ok(Box::new(report))
+}
+
+impl Report for ForgetReport {
+    fn page(&self, page: &mut Page) {
+        page.result("forgotten", &self.id, self);
+    }
+}
+
+/// List related rules, and near ones that nobody has related
+///
+/// Shows the pairs of rules that wait in `review`. Only `--merge` and `--keep-both` change anything. A merged
+/// rule passes its usage counts, corrections and tests on to the kept one. Nothing is deleted.
+///
+/// ```console
+/// $ memctl memory conflicts hr/resume-screen
+/// $ memctl memory conflicts --merge REFL-001 REFL-004
+/// $ memctl memory conflicts --keep-both REFL-001 REFL-004
+/// ```
+#[derive(Debug, Args)]
+pub(crate) struct ConflictsArgs {
+    /// Check only the rules of this skill, as `domain/skill`
+    #[arg(conflicts_with = "merge")]
+    skill: Option<String>,
+    /// Merge two rules: KEEP stays active, OTHER stays in the file but leaves prompts
+    #[arg(long, num_args = 2, value_names = ["KEEP", "OTHER"])]
+    merge: Option<Vec<String>>,
+    /// Keep two rules as separate ones, and stop listing them
+    #[arg(long, num_args = 2, value_names = ["ID", "OTHER"], conflicts_with_all = ["merge", "skill"])]
+    keep_both: Option<Vec<String>>,
+}
+
+pub(crate) fn conflicts(context: &Context, args: &ConflictsArgs) -> Done {
+    let workspace = context.workspace(None)?;
+    if let Some([keep, other]) = args.merge.as_deref() {
+        return Ok(Box::new(rules::merge(&workspace, keep, other)?));
+    }
+    if let Some([rule, other]) = args.keep_both.as_deref() {
+        return Ok(Box::new(rules::keep_both(&workspace, rule, other)?));
+    }
+    let skill: Option<SkillPath> = args.skill.as_deref().map(str::parse).transpose()?;
+    let queue = queue(context, skill.as_ref())?;
+    let mut related = Related {
+        warnings: queue.warnings,
+        ..Related::default()
+    };
+    for waiting in queue.waiting {
+        let Some(pair) = RulePair::of(&waiting) else {
+            continue;
+        };
+        let pairs = match waiting.kind {
+            WaitingKind::Contradiction => &mut related.contradictions,
+            _ if pair.reason.starts_with(NEAREST) => &mut related.near,
+            _ => &mut related.duplicates,
+        };
+        pairs.push(pair);
+    }
+    Ok(Box::new(related))
+}
+
+/// Pairs of rules in use.
+#[derive(Debug, Default, Serialize, schemars::JsonSchema)]
+pub(crate) struct Related {
+    /// Rules that a model or a person found to be the same, or with the same words.
+    duplicates: Vec<RulePair>,
+    /// Rules that a model or a person found to contradict each other.
+    contradictions: Vec<RulePair>,
+    /// Rules that are near in meaning, and that nobody has related.
+    near: Vec<RulePair>,
+    /// Non-fatal problems.
+    warnings: Vec<String>,
+}
+
+/// Pair of rules.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+struct RulePair {
+    /// Id of the older rule.
+    a: String,
+    /// Id of the newer rule.
+    b: String,
+    /// Evidence for the finding.
+    reason: String,
+    /// Text of the older rule.
+    text_a: String,
+    /// Text of the newer rule.
+    text_b: String,
+}
+
+impl RulePair {
+    /// Returns the pair that an entry of the queue is about; `None` for another entry.
+    fn of(waiting: &Waiting) -> Option<Self> {
+        let text = |name: &str| waiting.text(name).unwrap_or_default().to_owned();
+        Some(Self {
+            a: waiting.id.clone(),
+            b: waiting.other.clone()?,
+            reason: waiting.reason.clone(),
+            text_a: text("older"),
+            text_b: text("newer"),
+        })
+    }
+}
+
+impl Report for Related {
+    fn page(&self, page: &mut Page) {
+        page.warnings(&self.warnings);
+        let kinds = [
+            ("contradiction ", &self.contradictions),
+            ("duplicate ", &self.duplicates),
+            ("near ", &self.near),
+        ];
+        for (name, pairs) in kinds {
+            for pair in pairs {
+                page.warn(name, &pair.reason);
+                page.field(&pair.a, &pair.text_a);
+                page.field(&pair.b, &pair.text_b);
+            }
+        }
+        let first = kinds.into_iter().find_map(|(_, pairs)| pairs.first());
+        match first {
+            None => page.line("No related or near rules."),
+            Some(RulePair { a, b, .. }) => page.dim(format!(
+                "to keep both: memctl memory conflicts --keep-both {a} {b}\n\
+                 to merge two rules: memctl memory conflicts --merge {a} {b}"
+            )),
+        }
+    }
+}
+
+impl Report for Separated {
+    fn page(&self, page: &mut Page) {
+        let both = format!(" {} and {}", self.rule, self.other);
+        page.good("kept both", &both);
+    }
+}
+
+impl Report for MergeReport {
+    fn page(&self, page: &mut Page) {
+        page.result("merged", &self.merged, self);
+        page.dim(format!("to see its history: memctl why {}", self.merged));
+    }
+}
+
+/// Resolve a merge conflict in a record
+///
+/// If both branches set a field to different values, the record keeps the value of the branch that
+/// was merged into. The other value is in `merge_conflict`; `memctl doctor` lists it. Use
+/// `memctl edit` to set a third value.
+///
+/// ```console
+/// $ memctl memory resolve REFL-003 --theirs
+/// $ memctl memory resolve MEM-007 --ours
+/// ```
+#[derive(Debug, Args)]
+#[command(group = ArgGroup::new("side").required(true))]
+pub(crate) struct ResolveArgs {
+    /// Record id, or a prefix of one
+    id: String,
+    /// Keep the value in the record
+    #[arg(long, group = "side")]
+    ours: bool,
+    /// Use the value of the merged branch
+    #[arg(long, group = "side")]
+    theirs: bool,
+}
+
+pub(crate) fn resolve(context: &Context, args: &ResolveArgs) -> Done {
+    let side = if args.theirs {
+        Side::Theirs
+    } else {
+        Side::Ours
+    };
+    let report = merge::resolve(&context.workspace(None)?, &args.id, side)?;
+    Ok(Box::new(report))
+}
+
+impl Report for ResolveReport {
+    fn page(&self, page: &mut Page) {
+        page.result("resolved", &self.id, self);
+        page.dim(format!(
+            "if git reports a conflict: git add .agentura/{}",
+            self.kind.file()
+        ));
+    }
+}

@@ -1,0 +1,221 @@
+//! `undo`: revert of a change. `why`: origin and effects of a record, as a tree.
+
+use clap::Args;
+use memctl_files::Directory;
+use serde::Serialize;
+
+use crate::cli::context::Context;
+use crate::cli::output::{Done, Page, Report, Style, end, plural};
+use crate::model::error::UserError;
+use crate::model::mark;
+use crate::serve::arguments::TYPED;
+use crate::upkeep::undo::{self, ChangeReport, UndoReport};
+use crate::upkeep::{self, Link, WhyReport};
+
+/// Revert the last change
+///
+/// A change is everything that one command wrote: records, fields, guardrails, tests. It is
+/// reverted as a whole, or not at all with the reasons. Counts from agent hooks are reverted only
+/// by name. An undo is a change too: `memctl undo NAME` reverts it. Logs do not change.
+///
+/// ```console
+/// $ memctl undo --dry-run
+/// $ memctl undo
+/// $ memctl undo --list
+/// $ memctl undo 3f2a9c1e
+/// ```
+#[derive(Debug, Args)]
+pub(crate) struct UndoArgs {
+    /// Name of the change from `--list`, or a prefix of it; default: the last change
+    change: Option<String>,
+    /// Show what would be reverted, and change nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Revert or list changes that were made in the user store alone
+    #[arg(long)]
+    user_store: bool,
+    /// List the newest changes
+    #[arg(long, conflicts_with_all = ["change", "dry_run"])]
+    list: bool,
+    /// Maximum number of changes
+    #[arg(short = 'n', long, default_value_t = 20, requires = "list",
+        value_parser = clap::value_parser!(u32).range(TYPED), value_name = "N")]
+    limit: u32,
+}
+
+pub(crate) fn undo(context: &Context, args: &UndoArgs) -> Done {
+    let name = args.change.as_deref();
+    if !args.list && !args.user_store {
+        return Ok(Box::new(revert(context, name, args.dry_run)?));
+    }
+    let workspace = if args.user_store {
+        context.of_user_store()?.workspace(None)?
+    } else {
+        context.workspace(None)?
+    };
+    if args.list {
+        return Ok(Box::new(Changes {
+            changes: undo::changes(&workspace.store, args.limit as usize)?,
+        }));
+    }
+    Ok(Box::new(UndoReport {
+        of_user_store: true,
+        ..undo::revert(&workspace, name, args.dry_run)?
+    }))
+}
+
+/// Reverts a change of the workspace, with its part in the user store.
+pub(crate) fn revert(
+    context: &Context,
+    name: Option<&str>,
+    dry_run: bool,
+) -> Result<UndoReport, UserError> {
+    let workspace = context.workspace(None)?;
+    let user = context.of_user_store().ok();
+    let user = user.filter(|user| Directory::at(&user.places.memory).is_there());
+    Ok(match user {
+        Some(user) => {
+            let user = user.workspace(None)?;
+            undo::revert_with_user_store(&workspace, &user, name, dry_run)?
+        }
+        None => undo::revert(&workspace, name, dry_run)?,
+    })
+}
+
+impl Report for UndoReport {
+    fn page(&self, page: &mut Page) {
+        let done = if self.dry_run {
+            "would revert"
+        } else {
+            "reverted"
+        };
+        page.result(done, &self.change.change, self);
+        if let Some(undo) = &self.undo {
+            let place = if self.of_user_store {
+                " --user-store"
+            } else {
+                ""
+            };
+            page.dim(format!("to redo it: memctl undo {undo}{place}"));
+        }
+    }
+}
+
+/// List of changes.
+#[derive(Serialize, schemars::JsonSchema)]
+pub(crate) struct Changes {
+    /// The newest first.
+    changes: Vec<ChangeReport>,
+}
+
+impl Report for Changes {
+    fn page(&self, page: &mut Page) {
+        if self.changes.is_empty() {
+            page.line("No changes yet.");
+        }
+        page.document(self, &[]);
+    }
+}
+
+/// Minimum width of a summary; a shorter one is useless.
+const LEAST: usize = 8;
+
+/// Show where a record came from and what came of it
+///
+/// Links an execution, its correction, the rule, its tests and the executions with the rule in
+/// their prompt; or a lesson and the sessions that showed it. For a session, links the
+/// lessons that it taught, and its recoveries that are no hint with the reason. Deleted records are
+/// marked.
+///
+/// ```console
+/// $ memctl why REFL-001
+/// $ memctl why latest
+/// ```
+#[derive(Debug, Args)]
+pub(crate) struct WhyArgs {
+    /// Record id, a prefix of one, `latest` for the newest execution, or a session of a host
+    id: String,
+}
+
+pub(crate) fn why(context: &Context, args: &WhyArgs) -> Done {
+    Ok(Box::new(upkeep::why(&context.workspace(None)?, &args.id)?))
+}
+
+/// Returns what a link says of executions or places that are not listed: ` and 2 more executions`.
+fn unnamed(chain: &[Link], link: &Link) -> Option<String> {
+    let (count, noun, kind) = match (link.executions, link.origins) {
+        (Some(count), _) => (count, "execution", "execution"),
+        (_, Some(count)) => (count, "place", "transcript"),
+        _ => return None,
+    };
+    let is_named = |other: &&Link| {
+        other.kind == kind && other.to.as_ref() == Some(&link.id) && other.depth > link.depth
+    };
+    let more = count.saturating_sub(chain.iter().filter(is_named).count() as u64);
+    (more > 0).then(|| format!("  and {}", plural(more, noun).replacen(' ', " more ", 1)))
+}
+
+/// Returns the branches before a link: on each level, whether a sibling follows.
+fn stem(chain: &[Link], at: usize) -> String {
+    let depth = chain[at].depth;
+    let branches = (1..=depth).map(|level| {
+        let mut below = chain[at + 1..].iter().map(|link| link.depth);
+        let goes_on = below.find(|depth| *depth <= level) == Some(level);
+        match (level == depth, goes_on) {
+            (true, true) => "├─ ",
+            (true, false) => "└─ ",
+            (false, true) => "│  ",
+            (false, false) => "   ",
+        }
+    });
+    branches.collect()
+}
+
+impl Report for WhyReport {
+    fn page(&self, page: &mut Page) {
+        page.warnings(&self.warnings);
+        for (at, link) in self.chain.iter().enumerate() {
+            let relation = Some(link.relation.words()).filter(|words| !words.is_empty());
+            let relation = relation
+                .map(|words| format!("{words} "))
+                .unwrap_or_default();
+            let state = mark(link.status.as_deref(), link.source.as_deref());
+            let state = state.or(link.state.as_deref()).unwrap_or_default();
+            let style = match state {
+                "accepted" | "approved" => Style::Good,
+                "rejected" | "error" => Style::Bad,
+                "pending_review" => Style::Dim,
+                _ => Style::Warn,
+            };
+            let spaced = |text: String| {
+                if text.is_empty() {
+                    text
+                } else {
+                    format!("  {text}")
+                }
+            };
+            let mut parts = vec![
+                (Style::Dim, stem(&self.chain, at) + &relation),
+                (Style::Strong, end(&link.id, page.width())),
+                (style, spaced(state.to_owned())),
+                (Style::Dim, spaced(page.age(&link.at))),
+                (Style::Dim, unnamed(&self.chain, link).unwrap_or_default()),
+            ];
+            let used = parts
+                .iter()
+                .map(|(_, text)| console::measure_text_width(text));
+            let room = page.width().saturating_sub(used.sum::<usize>() + 2);
+            if room >= LEAST {
+                parts.push((Style::Plain, spaced(end(&link.summary, room))));
+            }
+            let parts: Vec<(Style, &str)> = parts.iter().map(|(s, t)| (*s, t.as_str())).collect();
+            page.styled(&parts);
+        }
+        let of = self.evidence;
+        let (shown, helped, harmed) = (of.shown, of.helped, of.harmed);
+        page.field(
+            "evidence",
+            &format!("shown {shown}, helped {helped}, harmed {harmed}"),
+        );
+    }
+}
