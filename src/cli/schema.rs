@@ -17,7 +17,7 @@ use memctl_files::named;
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::cli::care::{git, settings};
 use crate::cli::learn;
@@ -145,18 +145,13 @@ fn schema_of(command: &str, documents: Documents) -> Value {
     if !definitions.is_empty() {
         fields["$defs"] = Value::Object(definitions);
     }
-    let mut schema = Map::from_iter([
-        (
-            "$schema".to_owned(),
-            json!("https://json-schema.org/draft/2020-12/schema"),
-        ),
-        (
-            "title".to_owned(),
-            json!(format!("memctl {command} --json")),
-        ),
-    ]);
-    schema.extend(fields.as_object().cloned().unwrap_or_default());
-    let mut schema = Value::Object(schema);
+    let mut schema = json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": format!("memctl {command} --json"),
+    });
+    if let (Some(schema), Value::Object(fields)) = (schema.as_object_mut(), fields) {
+        schema.extend(fields);
+    }
     describe(&mut schema);
     schema
 }

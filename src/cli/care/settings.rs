@@ -188,9 +188,10 @@ pub(crate) fn trust(context: &Context, args: &TrustArgs) -> Done {
         report.decision = "origin";
         return Ok(Box::new(report));
     }
-    let (mode, decision) = match args.once {
-        true => (TrustMode::Once, "once"),
-        false => (TrustMode::Standing, "standing"),
+    let (mode, decision) = if args.once {
+        (TrustMode::Once, "once")
+    } else {
+        (TrustMode::Standing, "standing")
     };
     review::trust(&workspace, mode)?;
     approvals.trust_settings(report.digest.clone(), &mut || (workspace.random)())?;

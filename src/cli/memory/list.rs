@@ -111,9 +111,10 @@ pub(crate) fn list(context: &Context, args: &ListArgs) -> Done {
     }
     let of = |kind| of_kind(args, &workspace, kind, skill.as_ref());
     if let Some(kind) = args.kind.or(meant) {
-        return Ok(Box::new(match asks_notes {
-            true => notes::list_memories(&workspace, args.memory_type, &args.conditions, limit)?,
-            false => of(kind)?,
+        return Ok(Box::new(if asks_notes {
+            notes::list_memories(&workspace, args.memory_type, &args.conditions, limit)?
+        } else {
+            of(kind)?
         }));
     }
     let kinds = Kind::ALL

@@ -97,9 +97,10 @@ pub(crate) fn search(context: &Context, args: &SearchArgs) -> Done {
     }
     let options = FindOptions {
         filter,
-        fusion: match args.keyword {
-            true => Fusion::Keyword,
-            false => Fusion::default(),
+        fusion: if args.keyword {
+            Fusion::Keyword
+        } else {
+            Fusion::default()
         },
         explain: args.explain,
         min_score: args.min_score,

@@ -132,9 +132,12 @@ pub(crate) fn change(failing: &str, working: &str, width: usize) -> String {
     let rest = old.len().min(new.len()) - begin;
     let tail = same(old.iter().rev().zip(new.iter().rev()).take(rest));
     // A call that only lacks words is recognised by its beginning.
-    let short = |words: &[&str]| match begin + tail == words.len() {
-        true => words.join(" "),
-        false => shortened(words, begin, tail),
+    let short = |words: &[&str]| {
+        if begin + tail == words.len() {
+            words.join(" ")
+        } else {
+            shortened(words, begin, tail)
+        }
     };
     let (old, new) = (short(&old), short(&new));
     let used = console::measure_text_width(&new) + ARROW.chars().count();

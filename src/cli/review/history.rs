@@ -84,12 +84,23 @@ pub(crate) fn revert(
 
 impl Report for UndoReport {
     fn page(&self, page: &mut Page) {
+        page.warnings(&self.warnings);
         let done = if self.dry_run {
-            "would revert"
+            "would revert "
         } else {
-            "reverted"
+            "reverted "
         };
-        page.result(done, &self.change.change, self);
+        let change = &self.change;
+        page.good(
+            done,
+            format!("{}  {} by {}", change.change, change.why, change.who),
+        );
+        for step in &self.steps {
+            page.field(
+                step.did,
+                &format!("{}  {}", step.target, end(&step.what, 60)),
+            );
+        }
         if let Some(undo) = &self.undo {
             let place = if self.of_user_store {
                 " --user-store"

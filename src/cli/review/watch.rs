@@ -333,10 +333,14 @@ impl WatchEvent {
                 };
                 of_record(&lesson.id, "lesson learned", &text)
             }
-            Self::Other(Other::Rule(rule)) => match rule.is_candidate {
-                true => of_record(&rule.id, "rule proposed", &rule.rule),
-                false => of_record(&rule.id, "rule made", &rule.rule),
-            },
+            Self::Other(Other::Rule(rule)) => {
+                let what = if rule.is_candidate {
+                    "rule proposed"
+                } else {
+                    "rule made"
+                };
+                of_record(&rule.id, what, &rule.rule)
+            }
         };
         let (_, at) = self.place();
         cells.push((Style::Dim, at.chars().take(19).collect()));

@@ -198,10 +198,11 @@ impl Report for CheckReport {
     fn page(&self, page: &mut Page) {
         page.fails_if(!self.passed);
         page.document(self, &[]);
-        page.line(match self.passed {
-            true => "\nUsers are isolated from each other.",
-            false => "\nDo not use this database for sharing.",
-        });
+        let said = [
+            "\nDo not use this database for sharing.",
+            "\nUsers are isolated from each other.",
+        ][usize::from(self.passed)];
+        page.line(said);
     }
 }
 

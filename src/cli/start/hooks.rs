@@ -90,8 +90,8 @@ pub(crate) fn hooks(context: &Context, command: &HooksCommand) -> Done {
                     }
                     Err(error) => return Err(error.into()),
                 };
-                use InstallationStatus::{Absent, Broken};
-                if !matches!(report.standing, Absent | Broken) {
+                let (absent, broken) = (InstallationStatus::Absent, InstallationStatus::Broken);
+                if ![absent, broken].contains(&report.standing) {
                     report.notes.extend(obstacles(context, host, &place));
                 }
                 reports.push(report);
