@@ -70,9 +70,7 @@ const RESERVED: &[(&[&str], May, &str)] = &[
             "replace_derived", "named::replace", "named::append", "named::create_once",
         ],
         // The settings of a host are the user's, and keep every byte.
-        May::Within(&[
-            "store/", "cli/config/trust.rs", "host/settings", "serve/token/ring.rs",
-        ]),
+        May::Within(&["store/", "host/settings", "serve/token/ring.rs"]),
         "files that are no records are written by `redacting_writer`",
     ),
 ];
