@@ -479,8 +479,6 @@ impl Off {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::Scope;
-    use crate::store::Scoped;
 
     #[test]
     fn off_by_one_of_two_is_off() {

@@ -455,7 +455,6 @@ fn evidence(waiting: &Waiting) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::Kind;
     use crate::rules::SimilarRule;
 
     fn text(
