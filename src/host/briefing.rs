@@ -9,7 +9,7 @@ use crate::lessons::telling::service::HintService;
 use crate::lessons::telling::session_state::SessionNotes;
 use crate::model::{Kind, Reflexion};
 use crate::rules::acting::Tables;
-use crate::rules::briefing::{LOOKED_AT, filled, lines, session_rules, waits};
+use crate::rules::in_use::{LOOKED_AT, filled, lines, session_rules, waits};
 use crate::rules::session_receipts;
 use crate::store::Selection;
 use crate::store::here::Here;

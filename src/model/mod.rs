@@ -41,7 +41,7 @@ pub use procedure::{
 };
 pub use reflexion::{Reflexion, UTILITY_FLOOR};
 pub use rule_parts::{
-    CallAction, CallPart, CallPattern, Judgement, RelatedRule, RuleRelation, Said, Verdict,
+    CallAction, CallPart, CallPattern, Judgement, RelatedRule, RuleRelation, Said,
 };
 pub use rule_parts::{Evidence, Receipts, Trial};
 pub use session::{ActionType, ExecutionLog, LogStatus, Session, SessionState, TOTAL_STEPS};

@@ -9,7 +9,7 @@ use crate::model::kind::{AGENT, CANDIDATE, CHAT, Kind, Record, Trust};
 use crate::model::rule_parts::{CallAction, CallPattern, Judgement, RelatedRule, Said, patterns};
 use crate::model::rule_parts::{Evidence, Receipts, count};
 use crate::model::text::one_line;
-use crate::model::words::lenient;
+use crate::model::words::{lenient, plain_number};
 
 /// Utility below which a rule is no longer shown, as in the reference implementation.
 pub const UTILITY_FLOOR: f64 = 0.3;
@@ -61,13 +61,13 @@ pub struct Reflexion {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub utility_score: Option<f64>,
     /// Number of injections into a prompt.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(serialize_with = "plain_number", skip_serializing_if = "Option::is_none")]
     pub times_injected: Option<f64>,
     /// Number of outcomes in favour.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(serialize_with = "plain_number", skip_serializing_if = "Option::is_none")]
     pub times_helped: Option<f64>,
     /// Number of outcomes against. Absent from the reference implementation.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(serialize_with = "plain_number", skip_serializing_if = "Option::is_none")]
     pub times_harmed: Option<f64>,
     /// `correction` or `synthesis`, as in the reference implementation; `agent` if an agent relayed
     /// the correction; `chat` if the rule was heard in a person's messages to an agent.
@@ -113,16 +113,16 @@ pub struct Reflexion {
     #[serde(skip_serializing_if = "CallAction::is_note")]
     pub action: CallAction,
     /// Number of sessions in which an agent was told the rule at a call.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(serialize_with = "plain_number", skip_serializing_if = "Option::is_none")]
     pub times_told: Option<f64>,
     /// Number of these in which no later call broke it.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(serialize_with = "plain_number", skip_serializing_if = "Option::is_none")]
     pub times_heeded: Option<f64>,
     /// Number of these in which a later call broke it.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(serialize_with = "plain_number", skip_serializing_if = "Option::is_none")]
     pub times_recurred: Option<f64>,
     /// Number of sessions in which the person was asked about a call, and it ran.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(serialize_with = "plain_number", skip_serializing_if = "Option::is_none")]
     pub times_overridden: Option<f64>,
     /// `true` if no user of this workspace vouches for the rule: a prompt shows it as data. Not
     /// stored; set by the code that reads rules for an agent.

@@ -126,12 +126,6 @@ pub struct Said {
     /// there; empty means everywhere.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub workspace: String,
-    /// Ordinal of the message among those of the person in the session, from 1; 0 until the session
-    /// file is read.
-    pub turn: u64,
-    /// Last call of the agent before the message, shortened; empty if there was none.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub after: String,
 }
 
 names! {
@@ -164,43 +158,21 @@ pub struct RelatedRule {
     pub by: String,
 }
 
-names! {
-    /// Verdict on a record.
-    #[derive(JsonSchema)]
-    Verdict {
-        /// Worth the time of the person who reviews.
-        Keep = "keep",
-        /// Of no use to anybody.
-        Discard = "discard",
-        /// Says the same as another record.
-        Merge = "merge",
-    }
-}
-
-/// Verdict of a model, or of the program itself.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// Rejection of a proposal by a person.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Judgement {
-    /// Verdict.
-    pub verdict: Verdict,
-    /// Id of the record that says the same; empty unless the verdict is [`Verdict::Merge`].
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub into: String,
+    /// `discard`.
+    #[serde(default)]
+    pub verdict: String,
     /// Reason, one sentence.
     #[serde(default)]
     pub reason: String,
-    /// Author: `offline`, or `provider/model`.
+    /// Author: `user`.
     #[serde(default)]
     pub by: String,
     /// RFC 3339, UTC.
     #[serde(default)]
     pub at: String,
-}
-
-impl Judgement {
-    /// Returns `true` if the record is of no use, or says the same as another.
-    pub fn is_against(&self) -> bool {
-        self.verdict != Verdict::Keep
-    }
 }
 
 /// Counts of uses and their outcomes.
@@ -347,25 +319,25 @@ impl Reflexion {
         ))
     }
 
-    /// Adds the counts, outcomes and tests of another rule with the same meaning.
+    /// Takes over the evidence and the tests of another rule with the same meaning. Of two counts the larger
+    /// stays: rules with the same meaning are mostly in the same prompts, and a run counts once.
     pub fn take_over(&mut self, other: &Self) {
-        let outcomes = other.outcomes();
-        if outcomes > 0.0 {
-            let weight = PROMISE + self.outcomes();
-            let confidence = self.confidence.unwrap_or(0.5);
-            let helped = other.times_helped.unwrap_or(0.0).max(0.0);
-            self.confidence = Some(share((confidence * weight + helped) / (weight + outcomes)));
-        }
+        let before = (self.outcomes(), self.times_helped.unwrap_or(0.0).max(0.0));
         for (own, others) in [
             (&mut self.times_injected, other.times_injected),
             (&mut self.times_helped, other.times_helped),
             (&mut self.times_harmed, other.times_harmed),
         ] {
             if let Some(count) = others {
-                *own = Some(own.unwrap_or(0.0) + count.max(0.0));
+                *own = Some(own.unwrap_or(0.0).max(count));
             }
         }
+        let outcomes = self.outcomes() - before.0;
         if outcomes > 0.0 {
+            let helped = self.times_helped.unwrap_or(0.0).max(0.0) - before.1;
+            let weight = PROMISE + before.0;
+            let confidence = self.confidence.unwrap_or(0.5);
+            self.confidence = Some(share((confidence * weight + helped) / (weight + outcomes)));
             self.weigh();
         }
         for (own, others) in [

@@ -13,19 +13,16 @@ use serde_json::{Value, json};
 use crate::lessons::telling::table::prepare;
 use crate::model::{
     CANDIDATE, CallAction, Correction, EPISODE, Judgement, Kind, Memory, Procedure, QUARANTINED,
-    Record as _, Reflexion, Trust, Verdict,
+    Record as _, Reflexion, Trust,
 };
 use crate::review::queue::{Part, Waiting, WaitingKind};
 use crate::rules::hearing::end_suspension;
-use crate::rules::place::passed_on::{ActivationEffects, follow_up, lift};
-use crate::rules::{acting, checked};
+use crate::rules::place::passed_on::{follow_up, lift};
+use crate::rules::{RuleFiles, acting, checked};
 use crate::store::workspace::records::{document, entry, level, locate};
 use crate::store::workspace::redacting_writer::redaction_warning;
 use crate::store::workspace::{Error, Workspace, repair_warnings};
 use crate::store::{Entry, Scoped, Writer};
-
-/// Author of a judgement that a person made.
-pub(super) const PERSON: &str = "user";
 
 /// Approved record.
 #[derive(Debug, Clone, Serialize, schemars::JsonSchema)]
@@ -103,8 +100,7 @@ pub fn approve(
     for rule in lifted {
         let of_it = |record: &&mut Approved| record.id == rule.reflexion_id;
         if let Some(record) = approved.iter_mut().find(of_it) {
-            let ActivationEffects { guardrails, tests } =
-                follow_up(workspace, &rule, &mut record.warnings);
+            let RuleFiles { guardrails, tests } = follow_up(workspace, &rule, &mut record.warnings);
             (record.guardrails, record.tests) = (guardrails, tests);
         }
     }
@@ -284,10 +280,9 @@ pub fn reject(workspace: &Workspace, id: &str, reason: &str) -> Result<Rejected,
     let redacted = memctl_redact::redact(reason.trim());
     let reason = redacted.text.into_owned();
     let judgement = Judgement {
-        verdict: Verdict::Discard,
-        into: String::new(),
+        verdict: "discard".to_owned(),
         reason: reason.clone(),
-        by: PERSON.to_owned(),
+        by: "user".to_owned(),
         at: workspace.timestamp(),
     };
     let mut changes: Vec<(&str, Value)> = vec![("judgement", json!(judgement))];

@@ -9,7 +9,7 @@
 //! Invariant: no field of a file grants trust. Approvals are stored outside the workspace.
 //!
 //! Deliberately absent: verbs of rules alone, such as joining two (`rules::place`) or judging an output
-//! (`rules::verdict`).
+//! (`rules::evidence`).
 
 pub(crate) mod approve;
 pub(crate) mod edit;
@@ -19,7 +19,6 @@ pub(crate) mod repeats;
 pub(crate) mod replay;
 pub(crate) mod trust;
 
-use approve::PERSON;
 pub use approve::{Approved, Rejected, approve, reject};
 pub use edit::{Draft, EditReport, draft, edit};
 pub use promote::{Promoted, promote};

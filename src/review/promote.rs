@@ -42,39 +42,31 @@ pub struct Promoted {
 /// Copies a rule or a lesson, named by id or id prefix, to the user store.
 pub fn promote(workspace: &Workspace, user: &Workspace, id: &str) -> Result<Promoted, Error> {
     let (kind, id) = locate(&workspace.store, id)?;
+    let refused = |reason: &str| {
+        let message = format!("{kind} `{id}` cannot be promoted: {reason}");
+        Err(Error::input(message, format!("memctl show {id}")))
+    };
+    let trust_snapshot = workspace.store.trust_snapshot();
     match kind {
         Kind::Reflexion => {
             let rule: Reflexion = workspace.store.get(&id)?;
-            let level = workspace.store.trust_snapshot().level(&rule);
             if !rule.is_in_use() {
-                return Err(refused(kind, &id, "it is not in use"));
+                return refused("it is not in use");
             }
-            if level == Trust::Observed {
-                return Err(refused(kind, &id, "nobody has approved it here"));
+            if trust_snapshot.level(&rule) == Trust::Observed {
+                return refused("nobody has approved it here");
             }
-            let skill = rule.skill.clone();
-            let text = plain_words(&rule.rule);
-            copied(workspace, user, &rule, rule_copy, &|other: &Reflexion| {
-                other.is_in_use() && other.skill == skill && plain_words(&other.rule) == text
-            })
+            copied(workspace, user, &rule, rule_copy(&rule))
         }
         Kind::Procedure => {
             let procedure: Procedure = workspace.store.get(&id)?;
-            let level = workspace.store.trust_snapshot().level(&procedure);
             if !procedure.is_active() || procedure.is_episode() {
-                return Err(refused(kind, &id, "nobody has worded or approved it"));
+                return refused("nobody has worded or approved it");
             }
-            let content = procedure.content();
-            let copy = |procedure: &Procedure| lesson_copy(procedure, level);
-            copied(workspace, user, &procedure, copy, &|other: &Procedure| {
-                other.is_active() && other.content() == content
-            })
+            let level = trust_snapshot.level(&procedure);
+            copied(workspace, user, &procedure, lesson_copy(&procedure, level))
         }
-        _ => Err(refused(
-            kind,
-            &id,
-            "only rules and lessons are of use in every project",
-        )),
+        _ => refused("only rules and lessons are of use in every project"),
     }
 }
 
@@ -84,18 +76,25 @@ fn copied<R: Record>(
     workspace: &Workspace,
     user: &Workspace,
     record: &R,
-    copy: impl FnOnce(&R) -> R,
-    is_same: &dyn Fn(&R) -> bool,
+    copy: R,
 ) -> Result<Promoted, Error> {
     let id = record.id().to_owned();
     let mut writer = user.writer()?;
+    let text = |record: &R| plain_words(&record.content());
+    let is_same = |other: &R| {
+        (other.skill(), other.status()) == (copy.skill(), copy.status())
+            && text(other) == text(&copy)
+    };
     let known = writer.store().list::<R>(&Selection::default())?.records;
-    let known = known.into_iter().find(|other| is_same(other));
+    let known = known
+        .iter()
+        .find(|other| is_same(other))
+        .map(|known| known.id().to_owned());
     let created = known.is_none();
     let own = if let Some(known) = known {
-        known.id().to_owned()
+        known
     } else {
-        let added = writer.append(copy(record), user.now)?.id().to_owned();
+        let added = writer.append(copy, user.now)?.id().to_owned();
         let directory = workspace.store.directory();
         let project = directory.parent().and_then(|path| path.file_name());
         let from = json!({
@@ -161,9 +160,4 @@ fn lesson_copy(procedure: &Procedure, level: Trust) -> Procedure {
         },
         ..procedure.clone()
     }
-}
-
-fn refused(kind: Kind, id: &str, reason: &'static str) -> Error {
-    let message = format!("{kind} `{id}` cannot be promoted: {reason}");
-    Error::input(message, format!("memctl show {id}"))
 }

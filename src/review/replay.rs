@@ -7,24 +7,23 @@
 //! `after` is followed within each session. A call that a resumed session repeats counts once.
 
 use std::collections::HashSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use chrono::{DateTime, Utc};
+use memctl_redact::Clean;
+use memctl_sessions::{Session, Speaker, Step};
 use serde::Serialize;
 
 use crate::lessons::failure::without_people;
-use crate::lessons::past::session_files::{self, is_below, microseconds};
+use crate::lessons::past::session_files::{self, is_in, microseconds};
 use crate::model::CallPattern;
 use crate::rules::hearing::may_be_lasting;
 use crate::rules::{Call, breaks, fulfilled_by};
 use crate::store::workspace::Error;
-use memctl_files::named;
-use memctl_redact::Clean;
-use memctl_sessions::Speaker;
 
 /// Maximum age of a session, in days.
-pub(super) const DAYS: i64 = 90;
+const DAYS: i64 = 90;
 /// Maximum number of examples.
 const EXAMPLES: usize = 3;
 /// Maximum length of an example, in bytes.
@@ -41,6 +40,40 @@ pub struct PastSessions {
     pub now: DateTime<Utc>,
     /// Maximum time of a replay.
     pub limit: Duration,
+}
+
+impl PastSessions {
+    /// Reads the sessions with calls in the project, newest files first. Returns `true` if the time was over
+    /// before all were read.
+    pub(super) fn each(&self, take: &mut dyn FnMut(&Path, Session)) -> Result<bool, Error> {
+        let start = Instant::now();
+        let mut files = session_files::files(&self.paths)?;
+        files.sort_by_key(|file| std::cmp::Reverse(file.mtime));
+        for file in files {
+            if start.elapsed() > self.limit {
+                return Ok(true);
+            }
+            let session = session_files::read_of(&file.path, None, self.project());
+            let session = session.filter(|session| !session.steps.is_empty());
+            if let Some(session) =
+                session.filter(|session| self.age(session.steps.iter().rev()) <= DAYS)
+            {
+                take(&file.path, session);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Directory of the project; `None` for all.
+    pub(super) fn project(&self) -> Option<&str> {
+        Some(self.project.trim_end_matches('/')).filter(|project| !project.is_empty())
+    }
+
+    /// Age in days of the first of these calls with a time; 0 if none has one.
+    pub(super) fn age<'s>(&self, mut steps: impl Iterator<Item = &'s Step>) -> i64 {
+        let time = steps.find_map(|step| microseconds(step.time.as_deref()?));
+        time.map_or(0, |at| (self.now.timestamp_micros() - at) / 86_400_000_000)
+    }
 }
 
 /// Replay of a rule: what it would have done at past calls.
@@ -93,123 +126,82 @@ impl Replay {
 
 /// Tries the patterns of several rules on past sessions, and returns a replay for each.
 pub fn replay(rules: &[Vec<CallPattern>], past: &PastSessions) -> Result<Vec<Replay>, Error> {
-    let start = Instant::now();
     let mut all = vec![Replay::default(); rules.len()];
     if rules.is_empty() {
         return Ok(all);
     }
-    let mut files = session_files::files(&past.paths)?;
-    files.sort_by_key(|file| std::cmp::Reverse(file.mtime));
+    let root = past.project().unwrap_or_default();
     let mut seen = HashSet::new();
-    for file in files {
-        if start.elapsed() > past.limit {
-            for one in &mut all {
-                one.is_cut = true;
-            }
-            break;
-        }
-        let read = named::open(&file.path);
-        let Ok(read) = read.and_then(|mut file| memctl_sessions::read(None, &mut file)) else {
-            continue;
-        };
-        let mut session = Session::new(rules, past);
-        let messages = read.remarks.iter();
-        let mut messages = messages
-            .filter(|remark| remark.by == Speaker::User)
-            .peekable();
-        for (at, step) in read.steps.iter().enumerate() {
-            while let Some(message) = messages.next_if(|message| message.before <= at) {
-                session.message(&message.text, &mut all);
+    let is_cut = past.each(&mut |_, session| {
+        let by_person = session
+            .remarks
+            .iter()
+            .filter(|remark| remark.by == Speaker::User);
+        let mut messages = by_person.peekable();
+        let (mut calls, mut days) = (0, 0);
+        // `after` expressions that a successful call has matched.
+        let mut done: Vec<String> = Vec::new();
+        // Rules that spoke since the last message of the person.
+        let mut open: Vec<usize> = Vec::new();
+        for step in &session.steps {
+            while let Some(message) = messages.next_if(|message| message.before <= step.index) {
+                correct(&mut all, &mut open, &message.text);
             }
             let is_new = step.native_id.clone().is_none_or(|id| seen.insert(id));
-            if is_new {
-                session.step(step, &mut all);
+            let age = past.age(std::iter::once(step));
+            if !is_new || !is_in(step, Some(root)) || age > DAYS {
+                continue;
+            }
+            calls += 1;
+            days = age.max(days - 1) + 1;
+            let call = Call::of(step, &[root]);
+            for (rule, (patterns, one)) in rules.iter().zip(&mut all).enumerate() {
+                if breaks(&call, patterns, &|after| {
+                    done.iter().any(|done| done == after)
+                }) {
+                    one.spoken += 1;
+                    open.push(rule);
+                    if one.examples.len() < EXAMPLES {
+                        one.examples.push(shown(&step.call_text(), LONGEST));
+                    }
+                }
+            }
+            if step.is_error != Some(true) && step.exit_code.is_none_or(|code| code == 0) {
+                done.extend(
+                    rules
+                        .iter()
+                        .flat_map(|patterns| fulfilled_by(&call, patterns)),
+                );
             }
         }
         for message in messages {
-            session.message(&message.text, &mut all);
+            correct(&mut all, &mut open, &message.text);
         }
-        if session.calls > 0 {
-            for one in &mut all {
-                one.sessions += 1;
-                one.calls += session.calls;
-                one.days = one.days.max(session.days);
-            }
+        for one in all.iter_mut().filter(|_| calls > 0) {
+            one.sessions += 1;
+            one.calls += calls;
+            one.days = one.days.max(days);
         }
+    })?;
+    for one in &mut all {
+        one.is_cut = is_cut;
     }
     Ok(all)
 }
 
-/// Session that is read.
-struct Session<'r> {
-    rules: &'r [Vec<CallPattern>],
-    past: &'r PastSessions,
-    calls: usize,
-    days: i64,
-    /// `after` expressions that a successful call has matched.
-    done: Vec<String>,
-    /// Rules that spoke since the last message of the person, with their number.
-    open: Vec<usize>,
-}
-
-impl<'r> Session<'r> {
-    const fn new(rules: &'r [Vec<CallPattern>], past: &'r PastSessions) -> Self {
-        Self {
-            rules,
-            past,
-            calls: 0,
-            days: 0,
-            done: Vec::new(),
-            open: Vec::new(),
-        }
-    }
-
-    fn step(&mut self, step: &memctl_sessions::Step, all: &mut [Replay]) {
-        let root = self.past.project.trim_end_matches('/');
-        if !step.cwd.as_deref().is_some_and(|cwd| is_below(cwd, root)) {
-            return;
-        }
-        let age = step.time.as_deref().and_then(microseconds);
-        let age = age.map(|at| (self.past.now.timestamp_micros() - at) / 86_400_000_000);
-        if age.is_some_and(|days| days > DAYS) {
-            return;
-        }
-        self.calls += 1;
-        self.days = self.days.max(age.unwrap_or(0) + 1);
-        let call = Call::of(step, &[root]);
-        for (rule, (patterns, one)) in self.rules.iter().zip(&mut *all).enumerate() {
-            let is_done = |after: &str| self.done.iter().any(|done| done == after);
-            if breaks(&call, patterns, &is_done) {
-                one.spoken += 1;
-                self.open.push(rule);
-                if one.examples.len() < EXAMPLES {
-                    one.examples.push(shown(&step.call_text()));
-                }
-            }
-        }
-        let failed = step.is_error == Some(true) || step.exit_code.is_some_and(|code| code != 0);
-        if !failed {
-            for patterns in self.rules {
-                self.done.extend(fulfilled_by(&call, patterns));
-            }
-        }
-    }
-
-    fn message(&mut self, text: &str, all: &mut [Replay]) {
-        let open = std::mem::take(&mut self.open);
-        if !open.is_empty() && may_be_lasting(text) {
-            for rule in open {
-                all[rule].corrected += 1;
-            }
-        }
+/// Counts the rules that spoke before a message of the person, if it corrects the agent.
+fn correct(all: &mut [Replay], open: &mut Vec<usize>, message: &str) {
+    let corrects = !open.is_empty() && may_be_lasting(message);
+    for rule in open.drain(..).filter(|_| corrects) {
+        all[rule].corrected += 1;
     }
 }
 
-/// A call on one line, redacted and cut.
-fn shown(call: &str) -> String {
-    let call = memctl_redact::strip_fenced(call).into_owned();
-    let call = Clean::of_owned(without_people(&call)).cut(LONGEST);
-    call.split_whitespace().collect::<Vec<_>>().join(" ")
+/// A text on one line, redacted and cut.
+pub(super) fn shown(text: &str, longest: usize) -> String {
+    let text = memctl_redact::strip_fenced(text).into_owned();
+    let text = Clean::of_owned(without_people(&text)).cut(longest);
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]

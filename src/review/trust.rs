@@ -55,34 +55,22 @@ impl Untrusted {
             ("memories", &self.memories),
         ]
     }
-
-    fn of_kind(&mut self, kind: Kind) -> &mut Vec<UntrustedRecord> {
-        match kind {
-            Kind::Procedure => &mut self.procedures,
-            Kind::Memory => &mut self.memories,
-            _ => &mut self.rules,
-        }
-    }
 }
 
 /// Returns the records that trust in this workspace, or in the remote `origin`, would unlock.
 pub fn untrusted(store: &Scoped, origin: Option<&str>) -> Result<Untrusted, Error> {
-    let mut found = Untrusted::default();
-    let (store, origin) = match origin {
-        Some(beginning) => {
-            let pulled = store.pulled_as(beginning)?;
-            (pulled.store, Some(pulled.origin))
-        }
-        None => (store.clone(), None),
-    };
-    for kind in ACTING {
-        for entry in untrusted_entries(&store, kind)? {
-            let Some(document) = document(&entry) else {
-                continue;
-            };
-            found.of_kind(kind).push(UntrustedRecord {
-                id: match &origin {
-                    Some(origin) => with_origin(&document.id, origin),
+    let pulled = origin
+        .map(|beginning| store.pulled_as(beginning))
+        .transpose()?;
+    let store = pulled.as_ref().map_or(store, |pulled| &pulled.store);
+    let of_kind = |kind| -> Result<Vec<UntrustedRecord>, Error> {
+        let entries = untrusted_entries(store, kind)?;
+        let records = entries
+            .iter()
+            .filter_map(document)
+            .map(|document| UntrustedRecord {
+                id: match &pulled {
+                    Some(pulled) => with_origin(&document.id, &pulled.origin),
                     None => document.id,
                 },
                 skill: document.skill,
@@ -91,9 +79,13 @@ pub fn untrusted(store: &Scoped, origin: Option<&str>) -> Result<Untrusted, Erro
                     .text
                     .into_owned(),
             });
-        }
-    }
-    Ok(found)
+        Ok(records.collect())
+    };
+    Ok(Untrusted {
+        rules: of_kind(Kind::Reflexion)?,
+        procedures: of_kind(Kind::Procedure)?,
+        memories: of_kind(Kind::Memory)?,
+    })
 }
 
 /// Makes the approvals of this workspace count.

@@ -4,18 +4,26 @@
 //! Only rules that a model was shown are counted; an answer without a model uses none. A changed
 //! verdict reverts the count of the verdict before.
 //!
+//! A verdict on an output counts only for rules in its prompt whose condition held: a rule about
+//! senior roles does not affect a junior one. A correction names the mistake. It counts against
+//! rules that it repeats, because they were not followed, or against the one rule that it is clearly
+//! about: it says the opposite, or that the rule did not do.
+//!
 //! Evidence from programs against a rule counts only for rules from programs. People judge the
 //! rules of people: no agent can retire such a rule by rejecting its outputs.
 
+use std::collections::BTreeSet;
+
+use memctl_search::words;
+use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::model::{Execution, Kind, Outcome, Reflexion, SkillPath};
-use crate::rules::credit::{applies, corrected};
-use crate::rules::place::similar::cosines;
-use crate::store::{Scoped, Selection, Writer};
-
+use crate::model::{AGENT, Execution, Kind, Outcome, Reflexion};
+use crate::rules::place::{cosines, update_rules};
 use crate::store::workspace::error::chain;
-use crate::store::workspace::{Error, Workspace};
+use crate::store::workspace::redacting_writer::redaction_warning;
+use crate::store::workspace::{Error, Workspace, repair_warnings};
+use crate::store::{Scoped, Writer};
 
 /// Counts that a prompt held the rules of an execution.
 pub(crate) fn count_shown(writer: &mut Writer, execution: &Execution) -> Result<(), Error> {
@@ -23,18 +31,13 @@ pub(crate) fn count_shown(writer: &mut Writer, execution: &Execution) -> Result<
         return Ok(());
     }
     let rules = rules_of(writer.store(), execution)?;
-    let changes = rules.into_iter().map(|mut rule| {
+    let counted = rules.into_iter().map(|before| {
+        let mut rule = before.clone();
         rule.count_shown();
-        let counts: Vec<(&str, Value)> =
-            vec![("times_injected", number(rule.times_injected.unwrap_or(0.0)))];
-        (rule.reflexion_id, counts)
+        (before, rule)
     });
-    let changes: Vec<_> = changes.collect();
-    Ok(writer.update_all(Kind::Reflexion, &changes)?)
+    update_rules(writer, &counted.collect::<Vec<_>>())
 }
-
-/// Value of `source` and of the judge for anything but a person.
-pub(crate) const AGENT: &str = "agent";
 
 /// Source of a verdict on an execution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,21 +92,21 @@ pub(crate) fn count_verdict(
         return Ok(());
     }
     let mut changes = Vec::new();
-    for mut rule in concerned(writer.store(), execution)? {
+    for rule in concerned(writer.store(), execution)? {
         let id = &rule.reflexion_id;
         let counted = |helped: &bool| *helped || (before_by.may_blame(&rule) && was_blamed(id));
         let is_counted =
             |helped: &bool| *helped || (now_by.may_blame(&rule) && blamed.contains(id));
-        let (before, now) = (before.filter(counted), now.filter(is_counted));
-        if let Some(helped) = before {
-            rule.revert_outcome(helped);
+        let mut after = rule.clone();
+        if let Some(helped) = before.filter(counted) {
+            after.revert_outcome(helped);
         }
-        if let Some(helped) = now {
-            rule.count_outcome(helped);
+        if let Some(helped) = now.filter(is_counted) {
+            after.count_outcome(helped);
         }
-        changes.push((rule.reflexion_id.clone(), counts(&rule)));
+        changes.push((rule, after));
     }
-    Ok(writer.update_all(Kind::Reflexion, &changes)?)
+    update_rules(writer, &changes)
 }
 
 /// Counts a correction of an execution against the rules of its prompt that it repeats, or says the
@@ -126,62 +129,14 @@ pub(crate) fn count_correction(
         let mut writer = workspace.writer()?;
         let mut changes = Vec::new();
         for at in concerned {
-            let mut rule: Reflexion = writer.store().get(&rules[at].reflexion_id)?;
-            rule.count_outcome(false);
-            changes.push((rule.reflexion_id.clone(), counts(&rule)));
+            let rule: Reflexion = writer.store().get(&rules[at].reflexion_id)?;
+            let mut after = rule.clone();
+            after.count_outcome(false);
+            changes.push((rule, after));
         }
-        Ok::<_, Error>(writer.update_all(Kind::Reflexion, &changes)?)
+        update_rules(&mut writer, &changes)
     })();
     counted.err().map(|error| uncounted(&error))
-}
-
-/// Returns a rule without the counts of the runs that another rule of its skill was part of as well:
-/// they count once if the two become one.
-pub(crate) fn without_shared_runs(
-    writer: &Writer,
-    rule: &Reflexion,
-    other: &Reflexion,
-) -> Result<Reflexion, Error> {
-    let mut own = rule.clone();
-    let skill: Option<SkillPath> = rule.skill.parse().ok();
-    let of_skill = Selection::of(skill.as_ref());
-    let mut runs: Vec<Execution> = Vec::new();
-    writer
-        .store()
-        .each_entry(Kind::Execution, &of_skill, &mut |entry| {
-            if let Ok(run) = entry.parse::<Execution>() {
-                let held = |id: &String| run.reflexions_injected.contains(id);
-                if is_counted(&run) && held(&rule.reflexion_id) && held(&other.reflexion_id) {
-                    runs.push(run);
-                }
-            }
-        })?;
-    for run in &runs {
-        let shown = own.times_injected.unwrap_or(0.0);
-        own.times_injected = own.times_injected.map(|_| (shown - 1.0).max(0.0));
-        let case = format!("{} {}", run.input_summary, run.output_summary);
-        let both = [rule, other];
-        let was_blamed = |id: &String| {
-            let known = run.rules_blamed.as_ref();
-            known.is_none_or(|blamed| blamed.contains(id))
-        };
-        if !both.iter().all(|rule| applies(rule, &case)) {
-            continue;
-        }
-        match helped(&run.outcome) {
-            Some(true) => own.revert_outcome(true),
-            Some(false) if both.iter().all(|rule| was_blamed(&rule.reflexion_id)) => {
-                own.revert_outcome(false);
-            }
-            _ => {}
-        }
-    }
-    Ok(own)
-}
-
-/// Returns true if a model answered, so that the rules of the prompt were counted.
-fn is_counted(run: &Execution) -> bool {
-    run.outcome != Outcome::Error && !run.model_used.starts_with("offline")
 }
 
 /// Evidence of a verdict: helped, harmed, or none.
@@ -201,36 +156,6 @@ pub(crate) fn uncounted(error: &Error) -> String {
     )
 }
 
-/// Evidence fields of a rule with their values; fields without a value are left out.
-pub(crate) fn counts(rule: &Reflexion) -> Vec<(&'static str, Value)> {
-    let share = |value: f64| json!(value);
-    let fields: [(_, _, &dyn Fn(f64) -> Value); 5] = [
-        ("times_injected", rule.times_injected, &number),
-        ("times_helped", rule.times_helped, &number),
-        ("times_harmed", rule.times_harmed, &number),
-        ("utility_score", rule.utility_score, &share),
-        ("confidence", rule.confidence, &share),
-    ];
-    fields
-        .into_iter()
-        .filter_map(|(name, value, json)| Some((name, json(value?))))
-        .collect()
-}
-
-/// Number as the reference implementation writes it: an integer without a fraction.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "a count below 2^52 that is not negative"
-)]
-fn number(value: f64) -> Value {
-    if value.fract() == 0.0 && (0.0..1e15).contains(&value) {
-        json!(value as u64)
-    } else {
-        json!(value)
-    }
-}
-
 /// Rules that a model was shown for an execution, without deleted ones.
 fn rules_of(store: &Scoped, execution: &Execution) -> Result<Vec<Reflexion>, Error> {
     if execution.model_used.starts_with("offline") {
@@ -247,4 +172,319 @@ fn rules_of(store: &Scoped, execution: &Execution) -> Result<Vec<Reflexion>, Err
         }
     }
     Ok(rules)
+}
+
+/// Words in conditions that fit every case.
+const EVERY: &[&str] = &["execut", "input", "output", "skill", "task", "case"];
+
+/// Returns true if the condition of a rule holds for a case, given as text. A rule without a
+/// condition always applies.
+pub fn applies(rule: &Reflexion, case: &str) -> bool {
+    let mut condition = words(&rule.applies_when);
+    condition.retain(|word| !EVERY.contains(&word.as_str()));
+    let case: BTreeSet<String> = words(case).into_iter().collect();
+    condition.is_empty() || condition.iter().any(|word| case.contains(word))
+}
+
+/// Minimum cosine of a reason and the rule that it is about. Of 100 pairs of texts about different
+/// things one is above it.
+const ABOUT: f64 = 0.41;
+/// Minimum lead over the second nearest rule.
+const LEAD: f64 = 0.1;
+/// Minimum cosine of a correction and the rule that it says the opposite of. A correction of something
+/// beside a rule is below it.
+const OPPOSITE: f64 = 0.7;
+/// Number of words from which a reason says what it is about.
+const SPECIFIC: usize = 3;
+
+/// Returns the rule that a rejection counts against, by index, and the ground; `None` if it is not clear.
+/// `cosines` are those of the rules to the reason; empty without vectors.
+pub fn at_fault(
+    reason: &str,
+    rules: &[Reflexion],
+    cosines: &[f64],
+) -> Option<(usize, &'static str)> {
+    if words(reason).len() < SPECIFIC {
+        return (rules.len() == 1).then_some((0, "no other rule applied"));
+    }
+    let repeated = |at: &usize| speaks_against(reason, &rules[*at]);
+    if let [only] = (0..rules.len()).filter(repeated).collect::<Vec<_>>()[..] {
+        return Some((only, "the reason repeats it"));
+    }
+    let mut order: Vec<usize> = (0..cosines.len()).collect();
+    order.sort_by(|a, b| cosines[*b].total_cmp(&cosines[*a]));
+    let best = *order.first()?;
+    let second = order.get(1).map_or(f64::NEG_INFINITY, |at| cosines[*at]);
+    let is_clear = cosines[best] >= ABOUT && cosines[best] - second >= LEAD;
+    is_clear.then_some((best, "the reason is about it"))
+}
+
+/// Returns the rules that a correction counts against, by index: those that it repeats, or else the
+/// one that it is clearly about. `cosines` are those of the rules to the correction.
+pub fn corrected(correction: &str, rules: &[Reflexion], cosines: &[f64]) -> Vec<usize> {
+    let repeats = |at: &usize| speaks_against(correction, &rules[*at]);
+    let repeated: Vec<usize> = (0..rules.len()).filter(repeats).collect();
+    if !repeated.is_empty() {
+        return repeated;
+    }
+    let about = at_fault(correction, rules, cosines).map(|(at, _)| at);
+    let is_near = |at: &usize| cosines.get(*at).is_some_and(|near| *near >= OPPOSITE);
+    about.filter(is_near).into_iter().collect()
+}
+
+/// Returns true if a correction repeats a rule, which then was not followed.
+fn speaks_against(correction: &str, rule: &Reflexion) -> bool {
+    let said: BTreeSet<String> = words(correction).into_iter().collect();
+    !said.is_empty() && said == words(&rule.rule).into_iter().collect()
+}
+
+/// Outcome of [`give_verdict()`].
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+pub struct ReviewReport {
+    /// Execution id.
+    pub execution_id: String,
+    /// Skill of the execution.
+    pub skill: String,
+    /// Outcome before the verdict.
+    pub before: Outcome,
+    /// Outcome after the verdict.
+    pub outcome: Outcome,
+    /// Reason for the verdict; `None` if none was given.
+    pub reason: Option<String>,
+    /// Rules that the rejection counts against.
+    pub blamed: Vec<BlamedRule>,
+    /// Guardrail files that could not be written before, and now hold the rules of the skill.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub guardrails: Vec<String>,
+    /// Non-fatal problems.
+    pub warnings: Vec<String>,
+}
+
+/// Records a verdict. `id` is an execution id, an id prefix, or `latest`. A rejection counts against
+/// the rules that `blame` names.
+pub fn give_verdict(
+    workspace: &Workspace,
+    id: &str,
+    outcome: Outcome,
+    reason: Option<String>,
+    blame: Blame,
+) -> Result<ReviewReport, Error> {
+    let id = workspace.store.resolve(Kind::Execution, id, None)?;
+    let mut left_out = Vec::new();
+    // The report shows the reason as it is stored.
+    let reason = reason.map(|reason| {
+        let redacted = memctl_redact::redact(&reason);
+        left_out = redacted.found;
+        redacted.text.into_owned()
+    });
+    let mut writer = workspace.writer()?;
+    let execution: Execution = writer.store().get(&id)?;
+    let mut changes: Vec<(&str, Value)> = Vec::new();
+    if execution.outcome != outcome {
+        changes.push(("outcome", json!(outcome)));
+    }
+    let before_by = VerdictSource::of(&execution.judged_by);
+    if !execution.judged_by.is_empty() {
+        changes.push(("judged_by", json!("")));
+    }
+    let notes = reason.clone().unwrap_or_default();
+    if execution.reviewer_notes != notes {
+        changes.push(("reviewer_notes", json!(notes)));
+    }
+    let Blame {
+        candidates, blamed, ..
+    } = blame;
+    let blamed_ids: Vec<String> = blamed.iter().map(|rule| rule.id.clone()).collect();
+    // Without the field, every rule that applied was blamed.
+    let is_known = match &execution.rules_blamed {
+        Some(known) => *known == blamed_ids,
+        None => candidates.iter().map(|(id, _)| id).eq(&blamed_ids),
+    };
+    if outcome == Outcome::Rejected && !is_known {
+        changes.push(("rules_blamed", json!(blamed_ids)));
+    }
+    if !changes.is_empty() {
+        writer.update(Kind::Execution, &id, &changes)?;
+    }
+    count_verdict(
+        &mut writer,
+        &execution,
+        (&execution.outcome, before_by),
+        (&outcome, VerdictSource::Person),
+        &blamed_ids,
+    )?;
+    let mut warnings: Vec<String> = repair_warnings(writer.take_repairs()).collect();
+    warnings.extend(redaction_warning(left_out));
+    drop(writer);
+    let skill = execution.skill.parse();
+    let finish = |skill| workspace.finish_guardrails(&skill, &mut warnings);
+    let guardrails = skill.map(finish).unwrap_or_default();
+    Ok(ReviewReport {
+        execution_id: id,
+        skill: execution.skill,
+        before: execution.outcome,
+        outcome,
+        reason,
+        blamed,
+        guardrails,
+        warnings,
+    })
+}
+
+/// Rules of a prompt, and which of them a rejection counts against.
+#[derive(Debug, Default)]
+pub struct Blame {
+    /// Rules that applied to the execution, each with its text.
+    pub candidates: Vec<(String, String)>,
+    /// Rules that the rejection counts against.
+    pub blamed: Vec<BlamedRule>,
+    /// Non-fatal problem.
+    pub warning: Option<String>,
+}
+
+/// Rule that a rejection counts against.
+#[derive(Debug, Clone, Serialize, schemars::JsonSchema)]
+pub struct BlamedRule {
+    /// Id of the rule.
+    pub id: String,
+    /// Ground for the blame.
+    pub reason: &'static str,
+}
+
+/// Finds the rules that a rejection of an execution counts against: `named` ones, or the one that
+/// the reason is about.
+///
+/// # Errors
+///
+/// [`Error::Refused`] if a named rule was not in the prompt or does not apply.
+pub fn blame(
+    workspace: &Workspace,
+    execution: &str,
+    reason: &str,
+    named: &[String],
+) -> Result<Blame, Error> {
+    let id = workspace.store.resolve(Kind::Execution, execution, None)?;
+    let execution: Execution = workspace.store.get(&id)?;
+    let rules = concerned(&workspace.store, &execution)?;
+    let candidates = rules
+        .iter()
+        .map(|rule| (rule.reflexion_id.clone(), rule.rule.clone()));
+    let mut found = Blame {
+        candidates: candidates.collect(),
+        ..Blame::default()
+    };
+    let mut add = |id: &str, reason| {
+        found.blamed.push(BlamedRule {
+            id: id.to_owned(),
+            reason,
+        });
+    };
+    let mut names: Vec<String> = Vec::new();
+    for name in named {
+        let name = workspace.store.resolve(Kind::Reflexion, name, None)?;
+        if !rules.iter().any(|rule| rule.reflexion_id == name) {
+            let applied: Vec<&str> = rules.iter().map(|r| r.reflexion_id.as_str()).collect();
+            let hint = match applied.first() {
+                Some(first) => {
+                    let all = applied.join(", ");
+                    format!("memctl reject {id} --rule {first}; rules that applied: {all}")
+                }
+                None => format!("memctl reject {id}; no rule applied"),
+            };
+            let why = format!("`{name}` was not in the prompt of `{id}`, or does not apply to it");
+            return Err(Error::input(why, hint));
+        }
+        if !names.contains(&name) {
+            add(&name, "you named it");
+            names.push(name);
+        }
+    }
+    if named.is_empty() && !rules.is_empty() {
+        let texts: Vec<&str> = rules.iter().map(|rule| rule.rule.as_str()).collect();
+        let near = match reason.trim() {
+            "" => Ok(Vec::new()),
+            _ => cosines(reason, &texts),
+        };
+        // A verdict is worth more than its blame: without vectors, the words decide.
+        let cosines = near.as_deref().unwrap_or_default();
+        if let Some((at, ground)) = at_fault(reason, &rules, cosines) {
+            add(&rules[at].reflexion_id, ground);
+        }
+        let warn = |error| format!("no rule was compared by meaning: {}", chain(&error));
+        found.warning = near.err().map(warn);
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rule(text: &str) -> Reflexion {
+        serde_json::from_value(serde_json::json!({ "rule": text })).unwrap()
+    }
+
+    #[test]
+    fn a_rule_has_a_part_in_the_cases_of_its_condition() {
+        let senior = Reflexion {
+            applies_when: "When screening for senior roles.".to_owned(),
+            ..rule("ALWAYS weigh design.")
+        };
+        assert!(applies(&senior, r#"{"role": "Senior Engineer"}"#));
+        assert!(!applies(&senior, r#"{"title": "Accountant"}"#));
+        assert!(applies(&rule("ALWAYS be brief."), "anything"));
+    }
+
+    #[test]
+    fn a_rejection_blames_one_rule_or_none() {
+        let rules = [
+            rule("NEVER name rivals."),
+            rule("ALWAYS weigh design."),
+            rule("ALWAYS state the salary range."),
+        ];
+        let check = |reason: &str, cosines: &[f64], expected| {
+            assert_eq!(at_fault(reason, &rules, cosines), expected, "{reason}");
+        };
+        check("it named rivals in the summary", &[], None);
+        check(
+            "never name rivals!",
+            &[],
+            Some((0, "the reason repeats it")),
+        );
+        let reason = "the pay band of the role is missing";
+        check(
+            reason,
+            &[0.1, 0.2, 0.55],
+            Some((2, "the reason is about it")),
+        );
+        check(reason, &[0.1, 0.5, 0.55], None);
+        check(reason, &[0.1, 0.2, 0.35], None);
+        check("this is bad", &[0.1, 0.2, 0.9], None);
+        check("", &[], None);
+        let check = |correction: &str, cosines: &[f64], expected: &[usize]| {
+            assert_eq!(
+                corrected(correction, &rules, cosines),
+                expected,
+                "{correction}"
+            );
+        };
+        check("never name rivals!", &[], &[0]);
+        check("ALWAYS name the rivals.", &[0.9, 0.2, 0.1], &[0]);
+        check("Say which office it is in.", &[0.1, 0.2, 0.55], &[]);
+        check("ALWAYS name the rivals.", &[0.9, 0.85, 0.1], &[]);
+        let alone = &rules[..1];
+        assert_eq!(
+            at_fault("no", alone, &[0.0]),
+            Some((0, "no other rule applied"))
+        );
+        assert_eq!(at_fault(reason, alone, &[0.1]), None);
+    }
+
+    #[test]
+    fn a_correction_speaks_against_what_it_repeats() {
+        let rule = rule("NEVER name rivals.");
+        assert!(speaks_against("Never name rivals!", &rule));
+        assert!(!speaks_against("Name rivals in the summary", &rule));
+        assert!(!speaks_against("", &rule));
+    }
 }

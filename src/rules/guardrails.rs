@@ -36,22 +36,7 @@ impl Workspace {
         rule: &Reflexion,
         warnings: &mut Vec<String>,
     ) -> Vec<String> {
-        let written = (|| {
-            let Ok(skills) = self.skills() else {
-                return Ok(Vec::new());
-            };
-            let mut files = skills.guardrail_files(skill)?;
-            if files.is_empty() && skills.load(skill).is_ok() {
-                files.push(skills.place(skill, Path::new("GUARDRAILS.md"))?);
-            }
-            let names = files.iter().filter_map(|file| name(&skills, file));
-            let names: Vec<String> = names.collect();
-            write(&mut self.writer()?, &skills, rule, &names, warnings)
-        })();
-        written.unwrap_or_else(|error: Error| {
-            warnings.push(format!("the guardrail was not added: {}", chain(&error)));
-            Vec::new()
-        })
+        self.write_guardrails(skill, Some(rule), warnings)
     }
 
     /// Retries the pending guardrails of a skill. Returns the files that hold them now.
@@ -60,34 +45,49 @@ impl Workspace {
         skill: &SkillPath,
         warnings: &mut Vec<String>,
     ) -> Vec<String> {
-        let written = (|| {
-            let pending = self.pending_of(Some(skill))?;
-            let Ok(skills) = self.skills() else {
-                return Ok(Vec::new());
+        self.write_guardrails(skill, None, warnings)
+    }
+
+    /// Writes the guardrail of a new rule to all files of its skill, or the pending ones.
+    fn write_guardrails(
+        &self,
+        skill: &SkillPath,
+        new: Option<&Reflexion>,
+        warnings: &mut Vec<String>,
+    ) -> Vec<String> {
+        let mut written = Vec::new();
+        let done = (|| {
+            let rules = match new {
+                Some(rule) => vec![rule.clone()],
+                None => self.pending_of(Some(skill))?,
             };
-            if pending.is_empty() {
-                return Ok(Vec::new());
+            let Some(skills) = self.skills().ok().filter(|_| !rules.is_empty()) else {
+                return Ok(());
+            };
+            let mut files = skills.guardrail_files(skill)?;
+            if new.is_some() && files.is_empty() && skills.load(skill).is_ok() {
+                files.push(skills.place(skill, Path::new("GUARDRAILS.md"))?);
             }
-            let there = skills.guardrail_files(skill)?;
             let mut writer = self.writer()?;
-            let mut written = Vec::new();
-            for rule in pending {
-                // Others may write the file that these names come from, so the names only select
+            for rule in rules {
+                // Others may write the file that the pending names come from, so the names only select
                 // among the files of the skill. A file that no longer exists needs no guardrail.
-                let names = there.iter().filter_map(|file| name(&skills, file));
-                let names: Vec<String> = names
-                    .filter(|name| rule.guardrails_pending.contains(name))
-                    .collect();
+                let names = files.iter().filter_map(|file| name(&skills, file));
+                let is_due =
+                    |name: &String| new.is_some() || rule.guardrails_pending.contains(name);
+                let names: Vec<String> = names.filter(is_due).collect();
                 written.extend(write(&mut writer, &skills, &rule, &names, warnings)?);
             }
-            Ok::<_, Error>(written)
+            Ok::<_, Error>(())
         })();
-        let mut written = written.unwrap_or_else(|error| {
-            warnings.push(format!("guardrails were not added: {}", chain(&error)));
-            Vec::new()
-        });
-        written.sort_unstable();
-        written.dedup();
+        let trouble = done
+            .err()
+            .map(|error| format!("the guardrail was not added: {}", chain(&error)));
+        warnings.extend(trouble);
+        if new.is_none() {
+            written.sort_unstable();
+            written.dedup();
+        }
         written
     }
 
@@ -119,35 +119,32 @@ fn write(
     for named in names {
         let path = skills.directory().join(named);
         let done = (|| {
-            let Some(text) = skills.with_guardrail(&path, &guardrail)? else {
-                return Ok(false);
-            };
-            let before = skills.generated(&path)?;
-            let before = before.as_deref();
-            redacting_writer::change_of_skill(Some(writer), skills, &path, before, Some(&text))?;
-            Ok::<_, Error>(true)
-        })();
-        match done {
-            Ok(true) => {
+            if let Some(text) = skills.with_guardrail(&path, &guardrail)? {
+                let before = skills.generated(&path)?;
+                let before = before.as_deref();
+                redacting_writer::change_of_skill(
+                    Some(&mut *writer),
+                    skills,
+                    &path,
+                    before,
+                    Some(&text),
+                )?;
                 written.push(skills.shown(&path));
             }
-            Ok(false) => {}
-            Err(error) => {
-                let why = chain(&error);
-                warnings.push(format!("the guardrail was not added: {why}; {AGAIN}"));
-                pending.push(named.clone());
-            }
+            Ok::<_, Error>(())
+        })();
+        if let Err(error) = done {
+            let why = chain(&error);
+            warnings.push(format!("the guardrail was not added: {why}; {AGAIN}"));
+            pending.push(named.clone());
         }
     }
     if pending != rule.guardrails_pending {
-        let (id, none) = (&rule.reflexion_id, pending.is_empty());
-        let changes: &[_] = &[(PENDING, json!(pending))];
-        let (changes, gone): (_, &[&str]) = if none {
-            (&[][..], &[PENDING])
-        } else {
-            (changes, &[])
-        };
-        writer.update_without(Kind::Reflexion, id, changes, gone)?;
+        let is_done = pending.is_empty();
+        let changes = [(PENDING, json!(pending))];
+        let changes = if is_done { &[] } else { &changes[..] };
+        let gone = if is_done { &[PENDING][..] } else { &[] };
+        writer.update_without(Kind::Reflexion, &rule.reflexion_id, changes, gone)?;
     }
     Ok(written)
 }

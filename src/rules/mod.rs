@@ -5,11 +5,9 @@
 //!   person tells an agent in the chat. `reflect`: the words of the rule, by a model or the person's own.
 //! - `place`: the rule among its neighbours: one that it repeats is strengthened, one that it contradicts
 //!   is named. Candidates wait there for a person, and people join or keep apart what is near.
-//! - `guardrails`, `regression`: the section in the skill and the test case. `rule_files`: their removal.
-//! - `in_use`: rules in force, own and remote. `briefing`: those for the start of a session. `pin`: one
-//!   that no evidence retires.
-//! - `evidence`, `credit`: prompts that held a rule, and how people judged the output. `verdict`: that
-//!   judgement, and the rule that a rejection counts against.
+//! - `guardrails`, `regression`: the section in the skill and the test case, and their removal.
+//! - `in_use`: rules in force, own and remote, and those for the start of a session.
+//! - `evidence`: prompts that held a rule, how people judged the output, and the rules that this counts for.
 //! - `acting`: rules with a pattern, around a call of an agent, and the receipts of what it did next.
 //!
 //! Invariants: the words of a person are stored before a model is asked. Only a person's word, here or by
@@ -20,19 +18,14 @@
 //! [`forbids_advice`] to the lessons. Decisions about records of any kind are in `review`.
 
 pub(crate) mod acting;
-pub(crate) mod briefing;
 pub(crate) mod correct;
-pub mod credit;
-pub(crate) mod evidence;
+pub mod evidence;
 pub(crate) mod guardrails;
 pub mod hearing;
 pub(crate) mod in_use;
-pub(crate) mod pin;
 pub(crate) mod place;
 pub mod reflect;
 pub mod regression;
-pub(crate) mod rule_files;
-pub(crate) mod verdict;
 
 pub use acting::at_call::{
     AgentCall, RuleFilter, Warning, after, before, compacted, compacting, ended, session_receipts,
@@ -40,13 +33,11 @@ pub use acting::at_call::{
 };
 pub use acting::call::Call;
 pub use acting::forbids_advice;
-pub use acting::matcher::{breaks, fulfilled_by};
-pub use acting::patterns::{BadPattern, checked};
+pub use acting::patterns::{BadPattern, breaks, checked, fulfilled_by};
 pub use correct::{
     CorrectOptions, CorrectPreview, CorrectReport, RelationReport, correct, preview_correction,
 };
-pub use pin::{PinReport, pin};
-pub use place::merge_rules::{MergeReport, Separated, keep_both, merge};
-pub use place::similar::{Conflict, SimilarRule, replace_rule};
-pub use rule_files::RuleFiles;
-pub use verdict::{Blame, BlamedRule, ReviewReport, blame, give_verdict};
+pub use evidence::{Blame, BlamedRule, ReviewReport, blame, give_verdict};
+pub use place::decisions::{MergeReport, PinReport, Separated, keep_both, merge, pin};
+pub use place::{Conflict, SimilarRule, replace_rule};
+pub use regression::files::RuleFiles;

@@ -5,38 +5,12 @@
 //! except that a rejection by a program does not count against rules from people.
 
 use serde::Serialize;
-use serde_json::value::RawValue;
 
-use crate::model::{Execution, Kind, Outcome, Record, Reflexion, SkillPath, Usage};
-use crate::store::{self, Selection};
-
-use crate::rules::evidence;
-use crate::rules::evidence::{AGENT, VerdictSource};
+use crate::model::{AGENT, Execution, Kind, Outcome, Record, Reflexion, SkillPath};
+use crate::rules::evidence::{self, VerdictSource};
 use crate::store::workspace::redacting_writer::redaction_warning;
 use crate::store::workspace::{Error, Workspace, repair_warnings};
-
-/// Execution of another program.
-#[derive(Debug)]
-pub struct ExecutionOptions {
-    /// Path of the skill; it need not exist here.
-    pub skill: SkillPath,
-    /// Input of the execution.
-    pub input: Box<RawValue>,
-    /// Output of the execution.
-    pub output: Box<RawValue>,
-    /// Verdict on the output.
-    pub outcome: Outcome,
-    /// Price in US dollars; `None` if not known.
-    pub cost_usd: Option<f64>,
-    /// Wall-clock time in milliseconds.
-    pub latency_ms: Option<f64>,
-    /// Model, as `provider/model`.
-    pub model_used: String,
-    /// Token counts; `None` if not counted.
-    pub usage: Option<Usage>,
-    /// Ids of the rules in its prompt.
-    pub reflexions_injected: Vec<String>,
-}
+use crate::store::{self, Selection};
 
 /// Stored execution.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
@@ -74,33 +48,16 @@ pub struct Records<R> {
     pub warnings: Vec<String>,
 }
 
-/// Stores an execution of another program.
+/// Stores an execution of another program; its skill need not exist here.
 pub fn log_execution(
     workspace: &Workspace,
-    options: ExecutionOptions,
+    mut execution: Execution,
 ) -> Result<LoggedExecution, Error> {
-    workspace.permit(&options.skill)?;
-    let skill = options.skill.to_string();
-    let is_judged = matches!(options.outcome, Outcome::Accepted | Outcome::Rejected);
-    let judged_by = if is_judged { AGENT } else { "" }.to_owned();
-    let execution = Execution {
-        execution_id: String::new(),
-        skill,
-        timestamp: workspace.timestamp(),
-        input_summary: options.input,
-        output_summary: options.output,
-        outcome: options.outcome,
-        cost_usd: options.cost_usd,
-        latency_ms: options.latency_ms,
-        model_used: options.model_used,
-        reflexions_injected: options.reflexions_injected,
-        procedures_injected: Vec::new(),
-        usage: options.usage,
-        nearest_case: None,
-        reviewer_notes: String::new(),
-        rules_blamed: None,
-        judged_by,
-    };
+    workspace.permit(&execution.skill.parse()?)?;
+    execution.timestamp = workspace.timestamp();
+    if matches!(execution.outcome, Outcome::Accepted | Outcome::Rejected) {
+        AGENT.clone_into(&mut execution.judged_by);
+    }
     if !execution.reflexions_injected.is_empty() {
         return log_with_rules(workspace, execution);
     }

@@ -40,70 +40,51 @@ pub(crate) enum Form {
     NoteType,
 }
 
-/// Editable field.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Field {
-    pub(crate) name: &'static str,
-    pub(crate) form: Form,
-}
+/// Editable field: its name and the form of its values.
+pub(crate) type Field = (&'static str, Form);
 
-const fn field(name: &'static str, form: Form) -> Field {
-    Field { name, form }
-}
-
-/// Returns the editable fields of a kind. The fields of a procedure are inside its `data`.
+/// Returns the editable fields of a kind; the first is its text. The fields of a procedure are inside its
+/// `data`, except for its lesson.
 pub(crate) const fn editable(kind: Kind) -> &'static [Field] {
     match kind {
-        Kind::Execution => const { &[field("reviewer_notes", Form::Text)] },
-        Kind::Correction => {
-            const {
-                &[
-                    field("user_correction", Form::Words),
-                    field("expected_output", Form::Json),
-                ]
-            }
-        }
-        Kind::Reflexion => {
-            const {
-                &[
-                    field("rule", Form::Words),
-                    field("applies_when", Form::Text),
-                    field("mistake", Form::Text),
-                    field("root_cause", Form::Text),
-                    field("confidence", Form::Share),
-                    field("validated_by_test", Form::Flag),
-                    field("generated_test_ids", Form::List),
-                ]
-            }
-        }
-        Kind::Procedure => {
-            const {
-                &[
-                    field("lesson", Form::Text),
-                    field("procedure_name", Form::Words),
-                    field("semantic_description", Form::Text),
-                    field("initial_failure_summary", Form::Text),
-                    field("identified_root_cause", Form::Text),
-                    field("successful_intervention", Form::Text),
-                    field("learned_procedure_steps", Form::List),
-                    field("critical_contextual_cues", Form::List),
-                    field("example_scenario_abstract", Form::Text),
-                ]
-            }
-        }
-        Kind::Memory => {
-            const {
-                &[
-                    field("content", Form::Words),
-                    field("memory_type", Form::NoteType),
-                    field("metadata", Form::Object),
-                    field("expires_at", Form::Time),
-                ]
-            }
-        }
-        Kind::Session => const { &[] },
+        Kind::Execution => &[("reviewer_notes", Form::Text)],
+        Kind::Correction => &[
+            ("user_correction", Form::Words),
+            ("expected_output", Form::Json),
+        ],
+        Kind::Reflexion => &[
+            ("rule", Form::Words),
+            ("applies_when", Form::Text),
+            ("mistake", Form::Text),
+            ("root_cause", Form::Text),
+            ("confidence", Form::Share),
+            ("validated_by_test", Form::Flag),
+            ("generated_test_ids", Form::List),
+        ],
+        Kind::Procedure => &[
+            (LESSON, Form::Text),
+            ("procedure_name", Form::Words),
+            ("semantic_description", Form::Text),
+            ("initial_failure_summary", Form::Text),
+            ("identified_root_cause", Form::Text),
+            ("successful_intervention", Form::Text),
+            ("learned_procedure_steps", Form::List),
+            ("critical_contextual_cues", Form::List),
+            ("example_scenario_abstract", Form::Text),
+        ],
+        Kind::Memory => &[
+            ("content", Form::Words),
+            ("memory_type", Form::NoteType),
+            (METADATA, Form::Object),
+            ("expires_at", Form::Time),
+        ],
+        Kind::Session => &[],
     }
 }
+
+/// Field of a procedure that is beside its `data`.
+pub(crate) const LESSON: &str = "lesson";
+const METADATA: &str = "metadata";
 
 impl Form {
     /// Parses the given value, or returns the form that it should have.
@@ -176,66 +157,56 @@ impl Form {
     }
 }
 
-/// Prefix of a metadata path.
-const METADATA: &str = "metadata.";
-
 /// Returns the path inside the metadata, or `None` if the name is not such a path.
 pub(crate) fn path(name: &str) -> Option<&str> {
-    name.strip_prefix(METADATA).filter(|path| !path.is_empty())
+    let path = name.strip_prefix(METADATA)?.strip_prefix('.')?;
+    (!path.is_empty()).then_some(path)
 }
 
 /// Sets single fields in the given or stored metadata, and checks the result against the type.
 /// Without a change to the type or the metadata nothing is checked, so a memory that does not fit
 /// its type stays editable in its other fields.
 pub(crate) fn fit(
-    values: &mut Vec<(Field, Box<RawValue>)>,
-    paths: &[(&str, String)],
-    metadata: Field,
+    values: &mut Vec<(&'static str, Box<RawValue>)>,
+    paths: &[(&str, &str)],
     stored: &Fields,
 ) -> Result<(), Error> {
-    let given = |values: &[(Field, Box<RawValue>)], name: &str| {
-        let given = values.iter().find(|(field, _)| field.name == name);
+    let given = |name: &str| {
+        let given = values.iter().find(|(field, _)| *field == name);
         given.map(|(_, value)| value.clone())
     };
-    let new_type = given(values, "memory_type");
+    let (new_type, new) = (given("memory_type"), given(METADATA));
     let of = new_type.as_ref().or(stored.get("memory_type"));
     let of: Option<MemoryType> = of.and_then(|of| serde_json::from_str(of.get()).ok());
-    let new = given(values, "metadata");
-    let start = new.as_ref().or(stored.get("metadata"));
+    let start = new.as_ref().or(stored.get(METADATA));
     let mut text = start.map_or("{}", |raw| raw.get()).to_owned();
-    if !paths.is_empty() {
-        for (path, value) in paths {
-            let shape = of.and_then(|of| of.field(path)).map(|field| field.shape);
-            text = with(&text, path, &as_json(shape, value)).map_err(|problem| {
-                let problems = vec![memctl_redact::redact(&problem).text.into_owned()];
-                Error::BadMemory {
-                    memory_type: of.unwrap_or(MemoryType::BrandMemory),
-                    problems,
-                }
-            })?;
-        }
-        values.retain(|(field, _)| *field != metadata);
-        let raw = RawValue::from_string(text.clone()).map_err(StoreError::from)?;
-        values.push((metadata, raw));
+    for (path, value) in paths {
+        let shape = of.and_then(|of| of.field(path)).map(|field| field.shape);
+        text = with(&text, path, &as_json(shape, value)).map_err(|problem| Error::BadMemory {
+            memory_type: of.unwrap_or(MemoryType::BrandMemory),
+            problems: vec![memctl_redact::redact(&problem).text.into_owned()],
+        })?;
     }
-    let is_judged = new_type.is_some() || new.is_some() || !paths.is_empty();
-    let (Some(of), true) = (of, is_judged) else {
+    let metadata = RawValue::from_string(text).map_err(StoreError::from)?;
+    if !paths.is_empty() {
+        values.retain(|(field, _)| *field != METADATA);
+        values.push((METADATA, metadata.clone()));
+    }
+    let is_whole = new_type.is_some() || new.is_some();
+    let Some(memory_type) = of.filter(|_| is_whole || !paths.is_empty()) else {
         return Ok(());
     };
-    let raw = RawValue::from_string(text).map_err(StoreError::from)?;
-    let mut problems = misfits(of, &raw);
+    let mut problems = misfits(memory_type, &metadata);
     // Fixing one field of hand-written metadata does not require fixing all of them.
-    if new_type.is_none() && new.is_none() {
-        let before = stored.get("metadata").map_or("{}", |raw| raw.get());
-        let before = RawValue::from_string(before.to_owned()).map_err(StoreError::from)?;
-        let before = misfits(of, &before);
+    if let Some(before) = stored.get(METADATA).filter(|_| !is_whole) {
+        let before = misfits(memory_type, before);
         problems.retain(|problem| !before.contains(problem));
     }
     if problems.is_empty() {
         return Ok(());
     }
     Err(Error::BadMemory {
-        memory_type: of,
+        memory_type,
         problems,
     })
 }

@@ -12,21 +12,25 @@ mod field;
 
 use std::collections::HashMap;
 
-use field::{Field, Form, editable};
+use chrono::{DateTime, Utc};
+use field::{Form, LESSON, editable};
 use memctl_files::json::with_fields;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use crate::lessons::telling::table::prepare;
-use crate::model::{Correction, Kind, Procedure, QUARANTINED, Record as _, Reflexion, Trust};
+use crate::model::{
+    CANDIDATE, Correction, Kind, Procedure, QUARANTINED, Record as _, Reflexion, Trust,
+};
 use crate::notes::indexing::Index;
+use crate::rules::Conflict;
 use crate::rules::in_use::suspicion;
-use crate::rules::place::similar::resolve_conflicts;
+use crate::rules::place::resolve_conflicts;
 use crate::store::workspace::records::{entry, level, locate, raw};
 use crate::store::workspace::redacting_writer::redaction_warning;
 use crate::store::workspace::{Error, Workspace, repair_warnings};
-use crate::store::{Entry, Selection};
+use crate::store::{self, Entry, Selection};
 
 /// Result of an edit.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
@@ -66,63 +70,34 @@ type Fields = HashMap<String, Box<RawValue>>;
 /// Returns the text of a record.
 pub fn draft(workspace: &Workspace, id: &str) -> Result<Draft, Error> {
     let (kind, id) = locate(&workspace.store, id)?;
-    let Some(field) = editable(kind).first() else {
+    let Some((field, form)) = editable(kind).first() else {
         return Err(not_editable(kind, &id, None));
     };
     let entry = entry(&workspace.store, kind, &id)?;
     // Opening an editor is a read. If it cannot be audited, the edit cannot be written either.
     drop(workspace.note_read([(kind, (id.as_str(), entry.user_id().as_deref()))]));
     let stored = fields_of(&entry)?;
-    let stored = stored.get(field.name).map(Box::as_ref);
-    Ok(Draft {
-        id,
-        field: field.name,
-        text: field.form.text(stored),
-    })
+    let text = form.text(stored.get(*field).map(Box::as_ref));
+    Ok(Draft { id, field, text })
 }
 
 /// Sets fields of a record: all of them, or none if one value does not fit.
-#[expect(clippy::too_many_lines, reason = "one match over the kinds of a record")]
 pub fn edit(
     workspace: &Workspace,
     id: &str,
     given: &[(String, String)],
 ) -> Result<EditReport, Error> {
     let (kind, id) = locate(&workspace.store, id)?;
-    let mut values: Vec<(Field, Box<RawValue>)> = Vec::new();
-    let mut paths: Vec<(&str, String)> = Vec::new();
-    for (name, text) in given {
-        if let Some(path) = field::path(name).filter(|_| kind == Kind::Memory) {
-            paths.push((path, text.clone()));
-            continue;
-        }
-        let known = editable(kind).iter().find(|field| field.name == name);
-        let field = *known.ok_or_else(|| not_editable(kind, &id, Some(name)))?;
-        let unfit = |reason| {
-            let field = field.name;
-            let hint =
-                format!("give it as `--set {field}=VALUE`, in quotation marks for the shell");
-            Error::input(format!("invalid value for `{field}`: {reason}"), hint)
-        };
-        let value = field.form.json(text, workspace.now).map_err(unfit)?;
-        values.retain(|(other, _)| *other != field);
-        values.push((field, value));
-    }
     let mut writer = workspace.writer()?;
     let before = entry(writer.store(), kind, &id)?;
     let stored = fields_of(&before)?;
-    if kind == Kind::Memory
-        && let Some(metadata) = editable(kind).iter().find(|f| f.name == "metadata")
-    {
-        field::fit(&mut values, &paths, *metadata, &stored)?;
-    }
+    let mut values = read(kind, &id, given, workspace.now, &stored)?;
     values.retain(|(field, value)| {
-        let before = stored.get(field.name);
+        let before = stored.get(*field);
         before.is_none_or(|before| !is_same(before, value))
     });
-    let changed: Vec<&'static str> = values.iter().map(|(field, _)| field.name).collect();
     let mut report = EditReport {
-        changed,
+        changed: values.iter().map(|(field, _)| *field).collect(),
         reset: Vec::new(),
         now: Vec::new(),
         guardrails: Vec::new(),
@@ -133,25 +108,15 @@ pub fn edit(
     if values.is_empty() {
         return Ok(report);
     }
-    let mut update: Vec<(&str, Box<RawValue>)> = match kind {
-        Kind::Procedure => {
-            let (own, data): (Vec<_>, Vec<_>) = values
-                .into_iter()
-                .partition(|(field, _)| field.name == LESSON);
-            let mut update: Vec<(&str, Box<RawValue>)> = own
-                .into_iter()
-                .map(|(field, value)| (field.name, value))
-                .collect();
-            if !data.is_empty() {
-                update.push(("data", with_data(&before, &data)?));
-            }
-            update
+    let mut update = values;
+    if kind == Kind::Procedure {
+        let data: Vec<_> = update
+            .extract_if(.., |(field, _)| *field != LESSON)
+            .collect();
+        if !data.is_empty() {
+            update.push(("data", with_data(&before, &data)?));
         }
-        _ => values
-            .into_iter()
-            .map(|(f, value)| (f.name, value))
-            .collect(),
-    };
+    }
     let is_given = |name: &str| given.iter().any(|(given, _)| given == name);
     for (name, value) in afresh(&before, &report.changed) {
         if is_given(name) {
@@ -169,12 +134,9 @@ pub fn edit(
         // An edit does not approve a record that was not approved before.
         writer.vouch(kind, &report.id)?;
     }
-    report
-        .warnings
-        .extend(repair_warnings(writer.take_repairs()));
-    report
-        .warnings
-        .extend(redaction_warning(writer.take_left_out()));
+    let warnings = &mut report.warnings;
+    warnings.extend(repair_warnings(writer.take_repairs()));
+    warnings.extend(redaction_warning(writer.take_left_out()));
     if kind == Kind::Procedure {
         prepare(writer.store())?;
     }
@@ -187,19 +149,51 @@ pub fn edit(
     }
     drop(writer);
     let stored = fields_of(&entry)?;
-    for field in editable(kind) {
-        if report.changed.contains(&field.name) {
-            let new = stored.get(field.name).map(Box::as_ref);
-            let text = match (field.form, new) {
-                (Form::Object, Some(object)) => memctl_files::json::compact(object.get()),
-                (form, new) => form.text(new),
-            };
-            report.now.push((field.name, text));
-        }
-    }
+    let changed = editable(kind)
+        .iter()
+        .filter(|(name, _)| report.changed.contains(name));
+    let now = changed.map(|(name, form)| {
+        let text = match (form, stored.get(*name).map(Box::as_ref)) {
+            (Form::Object, Some(object)) => memctl_files::json::compact(object.get()),
+            (form, new) => form.text(new),
+        };
+        (*name, text)
+    });
+    report.now = now.collect();
     still_says(workspace, &entry, &mut report)?;
     Index::drop_gone(&workspace.store)?;
     Ok(report)
+}
+
+/// Reads the given values: those of fields, and those inside the metadata of a memory.
+fn read(
+    kind: Kind,
+    id: &str,
+    given: &[(String, String)],
+    now: DateTime<Utc>,
+    stored: &Fields,
+) -> Result<Vec<(&'static str, Box<RawValue>)>, Error> {
+    let mut values: Vec<(&'static str, Box<RawValue>)> = Vec::new();
+    let mut paths: Vec<(&str, &str)> = Vec::new();
+    for (name, text) in given {
+        if let Some(path) = field::path(name).filter(|_| kind == Kind::Memory) {
+            paths.push((path, text));
+            continue;
+        }
+        let known = editable(kind).iter().find(|(field, _)| field == name);
+        let (field, form) = known.ok_or_else(|| not_editable(kind, id, Some(name)))?;
+        let value = form.json(text, now).map_err(|reason| {
+            let hint =
+                format!("give it as `--set {field}=VALUE`, in quotation marks for the shell");
+            Error::input(format!("invalid value for `{field}`: {reason}"), hint)
+        })?;
+        values.retain(|(other, _)| other != field);
+        values.push((field, value));
+    }
+    if kind == Kind::Memory {
+        field::fit(&mut values, &paths, stored)?;
+    }
+    Ok(values)
 }
 
 /// Warns about text derived from the old record, and about new conflicts and suspicious text.
@@ -211,11 +205,10 @@ fn still_says(workspace: &Workspace, entry: &Entry, report: &mut EditReport) -> 
             let rule: Reflexion = workspace.store.get(&entry.id)?;
             warnings.extend(suspicion(&rule));
             if !rule.skill.is_empty() {
-                for conflict in resolve_conflicts(workspace, &rule, &[], false, &mut warnings)? {
-                    warnings.push(format!(
-                        "it contradicts `{}` now: {}",
-                        conflict.id, conflict.reason
-                    ));
+                for Conflict { id, reason, .. } in
+                    resolve_conflicts(workspace, &rule, false, &mut warnings)?
+                {
+                    warnings.push(format!("it contradicts `{id}` now: {reason}"));
                 }
             }
         }
@@ -248,23 +241,16 @@ fn still_says(workspace: &Workspace, entry: &Entry, report: &mut EditReport) -> 
     Ok(())
 }
 
-/// Field of a procedure that is beside its `data`.
-const LESSON: &str = "lesson";
-
 /// Returns the fields of an entry; for a procedure, its lesson and the fields of its `data`.
 fn fields_of(entry: &Entry) -> Result<Fields, Error> {
     let unreadable = |error| {
-        let message = format!(
-            "`{}` cannot be edited here: its entry is not JSON: {error}",
-            entry.id
-        );
+        let id = &entry.id;
+        let message = format!("`{id}` cannot be edited here: its entry is not JSON: {error}");
         Error::input(message, "edit the file; memctl doctor shows its path")
     };
     let mut fields: Fields = serde_json::from_slice(&entry.text).map_err(unreadable)?;
     if entry.kind == Kind::Procedure {
-        let data = fields
-            .remove("data")
-            .unwrap_or_else(|| RawValue::NULL.to_owned());
+        let data = fields.remove("data").unwrap_or_default();
         let lesson = fields.remove(LESSON);
         fields = serde_json::from_str(data.get()).unwrap_or_default();
         fields.extend(lesson.map(|lesson| (LESSON.to_owned(), lesson)));
@@ -273,16 +259,18 @@ fn fields_of(entry: &Entry) -> Result<Fields, Error> {
 }
 
 /// Returns the `data` of a procedure with some fields changed.
-fn with_data(entry: &Entry, values: &[(Field, Box<RawValue>)]) -> Result<Box<RawValue>, Error> {
-    let fields: Fields = serde_json::from_slice(&entry.text).map_err(crate::store::Error::from)?;
+fn with_data(
+    entry: &Entry,
+    values: &[(&'static str, Box<RawValue>)],
+) -> Result<Box<RawValue>, Error> {
+    let fields: Fields = serde_json::from_slice(&entry.text).map_err(store::Error::from)?;
     let data = fields.get("data").map(|data| data.get());
     let data = data.filter(|data| data.starts_with('{')).unwrap_or("{}");
-    let changes: Vec<(&str, String)> = values
+    let changes = values
         .iter()
-        .map(|(field, value)| (field.name, value.get().to_owned()))
-        .collect();
-    let text = with_fields(data, &changes, 8);
-    Ok(RawValue::from_string(text).map_err(crate::store::Error::from)?)
+        .map(|(field, value)| (*field, value.get().to_owned()));
+    let text = with_fields(data, &changes.collect::<Vec<_>>(), 8);
+    Ok(RawValue::from_string(text).map_err(store::Error::from)?)
 }
 
 /// Evidence fields to reset after these fields of a record changed: only those that are present and
@@ -314,22 +302,18 @@ fn afresh(entry: &Entry, changed: &[&str]) -> Vec<(&'static str, Value)> {
     let Ok(stored) = serde_json::from_slice::<HashMap<String, Value>>(&entry.text) else {
         return Vec::new();
     };
-    let is_replaced = stored
-        .get("superseded_by")
-        .is_some_and(|by| by.as_str().is_some_and(|by| !by.is_empty()));
-    // Programs that do not know candidates hide them by their low score.
-    let is_candidate = stored
-        .get("status")
-        .is_some_and(|status| *status == crate::model::CANDIDATE);
+    let text = |name: &str| stored.get(name).and_then(Value::as_str).unwrap_or_default();
+    // A superseded rule keeps its score, which hides it from the reference implementation, and a candidate
+    // hides by it from programs that do not know candidates.
+    let is_hidden = !text("superseded_by").is_empty() || text("status") == CANDIDATE;
     let is_meant = |(name, value): &&(&str, Value)| {
         let Some(before) = stored.get(*name) else {
             return false;
         };
         match *name {
-            // A superseded rule keeps its score, which hides it from the reference implementation.
-            "utility_score" if is_replaced || is_candidate => false,
+            "utility_score" if is_hidden => false,
             // Only retirement by use is undone; a quarantined procedure still waits for a person.
-            "status" | "state" => before == "retired",
+            "state" => before == "retired",
             _ => before != value,
         }
     };
@@ -357,16 +341,14 @@ fn is_same(a: &RawValue, b: &RawValue) -> bool {
 }
 
 fn not_editable(kind: Kind, id: &str, field: Option<&str>) -> Error {
-    let what = field.map_or_else(
-        || "the fields".to_owned(),
-        |field| format!("`{}`", field.escape_debug()),
-    );
-    let allowed: Vec<_> = editable(kind).iter().map(|field| field.name).collect();
+    let what = field.map(|field| format!("`{}`", field.escape_debug()));
+    let what = what.unwrap_or_else(|| "the fields".to_owned());
+    let allowed: Vec<_> = editable(kind).iter().map(|(name, _)| *name).collect();
     let hint = match allowed.first() {
-        Some(first) => format!(
-            "memctl edit {id} --set {first}=…; these can be edited: {}",
-            allowed.join(", ")
-        ),
+        Some(first) => {
+            let all = allowed.join(", ");
+            format!("memctl edit {id} --set {first}=…; these can be edited: {all}")
+        }
         None => format!("memctl show {id}"),
     };
     Error::input(format!("{what} of {kind} `{id}` cannot be edited"), hint)

@@ -1,55 +1,47 @@
-//! Entries of the queue: data for any display.
+//! Entries of the queue: data for any display, made of candidate rules, rules of others, rules with evidence
+//! against them, and procedures and memories that nobody has approved.
 
 use std::cmp::Ordering;
+use std::collections::HashSet;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::model::{CallPattern, Evidence, Judgement, Kind, Verdict};
+use crate::lessons::storage::patterns::LEARNED;
+use crate::lessons::telling::evidence::doubts;
+use crate::model::words::names;
+use crate::model::{
+    CallPattern, Evidence, Kind, Memory, Procedure, QUARANTINED, Record as _, Reflexion, Trust, utc,
+};
 use crate::review::Replay;
-use crate::rules::SimilarRule;
+use crate::rules::{SimilarRule, acting};
+use crate::store::TrustSnapshot;
 
-/// Reason for an entry. The order is that of the queue.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, schemars::JsonSchema,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum WaitingKind {
-    /// Two rules in use that cannot both be obeyed.
-    Contradiction,
-    /// Rule that an agent proposed, that was heard in a chat, or that came with the files of others.
-    Candidate,
-    /// Procedure that looks like a prompt injection, and is not told.
-    Quarantined,
-    /// Lesson or pattern from a session, or from another program.
-    Procedure,
-    /// Imported memory.
-    Memory,
-    /// Two rules in use that may say the same.
-    Similar,
-    /// Approved record with evidence against it.
-    Doubtful,
-    /// Rule that makes a regression test fail.
-    Test,
-}
-
-impl WaitingKind {
-    /// Returns the name, as in JSON.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Contradiction => "contradiction",
-            Self::Candidate => "candidate",
-            Self::Quarantined => "quarantined",
-            Self::Procedure => "procedure",
-            Self::Memory => "memory",
-            Self::Similar => "similar",
-            Self::Doubtful => "doubtful",
-            Self::Test => "test",
-        }
+names! {
+    /// Reason for an entry. The order is that of the queue.
+    #[derive(JsonSchema)]
+    WaitingKind {
+        /// Two rules in use that cannot both be obeyed.
+        Contradiction = "contradiction",
+        /// Rule that an agent proposed, that was heard in a chat, or that came with the files of others.
+        Candidate = "candidate",
+        /// Procedure that looks like a prompt injection, and is not told.
+        Quarantined = "quarantined",
+        /// Lesson or pattern from a session, or from another program.
+        Procedure = "procedure",
+        /// Imported memory.
+        Memory = "memory",
+        /// Two rules in use that may say the same.
+        Similar = "similar",
+        /// Approved record with evidence against it.
+        Doubtful = "doubtful",
+        /// Rule that makes a regression test fail.
+        Test = "test",
     }
 }
 
 /// Text of an entry with its name, such as `quote`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Part {
     /// Name of the text.
     pub name: &'static str,
@@ -58,7 +50,7 @@ pub struct Part {
 }
 
 /// Origin of a record. Empty texts are unknown.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Provenance {
     /// Source of a rule: `correction`, `agent`, `chat`.
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -78,7 +70,7 @@ pub struct Provenance {
 }
 
 /// Use of a record, and how often it was observed.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Backing {
     /// Uses and their outcomes.
     #[serde(flatten)]
@@ -92,8 +84,21 @@ pub struct Backing {
     pub confidence: Option<f64>,
 }
 
+/// Advice about an entry.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Advice {
+    /// What to do.
+    pub verdict: String,
+    /// Record to merge it into.
+    pub into: String,
+    /// Reason.
+    pub reason: String,
+    /// Model that gave it.
+    pub by: String,
+}
+
 /// One entry of the queue.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Waiting {
     /// Reason for the entry.
     pub kind: WaitingKind,
@@ -122,9 +127,6 @@ pub struct Waiting {
     pub origin: Provenance,
     /// Evidence for the record.
     pub evidence: Backing,
-    /// Judgement of a model or of the program.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub advice: Option<Judgement>,
     /// Nearest rule in use, for a candidate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub near: Option<SimilarRule>,
@@ -133,6 +135,9 @@ pub struct Waiting {
     /// Replay of the rule over past calls; `None` before it is tried, and for other records.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replay: Option<Replay>,
+    /// Advice; none is given.
+    #[serde(skip)]
+    pub advice: Option<Advice>,
     /// Patterns of a rule.
     #[serde(skip)]
     pub patterns: Vec<CallPattern>,
@@ -156,10 +161,10 @@ impl Waiting {
             parts: Vec::new(),
             origin: Provenance::default(),
             evidence: Backing::default(),
-            advice: None,
             near: None,
             command,
             replay: None,
+            advice: None,
             patterns: Vec::new(),
             weight: [0.0; 3],
         }
@@ -213,11 +218,8 @@ impl Waiting {
         self.id == id || self.other.as_deref() == Some(id)
     }
 
-    /// Compares two entries by their place in the queue: by kind, what a model or the program advises against
-    /// last, then surest first, then newest first.
+    /// Compares two entries by their place in the queue: by kind, then surest first, then newest first.
     pub(crate) fn place(&self, other: &Self) -> Ordering {
-        let is_discarded = |advice: &Judgement| advice.verdict == Verdict::Discard;
-        let against = |waiting: &Self| waiting.advice.as_ref().is_some_and(is_discarded);
         let mut weights = other
             .weight
             .iter()
@@ -225,7 +227,6 @@ impl Waiting {
             .map(|(b, a)| b.total_cmp(a));
         let by_kind = self.kind.cmp(&other.kind);
         by_kind
-            .then(against(self).cmp(&against(other)))
             .then(
                 weights
                     .find(|order| order.is_ne())
@@ -233,5 +234,237 @@ impl Waiting {
             )
             .then_with(|| other.origin.at.cmp(&self.origin.at))
             .then_with(|| self.id.cmp(&other.id))
+    }
+}
+
+/// Returns the entries about a rule.
+pub(super) fn of_rule(rule: &Reflexion, trust_snapshot: &TrustSnapshot) -> Vec<Waiting> {
+    let id = &rule.reflexion_id;
+    let candidate = |reason| {
+        let command = format!("memctl approve {id}");
+        vec![about(rule, WaitingKind::Candidate, command, reason)]
+    };
+    if rule.is_candidate() && rule.superseded_by.is_empty() {
+        // A person may have rejected it.
+        return if rule.judgement.is_some() {
+            Vec::new()
+        } else {
+            candidate("")
+        };
+    }
+    if !rule.is_in_use() {
+        return Vec::new();
+    }
+    if trust_snapshot.level(rule) == Trust::Observed {
+        return candidate("came with the files of others, and nobody has approved it here");
+    }
+    let mut found = Vec::new();
+    let mut after = rule.clone();
+    after.count_outcome(false);
+    if after.is_retired() {
+        let reason = "the next outcome against it takes it out of prompts";
+        let command = format!("memctl memory pin {id}");
+        found.push(about(rule, WaitingKind::Doubtful, command, reason));
+    }
+    if let Some(sentence) = acting::ignored([rule]).pop() {
+        let command = format!("memctl approve {id} --action ask");
+        let reason = without_command(&sentence);
+        found.push(about(rule, WaitingKind::Doubtful, command, reason));
+    }
+    if !rule.breaks_test_ids.is_empty() {
+        let reason = format!(
+            "these tests fail with it: {}",
+            rule.breaks_test_ids.join(", ")
+        );
+        let command = format!("memctl test {}", rule.skill);
+        found.push(about(rule, WaitingKind::Test, command, &reason));
+    }
+    found
+}
+
+/// Removes the command at the end of a sentence: the entry has its own.
+fn without_command(sentence: &str) -> &str {
+    sentence.split(": memctl").next().unwrap_or(sentence)
+}
+
+/// The patterns of a rule, one per line.
+fn patterns(patterns: &[CallPattern]) -> String {
+    let line = |pattern: &CallPattern| {
+        let mut line = format!("{}: {}", pattern.on.name(), pattern.matches);
+        let places = pattern.within.join("  or: ");
+        let conditions = [
+            ("within", &places),
+            ("unless", &pattern.unless),
+            ("after", &pattern.after),
+        ];
+        for (name, text) in conditions {
+            if !text.is_empty() {
+                line.extend(["  ", name, ": ", text]);
+            }
+        }
+        line
+    };
+    let lines: Vec<String> = patterns.iter().map(line).collect();
+    lines.join("\n")
+}
+
+/// Entry about a rule, with its texts.
+pub(super) fn about(rule: &Reflexion, kind: WaitingKind, command: String, reason: &str) -> Waiting {
+    let mut waiting = Waiting::about(kind, Kind::Reflexion, &rule.reflexion_id, command);
+    waiting.skill = rule.skill().map(str::to_owned);
+    waiting.title = rule.summary();
+    reason.clone_into(&mut waiting.reason);
+    waiting.add_rule(rule);
+    waiting.patterns.clone_from(&rule.seen_by);
+    let said = rule.said.last();
+    waiting.origin = Provenance {
+        source: rule.source.clone(),
+        session: said.map(|said| said.session.clone()).unwrap_or_default(),
+        project: said.map(|said| said.workspace.clone()).unwrap_or_default(),
+        at: utc(&rule.created_at),
+        ..Provenance::default()
+    };
+    let times = rule.said.len().max(1 + rule.also_corrected_by.len());
+    waiting.evidence = Backing {
+        uses: rule.evidence(),
+        times: times as u64,
+        sessions: rule.sessions() as u64,
+        confidence: rule.confidence,
+    };
+    #[expect(clippy::cast_precision_loss, reason = "counts of messages stay far below 2^52")]
+    let (sessions, times) = (rule.sessions() as f64, times as f64);
+    waiting.weight = match kind {
+        // The rule with the least utility is the most urgent.
+        WaitingKind::Doubtful | WaitingKind::Test => [-rule.utility(), 0.0, 0.0],
+        _ => [sessions, times, rule.confidence.unwrap_or(0.5)],
+    };
+    waiting
+}
+
+/// Returns the entry about a procedure, if it waits.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::cast_precision_loss,
+    reason = "counts of uses stay far below 2^52, and a count below zero is none"
+)]
+pub(super) fn of_procedure(
+    procedure: &Procedure,
+    trust_snapshot: &TrustSnapshot,
+) -> Option<Waiting> {
+    let id = &procedure.procedure_id;
+    let trust = trust_snapshot.level(procedure);
+    let approve = format!("memctl approve {id}");
+    let is_learned = procedure.status == LEARNED;
+    let (kind, command, reason) = if trust != Trust::Observed {
+        let doubt = doubts([&procedure.clone().with_trust(trust)]).pop()?;
+        let reason = without_command(&doubt).to_owned();
+        (WaitingKind::Doubtful, format!("memctl forget {id}"), reason)
+    } else if procedure.state == QUARANTINED && is_learned {
+        let reason = "quarantined when it was learned; nothing in it is suspicious today";
+        (WaitingKind::Quarantined, approve, reason.to_owned())
+    } else if procedure.is_active() && is_learned {
+        (WaitingKind::Procedure, approve, String::new())
+    } else {
+        return None;
+    };
+    let mut waiting = Waiting::about(kind, Kind::Procedure, id, command);
+    waiting.skill.clone_from(&procedure.skill);
+    waiting.title = procedure.summary();
+    waiting.add_procedure(procedure);
+    waiting.reason = match kind {
+        WaitingKind::Quarantined => waiting.suspicions().pop().unwrap_or(reason),
+        _ => reason,
+    };
+    let newest = procedure.origins.last();
+    let mut at = [&procedure.last_seen, &procedure.created_at].into_iter();
+    waiting.origin = Provenance {
+        session: newest.map(|at| at.session.clone()).unwrap_or_default(),
+        project: newest.map(|at| at.workspace.clone()).unwrap_or_default(),
+        tool: procedure
+            .pattern
+            .as_ref()
+            .map(|of| of.tool.clone())
+            .unwrap_or_default(),
+        at: at
+            .find(|at| !at.is_empty())
+            .map(|at| utc(at))
+            .unwrap_or_default(),
+        ..Provenance::default()
+    };
+    let sessions: HashSet<&str> = procedure
+        .origins
+        .iter()
+        .map(|at| at.session.as_str())
+        .collect();
+    let evidence = Backing {
+        uses: procedure.evidence(),
+        times: procedure.occurrences.unwrap_or(1.0) as u64,
+        sessions: sessions.len() as u64,
+        confidence: None,
+    };
+    let posterior = evidence.uses.posterior();
+    waiting.weight = [posterior, evidence.sessions as f64, evidence.times as f64];
+    waiting.evidence = evidence;
+    Some(waiting)
+}
+
+/// Returns the entry about a memory, if it waits.
+pub(super) fn of_memory(memory: &Memory, trust_snapshot: &TrustSnapshot) -> Option<Waiting> {
+    if trust_snapshot.level(memory) != Trust::Observed {
+        return None;
+    }
+    let command = format!("memctl approve {}", memory.id);
+    let mut waiting = Waiting::about(WaitingKind::Memory, Kind::Memory, &memory.id, command);
+    waiting.title = memory.summary();
+    waiting.add_memory(memory);
+    waiting.origin.at = utc(&memory.created_at);
+    waiting.evidence.times = 1;
+    Some(waiting)
+}
+
+/// Texts of records, as people decide about them.
+impl Waiting {
+    pub(crate) fn add_rule(&mut self, rule: &Reflexion) {
+        if let Some(said) = rule.said.last() {
+            self.part("quote", &said.quote);
+        }
+        self.part("rule", &rule.rule);
+        self.part("applies when", &rule.applies_when);
+        self.part("mistake", &rule.mistake);
+        self.part("seen by", &patterns(&rule.seen_by));
+        self.part("receipts", &rule.receipts().words());
+    }
+
+    pub(crate) fn add_procedure(&mut self, procedure: &Procedure) {
+        self.part("lesson", &procedure.lesson);
+        if let Some(applies) = &procedure.applies {
+            self.part("errors", &applies.errors.join("\n"));
+            self.part("commands", &applies.commands.join("\n"));
+            self.part("not", &applies.not.join("\n"));
+            self.part("scope", applies.scope.name());
+        }
+        if let Some(pattern) = &procedure.pattern {
+            let error = match pattern.error_line.as_str() {
+                "" => &pattern.error_key,
+                line => line,
+            };
+            self.part("error", error);
+            self.part("failed", &pattern.failing_code);
+            self.part("worked", &pattern.working_code);
+            self.part("printed", &pattern.success_output);
+        } else {
+            let fields = procedure.fields();
+            self.part("failure", &fields.failure);
+            self.part("cause", &fields.root_cause);
+            let steps = (1..).zip(fields.steps());
+            let steps: Vec<String> = steps.map(|(n, step)| format!("{n}. {step}")).collect();
+            self.part("steps", &steps.join("\n"));
+        }
+    }
+
+    pub(crate) fn add_memory(&mut self, memory: &Memory) {
+        self.part("memory", &memory.content);
+        self.part("type", memory.memory_type.name());
     }
 }

@@ -9,21 +9,20 @@
 
 use std::collections::HashSet;
 
-use memctl_redact::Clean;
 use memctl_sessions::{Session, Step};
 
-use super::Met;
+use super::{Repeat, RepeatKind};
 
 use crate::lessons::asking::found_out::{detours, subject};
 use crate::lessons::asking::session_calls::SessionCall;
 use crate::lessons::failure::error_key::normalised;
 use crate::lessons::failure::error_line::error_line;
-use crate::lessons::failure::without_people;
 use crate::lessons::past::session_files::is_in;
 use crate::lessons::recovery::goal::{Goal, Kind};
 use crate::lessons::recovery::outcome::is_shell_error;
 use crate::lessons::recovery::pattern::of_files;
 use crate::lessons::recovery::recover::{Episode, analyse};
+use crate::review::replay;
 
 /// Maximum number of steps of a session that are looked at, the last ones.
 const STEPS: usize = 2_000;
@@ -37,8 +36,8 @@ const LONGEST: usize = 400;
 pub(super) struct Found {
     pub(super) calls: usize,
     pub(super) failed: usize,
-    pub(super) failures: Vec<Met>,
-    pub(super) detours: Vec<Met>,
+    /// What was met, with a text that is equal for what is the same.
+    pub(super) met: Vec<(String, Repeat)>,
     /// Calls that another session file has too: positions in the session.
     pub(super) copies: HashSet<usize>,
 }
@@ -72,7 +71,7 @@ pub(super) fn found(session: &Session, project: Option<&str>, seen: &mut HashSet
         let episode = analysis.episodes.iter().find(|one| one.fail_step == *index);
         tried_again.extend(episode.iter().flat_map(|one| &one.also_fail_steps));
         if !tried_again.contains(index) {
-            found.failures.extend(failure(steps, &goals, at, episode));
+            found.met.extend(failure(steps, &goals, at, episode));
         }
     }
     let calls: Vec<SessionCall> = steps
@@ -86,19 +85,20 @@ pub(super) fn found(session: &Session, project: Option<&str>, seen: &mut HashSet
     for detour in detours(&calls) {
         let command = calls[detour.worked].command().unwrap_or_default();
         let key = subject(command).filter(|_| counts[detour.worked]);
-        found.detours.extend(key.map(|key| Met {
-            key,
-            calls: detour.worked - detour.since,
-            bytes: bytes(&steps[detour.since..detour.worked]),
-            what: shown(command),
-            ..Met::default()
-        }));
+        let steps = &steps[detour.since..detour.worked];
+        let once = || Repeat::once(RepeatKind::Detour, shown(command), steps);
+        found.met.extend(key.map(|key| (key, once())));
     }
     found
 }
 
 /// A failure of the call at a position; `None` if it is nothing that another session would meet.
-fn failure(steps: &[Step], goals: &[Goal], at: usize, episode: Option<&Episode>) -> Option<Met> {
+fn failure(
+    steps: &[Step],
+    goals: &[Goal],
+    at: usize,
+    episode: Option<&Episode>,
+) -> Option<(String, Repeat)> {
     let (step, goal) = (&steps[at], &goals[at]);
     let is_edit = |goal: &Goal| matches!(goal.kind, Kind::Edit(..));
     let is_of_files = of_files(&step.tool) || matches!(goal.kind, Kind::Read(_)) || is_edit(goal);
@@ -132,14 +132,12 @@ fn failure(steps: &[Step], goals: &[Goal], at: usize, episode: Option<&Episode>)
         _ => without_numbers(&line),
     };
     let cost = if is_near { at..end } else { at..at + 1 };
-    Some(Met {
-        key,
-        calls: cost.len(),
-        bytes: bytes(&steps[cost]),
-        what: call,
+    let once = Repeat {
         error: line,
         worked: then.or_else(between).unwrap_or_default(),
-    })
+        ..Repeat::once(RepeatKind::Failure, call, &steps[cost])
+    };
+    Some((key, once))
 }
 
 /// Returns `true` for a script that was written for this call.
@@ -159,11 +157,8 @@ fn names_program(line: &str, goal: &Goal) -> bool {
     runs.any(|run| run.name.split(' ').next() == Some(by))
 }
 
-/// A text on one line, redacted and cut.
 fn shown(text: &str) -> String {
-    let text = memctl_redact::strip_fenced(text).into_owned();
-    let text = Clean::of_owned(without_people(&text)).cut(LONGEST);
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
+    replay::shown(text, LONGEST)
 }
 
 fn without_numbers(line: &str) -> String {
@@ -176,12 +171,4 @@ fn without_numbers(line: &str) -> String {
         }
     }
     plain
-}
-
-/// Length of calls and their outputs.
-fn bytes(steps: &[Step]) -> u64 {
-    let lengths = steps
-        .iter()
-        .map(|step| step.call_text().len() + step.output.len());
-    lengths.sum::<usize>() as u64
 }

@@ -9,22 +9,23 @@
 //! Deliberately absent: failures that an edit repaired. They are the work itself.
 
 mod calls;
-mod demands;
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
-use std::time::Instant;
 
+use memctl_redact::Clean;
+use memctl_search::embedder::built_in;
+use memctl_sessions::{Session, Speaker, Step};
 use serde::Serialize;
 
 use crate::lessons::failure::Failure;
-use crate::lessons::past::session_files::{self, microseconds};
 use crate::lessons::telling::hint::Hint;
 use crate::lessons::telling::matching::{at_failure, before_call};
-use crate::model::Trust;
-use crate::review::replay::{DAYS, PastSessions};
+use crate::model::{Reflexion, Trust};
+use crate::review::PastSessions;
+use crate::rules::hearing::{self, Message};
 use crate::store::workspace::Error;
-use crate::store::{Here, Scoped};
+use crate::store::{Here, Scoped, Selection};
 
 /// Maximum number of repeats on a page.
 const MOST: usize = 5;
@@ -100,102 +101,62 @@ pub struct Repeats {
     pub repeats: Vec<Repeat>,
 }
 
-/// One time that something was met.
-#[derive(Debug, Default)]
-struct Met {
-    /// Equal for what is the same.
-    key: String,
-    calls: usize,
-    bytes: u64,
-    what: String,
-    error: String,
-    worked: String,
-}
-
-/// Everything that has one key.
-#[derive(Debug, Default)]
-struct Group {
-    kind: Option<RepeatKind>,
-    newest: Met,
-    path: PathBuf,
-    times: usize,
-    sessions: HashSet<usize>,
-    calls: usize,
-    bytes: u64,
-}
-
-impl Group {
-    /// Adds a time. Sessions come newest first.
-    fn add(&mut self, kind: RepeatKind, met: Met, (session, path): (usize, &PathBuf)) {
-        self.times += 1;
-        self.sessions.insert(session);
-        self.calls += met.calls;
-        self.bytes += met.bytes;
-        if self.kind.replace(kind).is_none() {
-            self.newest = met;
-            self.path.clone_from(path);
-        } else if self.newest.worked.is_empty() {
-            self.newest.worked = met.worked;
-        }
-    }
-
-    fn repeat(self) -> Option<Repeat> {
-        Some(Repeat {
-            kind: self.kind?,
-            times: self.times,
-            sessions: self.sessions.len(),
-            calls: self.calls,
-            tokens: self.bytes / BYTES_PER_TOKEN,
-            what: self.newest.what,
-            error: self.newest.error,
-            worked: self.newest.worked,
+impl Repeat {
+    /// Something that was met once. The tokens are estimated from the length of these calls.
+    fn once(kind: RepeatKind, what: String, steps: &[Step]) -> Self {
+        let lengths = steps
+            .iter()
+            .map(|step| step.call_text().len() + step.output.len());
+        Self {
+            kind,
+            times: 1,
+            sessions: 1,
+            calls: steps.len(),
+            tokens: lengths.sum::<usize>() as u64 / BYTES_PER_TOKEN,
+            what,
+            error: String::new(),
+            worked: String::new(),
             waits: None,
-            path: self.path,
-        })
+            path: PathBuf::new(),
+        }
     }
 }
 
 /// Finds what past sessions repeat, newest sessions first, within a bound of time.
 pub fn repeats(store: &Scoped, here: &Here<'_>, past: &PastSessions) -> Result<Repeats, Error> {
-    let start = Instant::now();
     let mut report = Repeats::default();
-    let mut groups: BTreeMap<String, Group> = BTreeMap::new();
+    let mut groups: BTreeMap<String, (Repeat, HashSet<usize>)> = BTreeMap::new();
     let mut demanded = Vec::new();
     let mut seen = HashSet::new();
-    let mut files = session_files::files(&past.paths)?;
-    files.sort_by_key(|file| std::cmp::Reverse(file.mtime));
-    let project = Some(past.project.trim_end_matches('/')).filter(|project| !project.is_empty());
-    for file in files {
-        if start.elapsed() > past.limit {
-            report.is_cut = true;
-            break;
-        }
-        let Some(session) = session_files::read_of(&file.path, None, project) else {
-            continue;
-        };
-        let age = age(&session, past);
-        if session.steps.is_empty() || age > DAYS {
-            continue;
-        }
-        let found = calls::found(&session, project, &mut seen);
-        let at = (report.sessions, &file.path);
-        demanded.extend(demands::said(&session, &found.copies, report.sessions));
+    report.is_cut = past.each(&mut |path, session| {
+        let found = calls::found(&session, past.project(), &mut seen);
+        let number = report.sessions;
+        demanded.extend(said(&session, &found.copies, number));
         report.sessions += 1;
         report.calls += found.calls;
         report.failures += found.failed;
+        let age = past.age(session.steps.iter().rev());
         report.days = report.days.max(age + 1).max(1);
-        let failures = found.failures.into_iter();
-        let failures = failures.map(|met| (RepeatKind::Failure, met));
-        let detours = found.detours.into_iter();
-        for (kind, met) in failures.chain(detours.map(|met| (RepeatKind::Detour, met))) {
-            let group = groups.entry(format!("{kind:?}\n{}", met.key));
-            group.or_default().add(kind, met, at);
+        for (key, once) in found.met {
+            let key = format!("{:?}\n{key}", once.kind);
+            let Some((repeat, sessions)) = groups.get_mut(&key) else {
+                let path = path.to_owned();
+                groups.insert(key, (Repeat { path, ..once }, [number].into()));
+                continue;
+            };
+            sessions.insert(number);
+            repeat.times += 1;
+            repeat.sessions = sessions.len();
+            repeat.calls += once.calls;
+            repeat.tokens += once.tokens;
+            if repeat.worked.is_empty() {
+                repeat.worked = once.worked;
+            }
         }
-    }
-    let mut all: Vec<Repeat> = groups.into_values().filter_map(Group::repeat).collect();
+    })?;
+    let mut all: Vec<Repeat> = groups.into_values().map(|(repeat, _)| repeat).collect();
     all.retain(|one| one.sessions >= SESSIONS);
-    let corrections = demands::repeated(store, here, demanded)?;
-    all.extend(corrections);
+    all.extend(repeated(store, here, demanded)?);
     all.sort_by_key(|one| {
         let often = (one.sessions, one.times, one.calls);
         (std::cmp::Reverse(often), one.kind)
@@ -205,21 +166,20 @@ pub fn repeats(store: &Scoped, here: &Here<'_>, past: &PastSessions) -> Result<R
             break;
         }
         if repeat.kind != RepeatKind::Correction {
-            match known(store, here, &repeat) {
+            repeat.waits = match known(store, here, &repeat) {
                 Some(hint) if hint.trust > Trust::Observed => continue,
-                hint => repeat.waits = hint.map(|hint| waits(&hint)),
-            }
+                hint => hint.map(|hint| Waits {
+                    id: hint.id,
+                    text: match hint.lesson.as_str() {
+                        "" => hint.working_code,
+                        _ => hint.lesson,
+                    },
+                }),
+            };
         }
         report.repeats.push(repeat);
     }
     Ok(report)
-}
-
-/// Age of a session in days, by its last call with a time.
-fn age(session: &memctl_sessions::Session, past: &PastSessions) -> i64 {
-    let mut times = session.steps.iter().rev();
-    let last = times.find_map(|step| microseconds(step.time.as_deref()?));
-    last.map_or(0, |at| (past.now.timestamp_micros() - at) / 86_400_000_000)
 }
 
 /// Returns the hint that an agent would get there.
@@ -233,16 +193,92 @@ fn known(store: &Scoped, here: &Here<'_>, repeat: &Repeat) -> Option<Hint> {
     hints.ok()?.into_iter().next()
 }
 
-fn waits(hint: &Hint) -> Waits {
-    let text = if hint.lesson.is_empty() {
-        &hint.working_code
-    } else {
-        &hint.lesson
-    };
-    Waits {
-        id: hint.id.clone(),
-        text: text.clone(),
+/// Maximum number of messages that are compared, the newest ones.
+const COMPARED: usize = 80;
+/// Minimum cosine of two messages about the same, and of a rule that says what a message says.
+const SAME: f32 = 0.65;
+/// Minimum cosine where there are only two of them. In real sessions, pairs below it were tasks about one thing,
+/// and no demands.
+const SAME_TWICE: f32 = 0.8;
+/// Maximum length of what is shown, in characters: that of a rule.
+const LONGEST: usize = 240;
+
+/// Message that may be lasting.
+#[derive(Debug)]
+struct Said {
+    session: usize,
+    text: String,
+}
+
+/// Lasting messages of a session, but for those that another session file has too.
+fn said(session: &Session, copies: &HashSet<usize>, number: usize) -> Vec<Said> {
+    let by_person = session.remarks.iter().rev().filter(|remark| {
+        let is_copy =
+            copies.contains(&remark.before) && copies.contains(&remark.before.saturating_sub(1));
+        remark.by == Speaker::User && !is_copy
+    });
+    let lasting = by_person.filter_map(|remark| {
+        let text = hearing::demands(&Message::read(&remark.text, "", "")?.text)?;
+        if text.chars().count() > LONGEST {
+            return None;
+        }
+        Some(Said {
+            session: number,
+            text: Clean::of_owned(text).into_string(),
+        })
+    });
+    lasting.collect()
+}
+
+/// Groups messages about the same, without those that a rule in force says. They come newest first.
+fn repeated(store: &Scoped, here: &Here<'_>, mut said: Vec<Said>) -> Result<Vec<Repeat>, Error> {
+    said.truncate(COMPARED);
+    let sessions: HashSet<usize> = said.iter().map(|one| one.session).collect();
+    if sessions.len() < SESSIONS {
+        return Ok(Vec::new());
     }
+    let mut rules = store.list::<Reflexion>(&Selection::default())?.records;
+    rules.retain(|rule| {
+        let is_open = rule.is_in_use() || rule.is_candidate();
+        rule.skill.is_empty() && is_open && here.covers(rule)
+    });
+    let texts = said.iter().map(|one| one.text.as_str());
+    let texts: Vec<&str> = texts.chain(rules.iter().map(|rule| &*rule.rule)).collect();
+    let vectors = built_in(true)?.embed(&texts)?;
+    let (own, of_rules) = vectors.split_at(said.len());
+    let cosine = |a: &[f32], b: &[f32]| -> f32 { a.iter().zip(b).map(|(x, y)| x * y).sum() };
+    let mut taken = vec![false; said.len()];
+    let mut all = Vec::new();
+    for at in 0..said.len() {
+        let alike: Vec<usize> = (at..said.len())
+            .filter(|other| !taken[*other] && cosine(&own[at], &own[*other]) >= SAME)
+            .collect();
+        let sessions: HashSet<usize> = alike.iter().map(|at| said[*at].session).collect();
+        let is_close = |other: &usize| *other == at || cosine(&own[at], &own[*other]) >= SAME_TWICE;
+        let is_enough = sessions.len() > SESSIONS || alike.iter().all(is_close);
+        if taken[at] || sessions.len() < SESSIONS || !is_enough {
+            continue;
+        }
+        for other in &alike {
+            taken[*other] = true;
+        }
+        let mut known = rules.iter().zip(of_rules);
+        let rule = known.find(|(_, vector)| cosine(&own[at], vector) >= SAME);
+        let waits = match rule {
+            Some((rule, _)) if rule.is_in_use() => continue,
+            rule => rule.map(|(rule, _)| Waits {
+                id: rule.reflexion_id.clone(),
+                text: rule.rule.clone(),
+            }),
+        };
+        all.push(Repeat {
+            times: alike.len(),
+            sessions: sessions.len(),
+            waits,
+            ..Repeat::once(RepeatKind::Correction, said[at].text.clone(), &[])
+        });
+    }
+    Ok(all)
 }
 
 #[cfg(test)]

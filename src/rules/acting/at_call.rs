@@ -18,7 +18,8 @@ use super::{Tables, prepare};
 use crate::model::{
     ActionType, CallAction, ExecutionLog, Kind, Reflexion, USER_STORE, split_origin,
 };
-use crate::rules::briefing::{RULE, line as one_line};
+use crate::rules::in_use::{RULE, line as one_line};
+use crate::rules::place::update_rule;
 use crate::store::workspace::Error;
 use crate::store::workspace::records::{Scribe, data};
 use crate::store::{self, Scoped};
@@ -84,22 +85,19 @@ pub fn before(
     if tables.is_blank() {
         return Ok(Warning::default());
     }
-    let notes = RuleNotes::read(&store.read_notes(&name(call.session)));
+    let notes = notes_of(store, call.session);
     let parsed = Call::of(call.step, call.roots);
     let mut broken = tables.broken(&parsed, &|after| notes.done.iter().any(|one| one == after));
     broken.retain(|rule| call.filter.has(rule) && covers(rule));
     if broken.is_empty() && notes.told.is_empty() {
         return Ok(Warning::default());
     }
+    // Only a call that breaks a rule is recognised again.
+    let is_kept = !broken.is_empty();
     let made = Made {
         agent: call.agent,
         begins: parsed.beginnings().map(str::to_owned).collect(),
-        // Only a call that breaks a rule is recognised again.
-        key: if broken.is_empty() {
-            0
-        } else {
-            key(&call.step.tool, &(call.code)())
-        },
+        key: if is_kept { key(call) } else { 0 },
     };
     let mut changed = notes.clone();
     let mut told: Vec<&Reflexion> = changed.called(&made, &broken);
@@ -128,29 +126,22 @@ pub fn after(
     random: fn() -> String,
 ) -> Result<(), Error> {
     let tables = Tables::open(store)?;
-    let notes = RuleNotes::read(&store.read_notes(&name(call.session)));
+    let notes = notes_of(store, call.session);
     if tables.is_blank() && notes == RuleNotes::default() {
         return Ok(());
     }
-    let done = if succeeded && !tables.is_blank() {
-        tables.fulfilled(&Call::of(call.step, call.roots))
-    } else {
-        Vec::new()
-    };
+    let mut done = Vec::new();
+    if succeeded && !tables.is_blank() {
+        done = tables.fulfilled(&Call::of(call.step, call.roots));
+    }
     let is_awaited = notes.told.iter().any(|told| told.awaited != 0);
     if done.is_empty() && !is_awaited && notes.owed.is_empty() {
         return Ok(());
     }
-    let key = if is_awaited {
-        key(&call.step.tool, &(call.code)())
-    } else {
-        0
-    };
+    let key = is_awaited.then(|| key(call));
     record(store, call.session, |notes| {
         notes.fulfilled(done);
-        if is_awaited {
-            notes.ran(key);
-        }
+        key.into_iter().for_each(|key| notes.ran(key));
     })?;
     settle(store, call.session, random)
 }
@@ -171,7 +162,7 @@ pub fn compacting(store: &Scoped, session: &str) -> Result<(), Error> {
 
 /// Returns `true`, once, if what was told at the start of the session has to be told again.
 pub fn start_is_owed(store: &Scoped, session: &str) -> Result<bool, Error> {
-    let is_owed = RuleNotes::read(&store.read_notes(&name(session))).owes_start;
+    let is_owed = notes_of(store, session).owes_start;
     if is_owed {
         record(store, session, |notes| notes.owes_start = false)?;
     }
@@ -185,7 +176,7 @@ pub fn ended(
     now: DateTime<Utc>,
     random: fn() -> String,
 ) -> Result<(), Error> {
-    let notes = RuleNotes::read(&store.read_notes(&name(session)));
+    let notes = notes_of(store, session);
     if notes.told.is_empty() && notes.owed.is_empty() {
         return Ok(());
     }
@@ -193,43 +184,28 @@ pub fn ended(
     record(store, session, |notes| rules = notes.ended())?;
     settle(store, session, random)?;
     if !rules.is_empty() {
-        // A failed log write is no reason not to learn from the session.
-        drop(log(store, session, &rules, (now, random)));
+        // Only now the hook knows the user. A failed log write is no reason not to learn from the session.
+        let line = ExecutionLog {
+            output_data: data(&json!({ "rules": rules })),
+            ..Scribe::new(now, random, Some(session)).line("rule", ActionType::MemoryRead)
+        };
+        let writer = impatient(store).write_logs(&mut || random());
+        drop(writer.and_then(|mut writer| writer.note_execution_logs(vec![line])));
     }
     Ok(())
 }
 
 /// Returns the number of rules that a session was told at calls, and of those that it heeded so far.
 pub fn session_receipts(store: &Scoped, session: &str) -> (usize, usize) {
-    RuleNotes::read(&store.read_notes(&name(session))).counts()
-}
-
-/// Adds the rules that acted in a session to the action log, at its end: only then the hook knows
-/// the user.
-fn log(
-    store: &Scoped,
-    session: &str,
-    rules: &[String],
-    (now, random): (DateTime<Utc>, fn() -> String),
-) -> Result<(), Error> {
-    let scribe = Scribe::new(now, random, Some(session));
-    let line = ExecutionLog {
-        output_data: data(&json!({ "rules": rules })),
-        ..scribe.line("rule", ActionType::MemoryRead)
-    };
-    let mut writer = impatient(store).write_logs(&mut || random())?;
-    Ok(writer.note_execution_logs(vec![line])?)
+    notes_of(store, session).counts()
 }
 
 /// Stores the counts that a session owes. If the lock is held, a later event of the session does.
 fn settle(store: &Scoped, session: &str, random: fn() -> String) -> Result<(), Error> {
     let mut owed = Vec::new();
-    record(store, session, |notes| {
-        owed = std::mem::take(&mut notes.owed);
-    })?;
-    let (of_user, own): (Vec<Credit>, Vec<Credit>) = owed
-        .into_iter()
-        .partition(|credit| split_origin(&credit.id).1 == Some(USER_STORE));
+    record(store, session, |notes| owed.append(&mut notes.owed))?;
+    let is_of_user = |credit: &Credit| split_origin(&credit.id).1 == Some(USER_STORE);
+    let (of_user, own): (Vec<Credit>, Vec<Credit>) = owed.into_iter().partition(is_of_user);
     let mut left = Vec::new();
     for (store, credits) in [(Some(store), own), (store.user_store(), of_user)] {
         if let Some(store) = store.filter(|_| !credits.is_empty())
@@ -245,6 +221,7 @@ fn settle(store: &Scoped, session: &str, random: fn() -> String) -> Result<(), E
 }
 
 /// Adds to the counts of rules. Returns `false` if the lock is held.
+#[expect(clippy::cast_precision_loss, reason = "counts of sessions stay far below 2^52")]
 fn count(store: &Scoped, credits: &[Credit], random: fn() -> String) -> Result<bool, Error> {
     if store.is_apart()? {
         return Ok(true);
@@ -260,20 +237,18 @@ fn count(store: &Scoped, credits: &[Credit], random: fn() -> String) -> Result<b
         let Some(rule) = entry.and_then(|entry| entry.parse::<Reflexion>().ok()) else {
             continue;
         };
-        let before = rule.receipts();
-        let counts = [
-            ("times_told", before.told, credit.told),
-            ("times_heeded", before.heeded, credit.heeded),
-            ("times_recurred", before.recurred, credit.recurred),
-            ("times_overridden", before.overridden, credit.overridden),
-        ];
-        let moved = counts.into_iter().filter(|(.., more)| *more != 0);
-        let changes: Vec<_> = moved
-            .map(|(name, before, more)| (name, json!(before.saturating_add_signed(more))))
-            .collect();
-        if !changes.is_empty() {
-            writer.update(Kind::Reflexion, id, &changes)?;
+        let mut after = rule.clone();
+        for (count, more) in [
+            (&mut after.times_told, credit.told),
+            (&mut after.times_heeded, credit.heeded),
+            (&mut after.times_recurred, credit.recurred),
+            (&mut after.times_overridden, credit.overridden),
+        ] {
+            if more != 0 {
+                *count = Some((count.unwrap_or(0.0) + more as f64).max(0.0));
+            }
         }
+        update_rule(&mut writer, &rule, &mut after)?;
     }
     prepare(writer.store())?;
     Ok(true)
@@ -290,19 +265,19 @@ fn name(session: &str) -> String {
     format!("rules {session}")
 }
 
+fn notes_of(store: &Scoped, session: &str) -> RuleNotes {
+    RuleNotes::read(&store.read_notes(&name(session)))
+}
+
 /// Changes the notes of a session. If another process holds the lock, or the store is read-only, the
 /// change is made to a copy, and its answer is given all the same.
 fn record(store: &Scoped, session: &str, change: impl FnOnce(&mut RuleNotes)) -> Result<(), Error> {
-    let session = name(session);
-    let held = if store.directory().is_read_only() {
-        None
-    } else {
-        match store.notes(&session) {
-            Err(store::Error::Locked { .. }) => None,
-            notes => Some(notes?),
-        }
+    let open = || store.notes(&name(session));
+    let held = match (!store.directory().is_read_only()).then(open) {
+        None | Some(Err(store::Error::Locked { .. })) => None,
+        Some(notes) => Some(notes?),
     };
-    let mut notes = RuleNotes::read(&store.read_notes(&session));
+    let mut notes = notes_of(store, session);
     let before = notes.clone();
     change(&mut notes);
     if let Some(held) = held.filter(|_| notes != before) {
@@ -312,8 +287,9 @@ fn record(store: &Scoped, session: &str, change: impl FnOnce(&mut RuleNotes)) ->
 }
 
 /// Hash of a call, to recognise it in the events after it; never 0.
-fn key(tool: &str, code: &str) -> u64 {
-    let bytes = tool.bytes().chain([0]).chain(code.bytes());
+fn key(call: &AgentCall<'_>) -> u64 {
+    let code = (call.code)();
+    let bytes = call.step.tool.bytes().chain([0]).chain(code.bytes());
     let hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |sum, byte| {
         (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     });

@@ -3,9 +3,7 @@
 use std::ops::Range;
 
 use memctl_sessions::Step;
-
-use super::changed_paths::{changed, cleaned};
-use memctl_shell::{Simple, commands};
+use memctl_shell::{Simple, basename, commands};
 
 /// Maximum length of a text that patterns are matched with, in bytes.
 const LONGEST: usize = 128 << 10;
@@ -224,4 +222,143 @@ fn cut(text: &str) -> &str {
         end -= 1;
     }
     &text[..end]
+}
+
+/// Returns the files that a command changes, as it names them. What is moved away is not among them: a
+/// rule about places is obeyed by it.
+fn changed(words: &[String], targets: &[String]) -> Vec<String> {
+    let mut words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let is_git = words.first() == Some(&"git");
+    words.drain(..usize::from(is_git));
+    let mut changed: Vec<String> = Vec::new();
+    if let Some((program, arguments)) = words.split_first()
+        && (!is_git || matches!(*program, "rm" | "mv" | "restore"))
+    {
+        let operands = arguments
+            .iter()
+            .copied()
+            .filter(|word| !word.starts_with('-'));
+        let operands: Vec<&str> = operands.collect();
+        let owned = |paths: &[&str]| -> Vec<String> {
+            paths.iter().map(|path| (*path).to_owned()).collect()
+        };
+        changed = match basename(program) {
+            "rm" | "rmdir" | "unlink" | "shred" | "touch" | "truncate" | "mkdir" | "tee"
+            | "restore" => owned(&operands),
+            "mv" | "cp" | "install" | "ln" | "rsync" => match operands.split_last() {
+                Some((to, from @ [_, ..])) if to.ends_with('/') || from.len() > 1 => {
+                    let to = to.trim_end_matches('/');
+                    from.iter()
+                        .map(|path| format!("{to}/{}", basename(path)))
+                        .collect()
+                }
+                Some((to, _)) => owned(&[to]),
+                None => Vec::new(),
+            },
+            "sed" | "perl" => {
+                let in_place = |flag: &&str| {
+                    let is_short = flag.starts_with('-') && !flag.starts_with("--");
+                    is_short && flag.contains('i') || flag.starts_with("--in-place")
+                };
+                let has_script = arguments.iter().any(|flag| matches!(*flag, "-e" | "-f"));
+                let scripts = usize::from(!has_script).min(operands.len());
+                let is_changed = arguments.iter().any(in_place);
+                owned(if is_changed {
+                    &operands[scripts..]
+                } else {
+                    &[]
+                })
+            }
+            "curl" | "wget" => {
+                let is_option = |flag: &&str| matches!(*flag, "-o" | "-O" | "--output");
+                let at = arguments.iter().position(|flag| is_option(flag));
+                let path = at.and_then(|at| arguments.get(at + 1));
+                owned(
+                    path.filter(|path| !path.starts_with('-'))
+                        .copied()
+                        .as_slice(),
+                )
+            }
+            "dd" => {
+                let to = arguments.iter().filter_map(|word| word.strip_prefix("of="));
+                to.map(str::to_owned).collect()
+            }
+            _ => Vec::new(),
+        };
+    }
+    let mut all = [targets, &changed].concat();
+    all.retain(|path| !path.is_empty() && path != "/dev/null");
+    all
+}
+
+/// Returns a path below a directory without `.` and `..`, with `/` between its names also on
+/// Windows.
+pub(crate) fn cleaned(path: &str, cwd: &str) -> String {
+    let is_windows = has_drive(path) || has_drive(cwd);
+    let plain = |path: &str| match (is_windows, has_drive(path)) {
+        (false, _) => path.to_owned(),
+        (true, false) => path.replace('\\', "/"),
+        (true, true) => format!("/{}", path.replace('\\', "/")),
+    };
+    let (path, cwd) = (plain(path), plain(cwd));
+    let whole = if path.starts_with('/') {
+        path
+    } else {
+        format!("{cwd}/{path}")
+    };
+    let mut names: Vec<&str> = Vec::new();
+    for name in whole.split('/') {
+        match name {
+            "" | "." => {}
+            ".." => drop(names.pop()),
+            name => names.push(name),
+        }
+    }
+    format!("/{}", names.join("/"))
+}
+
+/// Returns `true` for an absolute path of Windows with a drive: `C:\a` or `C:/a`.
+fn has_drive(path: &str) -> bool {
+    matches!(path.as_bytes(), [letter, b':', b'/' | b'\\', ..] if letter.is_ascii_alphabetic())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_files_that_a_command_changes_are_found() {
+        let check = |line: &str, expected: &[&str]| {
+            let simple = &commands(line)[0];
+            assert_eq!(changed(&simple.words, &simple.targets), expected, "{line}");
+        };
+        check("echo a > b.txt", &["b.txt"]);
+        check("make >> log 2>&1", &["log"]);
+        check("make 2> /dev/null", &[]);
+        check("cat a b", &[]);
+        check("rm -rf a b", &["a", "b"]);
+        check("git rm a", &["a"]);
+        check("git add a", &[]);
+        check("mv a b", &["b"]);
+        check("cp a b docs/", &["docs/a", "docs/b"]);
+        check("cp a b", &["b"]);
+        check("sed -i s/a/b/ c d", &["c", "d"]);
+        check("sed -n 1p c", &[]);
+        check("tee -a x", &["x"]);
+        check("curl -o x http://y", &["x"]);
+    }
+
+    #[test]
+    fn paths_are_clean() {
+        let check = |path: &str, cwd: &str, expected: &str| {
+            assert_eq!(cleaned(path, cwd), expected, "{path} in {cwd}");
+        };
+        check("a/./b/../c", "/p", "/p/a/c");
+        check("../x", "/p/q", "/p/x");
+        check("/x", "/p", "/x");
+        check("../../../x", "/p", "/x");
+        check(r"src\main.rs", r"C:\p", "/C:/p/src/main.rs");
+        check(r"C:\p\a", r"C:\p", "/C:/p/a");
+        check(r"a\b", "/p", r"/p/a\b");
+    }
 }

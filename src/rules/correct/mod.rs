@@ -6,7 +6,6 @@
 //! records.
 
 mod placement;
-mod preview;
 mod reflection;
 pub(crate) mod remark;
 mod storage;
@@ -18,7 +17,7 @@ use crate::store::workspace::{Error, Workspace};
 use memctl_llm::OnProgress;
 
 pub use placement::{CorrectReport, RelationReport};
-pub use preview::{CorrectPreview, preview_correction};
+pub use reflection::{CorrectPreview, preview_correction};
 
 /// Correction from the caller.
 #[derive(Debug, Clone)]
@@ -49,10 +48,10 @@ pub async fn correct(
     options: CorrectOptions,
     progress: OnProgress<'_>,
 ) -> Result<CorrectReport, Error> {
-    let (stored, known_rule) = storage::store(workspace, options)?;
+    let (mut stored, known_rule) = storage::store(workspace, options)?;
     if let Some(rule) = known_rule {
         return placement::place_again(workspace, stored, rule);
     }
-    let worded = reflection::reflect(workspace, stored, progress).await?;
-    placement::place(workspace, worded)
+    let worded = reflection::reflect(workspace, &mut stored, progress).await;
+    placement::place(workspace, stored, worded)
 }

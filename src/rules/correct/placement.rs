@@ -6,33 +6,31 @@ use serde_json::json;
 use super::reflection::Worded;
 use super::storage::Stored;
 use crate::model::{
-    AGENT, Correction, Execution, Kind, Record as _, Reflexion, RuleRelation, Trust,
+    AGENT, Correction, Kind, Record as _, Reflexion, RelatedRule, RuleRelation, Trust,
 };
 use crate::rules::RuleFiles;
 use crate::rules::in_use::suspicion;
-use crate::rules::place::passed_on::adopt;
-use crate::rules::place::similar::{Conflict, SimilarRule, resolve_conflicts, similar_rules};
+use crate::rules::place::passed_on::{adopt, write_files};
+use crate::rules::place::{Conflict, SimilarRule, resolve_conflicts, similar_rules};
 use crate::rules::place::{Placed, place_rule};
-use crate::rules::reflect::{Draft, Judged, ONE_OUTPUT, Reflection};
+use crate::rules::reflect::{Draft, ONE_OUTPUT, Reflection};
 use crate::store::Scoped;
 use crate::store::workspace::error::chain;
 use crate::store::workspace::{Error, Workspace, dollars};
 
 /// Adds the rule, unless there is none or it was deleted on purpose.
-pub(super) fn place(workspace: &Workspace, worded: Worded) -> Result<CorrectReport, Error> {
-    let Worded {
-        stored,
-        reflection,
-        related,
-        by,
-        cost_usd,
-    } = worded;
-    let (confidence, not_learned) = match reflection {
+pub(super) fn place(
+    workspace: &Workspace,
+    stored: Stored,
+    worded: Worded,
+) -> Result<CorrectReport, Error> {
+    let cost_usd = worded.cost_usd.map(dollars);
+    let by = worded.by.clone();
+    let (confidence, not_learned) = match worded.reflection {
         Reflection::Rule(draft) => match refused(&workspace.store, &draft)? {
             None => {
-                let mut report = place_draft(workspace, stored, draft, &by, &related)?;
-                report.cost_usd = cost_usd.map(dollars);
-                return Ok(report);
+                let report = place_draft(workspace, stored, draft, &by, &worded.related)?;
+                return Ok(CorrectReport { cost_usd, ..report });
             }
             Some(reason) => (draft.confidence, reason),
         },
@@ -42,7 +40,7 @@ pub(super) fn place(workspace: &Workspace, worded: Worded) -> Result<CorrectRepo
         confidence,
         distilled_by: by,
         not_learned: Some(not_learned),
-        cost_usd: cost_usd.map(dollars),
+        cost_usd,
         ..report(&stored.correction, None, stored.warnings)
     })
 }
@@ -52,7 +50,7 @@ fn place_draft(
     stored: Stored,
     draft: Draft,
     by: &str,
-    related: &[Judged],
+    related: &[RelatedRule],
 ) -> Result<CorrectReport, Error> {
     let Stored {
         options,
@@ -63,21 +61,28 @@ fn place_draft(
     let doubt = draft.doubt;
     add_assertions(workspace, &mut correction, &draft)?;
     let Placed {
-        rule,
+        mut rule,
         duplicate_of,
         was_candidate,
-        mended,
-    } = place_rule(workspace, &correction, draft, by, related, options.by_agent)?;
-    warnings.extend(mended);
+    } = place_rule(
+        workspace, &correction, draft, by, related, options.by_agent, &mut warnings,
+    )?;
     warnings.extend(suspicion(&rule));
     let mut files = RuleFiles::default();
     if !rule.is_candidate() && !options.by_agent {
-        let example = (&correction, execution.as_ref());
-        let is_new = duplicate_of.is_none();
-        files = write_files(workspace, &rule, example, is_new, &mut warnings);
+        let example = execution.as_ref().map(|execution| (&correction, execution));
+        files = write_files(
+            workspace,
+            &rule,
+            example,
+            duplicate_of.is_none(),
+            &mut warnings,
+        );
     }
+    // What the model judged now holds for a rule that was there before, too.
+    rule.relations.extend_from_slice(related);
     let supersede = options.supersede && !rule.is_candidate();
-    let conflicts = resolve_conflicts(workspace, &rule, related, supersede, &mut warnings)?;
+    let conflicts = resolve_conflicts(workspace, &rule, supersede, &mut warnings)?;
     Ok(CorrectReport {
         tests: files.tests,
         guardrails: files.guardrails,
@@ -112,16 +117,15 @@ pub(super) fn place_again(
         adopt(&mut workspace.writer()?, &mut rule, &correction, None)?;
     }
     if !options.by_agent && !rule.is_candidate() {
-        let example = (&correction, execution.as_ref());
+        let example = execution.as_ref().map(|execution| (&correction, execution));
         files = write_files(workspace, &rule, example, was_candidate, &mut warnings);
     }
-    let supersede = options.supersede;
     Ok(CorrectReport {
         tests: files.tests,
         guardrails: files.guardrails,
         was_candidate,
         doubt: (rule.is_candidate() && !options.by_agent).then_some(ONE_OUTPUT),
-        conflicts: resolve_conflicts(workspace, &rule, &[], supersede, &mut warnings)?,
+        conflicts: resolve_conflicts(workspace, &rule, options.supersede, &mut warnings)?,
         ..report(&correction, Some(&rule), warnings)
     })
 }
@@ -146,51 +150,28 @@ fn add_assertions(
     Ok(())
 }
 
-/// Writes the guardrail of a rule that is new, those that could not be written before, and the regression
-/// test. Without an execution there is no input to test with.
-fn write_files(
-    workspace: &Workspace,
-    rule: &Reflexion,
-    (correction, execution): (&Correction, Option<&Execution>),
-    is_new: bool,
-    warnings: &mut Vec<String>,
-) -> RuleFiles {
-    let mut files = RuleFiles::default();
-    if let Ok(skill) = rule.skill.parse() {
-        files.guardrails = workspace.finish_guardrails(&skill, warnings);
-        if is_new {
-            let added = workspace.add_guardrails(&skill, rule, warnings);
-            files.guardrails.extend(added);
-        }
-    }
-    if let Some(execution) = execution {
-        files.tests = workspace.write_tests(correction, execution, rule, warnings);
-    }
-    files
-}
-
 /// Returns the rules near a rule that no model has judged. A search that fails is a warning: the
 /// rule is stored.
 fn similar(
     workspace: &Workspace,
     rule: &Reflexion,
-    related: &[Judged],
+    related: &[RelatedRule],
     conflicts: &[Conflict],
     warnings: &mut Vec<String>,
 ) -> Vec<SimilarRule> {
-    let mut named: Vec<&str> = conflicts.iter().map(|other| other.id.as_str()).collect();
-    named.extend(related.iter().map(|judged| judged.id.as_str()));
+    let named = conflicts.iter().map(|other| &other.id);
+    let named: Vec<&String> = named
+        .chain(related.iter().map(|judged| &judged.id))
+        .collect();
     similar_rules(workspace, rule, &named).unwrap_or_else(|error| {
-        warnings.push(format!(
-            "similar rules were not looked up: {}",
-            chain(&error)
-        ));
+        let why = chain(&error);
+        warnings.push(format!("similar rules were not looked up: {why}"));
         Vec::new()
     })
 }
 
 /// Judgements of a model that say more than "unrelated", each with the text of the other rule.
-fn relations(store: &Scoped, related: &[Judged]) -> Result<Vec<RelationReport>, Error> {
+fn relations(store: &Scoped, related: &[RelatedRule]) -> Result<Vec<RelationReport>, Error> {
     let mut found = Vec::new();
     for judged in related {
         if judged.relation == RuleRelation::Unrelated {

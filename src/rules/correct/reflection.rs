@@ -4,101 +4,111 @@
 //! the new rule. Only rules that a person here vouches for are shown: text of others must not
 //! decide what becomes of a person's correction.
 
+use memctl_llm::{OnProgress, Request};
+use serde::Serialize;
+use serde_json::Value;
+
 use super::CorrectOptions;
-use super::storage::Stored;
-use crate::model::{Execution, Record as _};
-use crate::rules::place::own_rules;
-use crate::rules::place::similar::nearest;
-use crate::rules::reflect::{
-    self, CorrectionContext, Judged, Neighbour, Reflection, offline as without_model,
-};
+use super::storage::{Stored, check};
+use crate::model::{Execution, Record as _, RelatedRule};
+use crate::rules::place::{nearest, own_rules};
+use crate::rules::reflect::{self, CorrectionContext, Neighbour, Reflection, offline};
 use crate::store::Selection;
 use crate::store::workspace::error::chain;
 use crate::store::workspace::providers::Chosen;
-use crate::store::workspace::{Error, Workspace};
-use memctl_llm::{OnProgress, Request};
+use crate::store::workspace::{Error, Workspace, dollars};
 
 const OFFLINE: &str = "offline";
 /// Maximum number of existing rules that a model compares with a correction.
 const NEIGHBOURS: usize = 8;
 
-/// Stored correction with the words of its rule.
+/// Words of the rule of a correction.
 pub(super) struct Worded {
-    pub(super) stored: Stored,
     pub(super) reflection: Reflection,
     /// Judgements of the model on existing rules.
-    pub(super) related: Vec<Judged>,
+    pub(super) related: Vec<RelatedRule>,
     /// Source of the text: `offline`, or `provider/model`.
     pub(super) by: String,
     /// Price in US dollars; `None` if the price is not known.
     pub(super) cost_usd: Option<f64>,
 }
 
-/// Words the rule. A model that fails is a warning, and the rule is made without one.
+/// Words the rule. A model that fails is a warning, and the rule is made without one. A paid answer that is no
+/// rule is kept in a file, which a warning names.
 pub(super) async fn reflect(
     workspace: &Workspace,
-    mut stored: Stored,
+    stored: &mut Stored,
     progress: OnProgress<'_>,
-) -> Result<Worded, Error> {
+) -> Worded {
+    let mut warnings = Vec::new();
     let chosen = choose(workspace, &stored.options).await;
-    let is_asked = matches!(chosen, Ok(Chosen::Model(_)));
-    let neighbours = if is_asked {
-        neighbours(workspace, &stored.options).unwrap_or_else(|error| {
-            let warning = format!("existing rules were not compared: {}", chain(&error));
-            stored.warnings.push(warning);
+    let neighbours = match &chosen {
+        Ok(Chosen::Model(_)) => neighbours(workspace, &stored.options).unwrap_or_else(|error| {
+            warnings.push(format!(
+                "existing rules were not compared: {}",
+                chain(&error)
+            ));
             Vec::new()
-        })
-    } else {
-        Vec::new()
+        }),
+        _ => Vec::new(),
     };
     let context = context(&stored.options, stored.execution.as_ref(), &neighbours);
-    let mut answer = match chosen {
-        Ok(Chosen::Model(llm)) => {
-            let request = request(workspace, &context);
-            match llm.ask(&request, progress).await {
-                Ok(reply) => read(
-                    workspace,
-                    &context,
-                    &stored.correction.correction_id,
-                    &reply,
-                ),
-                Err(error) => {
-                    let cost = error.paid().and_then(|paid| paid.cost_usd);
-                    let mut answer = Answer::offline(&context, cost);
-                    if let Some(nothing) = error.raw_text().and_then(reflect::refusal) {
-                        answer.reflection = nothing;
-                        llm.model().clone_into(&mut answer.by);
-                    } else {
-                        answer.warn(&chain(&error));
+    let mut worded = Worded {
+        reflection: offline(&context),
+        related: Vec::new(),
+        by: OFFLINE.to_owned(),
+        cost_usd: Some(0.0),
+    };
+    // Why the rule is made without a model, and its answer.
+    let (mut failure, mut answer) = (None, None);
+    match chosen {
+        Ok(Chosen::Offline) => {}
+        Err(error) => failure = Some(chain(&error)),
+        Ok(Chosen::Model(llm)) => match llm.ask(&request(workspace, &context), progress).await {
+            Ok(reply) => {
+                worded.cost_usd = reply.cost_usd;
+                match reflect::accept(&context, &reply.text) {
+                    Ok(mut accepted) => {
+                        worded.by = reply.model;
+                        for related in &mut accepted.related {
+                            related.by.clone_from(&worded.by);
+                        }
+                        worded.reflection = accepted.reflection;
+                        worded.related = accepted.related;
+                        warnings.append(&mut accepted.warnings);
                     }
-                    answer.keep(
-                        workspace,
-                        &stored.correction.correction_id,
-                        error.raw_text(),
-                    );
-                    answer
+                    Err(reason) => {
+                        let model = &reply.model;
+                        failure = Some(format!("the answer of `{model}` is no rule: {reason}"));
+                        answer = Some(reply.text);
+                    }
                 }
             }
-        }
-        Ok(Chosen::Offline) => Answer::offline(&context, Some(0.0)),
-        Err(error) => {
-            let mut answer = Answer::offline(&context, Some(0.0));
-            answer.warn(&chain(&error));
-            answer
-        }
-    };
-    if stored.options.is_rule && matches!(answer.reflection, Reflection::Nothing { .. }) {
-        answer.reflection = without_model(&context);
-        OFFLINE.clone_into(&mut answer.by);
+            Err(error) => {
+                worded.cost_usd = error.paid().and_then(|paid| paid.cost_usd);
+                if let Some(nothing) = error.raw_text().and_then(reflect::refusal) {
+                    worded.reflection = nothing;
+                    llm.model().clone_into(&mut worded.by);
+                } else {
+                    failure = Some(chain(&error));
+                }
+                answer = error.raw_text().map(str::to_owned);
+            }
+        },
     }
-    stored.warnings.append(&mut answer.warnings);
-    Ok(Worded {
-        stored,
-        reflection: answer.reflection,
-        related: answer.related,
-        by: answer.by,
-        cost_usd: answer.cost_usd,
-    })
+    let without = |why| format!("the rule was made without a model: {why}");
+    warnings.extend(failure.map(without));
+    if let Some(answer) = answer.filter(|answer| !answer.is_empty()) {
+        let name = format!("{}-answer.txt", stored.correction.correction_id);
+        let kept = workspace.set_aside(&name, &answer);
+        warnings.extend(kept.map(|path| format!("the answer is kept in `{}`", path.display())));
+    }
+    if stored.options.is_rule && matches!(worded.reflection, Reflection::Nothing { .. }) {
+        worded.reflection = offline(&context);
+        OFFLINE.clone_into(&mut worded.by);
+    }
+    stored.warnings.append(&mut warnings);
+    worded
 }
 
 /// Model for the rule: the one that is asked for, that of the skill, or the configured one.
@@ -155,63 +165,108 @@ pub(super) fn neighbours(
     Ok(near.collect())
 }
 
-/// Outcome of the wording, with its warnings.
-struct Answer {
-    reflection: Reflection,
-    related: Vec<Judged>,
-    by: String,
-    cost_usd: Option<f64>,
-    warnings: Vec<String>,
+/// Usual length of an answer in tokens, for the price estimate.
+const USUAL_ANSWER: u64 = 300;
+/// Bytes of a question per token, for the price estimate.
+const BYTES_PER_TOKEN: u64 = 4;
+
+/// Preview of a correction.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+pub struct CorrectPreview {
+    /// Always true: nothing was written, and no model was asked.
+    pub dry_run: bool,
+    /// Id of the execution; `None` without one.
+    pub execution_id: Option<String>,
+    /// Model that would be asked, as `provider/model`; `offline` if none would.
+    pub model: String,
+    /// Estimated price of the call in US dollars; `None` if it is not known.
+    pub cost_usd: Option<f64>,
+    /// Request to the model. It is shown without a model, too.
+    pub request: PreviewedRequest,
+    /// Existing rules in the request, nearest first.
+    pub neighbours: Vec<Neighbour>,
+    /// Outcome without a model.
+    pub without_model: PreviewedRule,
+    /// Non-fatal problems.
+    pub warnings: Vec<String>,
 }
 
-impl Answer {
-    fn offline(context: &CorrectionContext<'_>, cost_usd: Option<f64>) -> Self {
-        Self {
-            reflection: without_model(context),
-            related: Vec::new(),
-            by: OFFLINE.to_owned(),
-            cost_usd,
-            warnings: Vec::new(),
-        }
-    }
-
-    fn warn(&mut self, why: &str) {
-        let warning = format!("the rule was made without a model: {why}");
-        self.warnings.push(warning);
-    }
-
-    /// Keeps a paid answer that is not a rule in a file, which the warning names.
-    fn keep(&mut self, workspace: &Workspace, correction: &str, answer: Option<&str>) {
-        if let Some(answer) = answer.filter(|answer| !answer.is_empty()) {
-            let kept = workspace.set_aside(&format!("{correction}-answer.txt"), answer);
-            let place = kept.map(|path| format!("the answer is kept in `{}`", path.display()));
-            self.warnings.extend(place);
-        }
-    }
+/// Request to a model.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+pub struct PreviewedRequest {
+    /// Instructions.
+    pub system: String,
+    /// Correction with its context.
+    pub user: String,
+    /// JSON Schema of the answer.
+    pub schema: Option<Value>,
 }
 
-fn read(
+/// Rule that a correction would make without a model.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+pub struct PreviewedRule {
+    /// Text of the rule; `None` if none would be learned.
+    pub rule: Option<String>,
+    /// Condition of the rule; empty if there is none.
+    pub applies_when: String,
+    /// Specificity of the correction, from 0 to 1.
+    pub confidence: f64,
+    /// Reason why there would be no rule.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub not_learned: Option<String>,
+    /// Reason why the rule would be a candidate until a person approves it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub doubt: Option<&'static str>,
+}
+
+/// Returns what a correction would send to a model, and what it would make without one.
+pub async fn preview_correction(
     workspace: &Workspace,
-    context: &CorrectionContext<'_>,
-    correction: &str,
-    reply: &memctl_llm::Reply,
-) -> Answer {
-    match reflect::accept(context, &reply.text) {
-        Ok(accepted) => Answer {
-            reflection: accepted.reflection,
-            related: accepted.related,
-            by: reply.model.clone(),
-            cost_usd: reply.cost_usd,
-            warnings: accepted.warnings,
+    options: CorrectOptions,
+) -> Result<CorrectPreview, Error> {
+    let (options, execution, warnings) = check(workspace, options)?;
+    let chosen = choose(workspace, &options).await?;
+    let neighbours = neighbours(workspace, &options)?;
+    let context = context(&options, execution.as_ref(), &neighbours);
+    let request = request(workspace, &context);
+    let bytes = (request.system.len() + request.user.len()) as u64;
+    let cost_usd = match &chosen {
+        Chosen::Model(llm) => llm.estimate(bytes / BYTES_PER_TOKEN, USUAL_ANSWER),
+        Chosen::Offline => Some(0.0),
+    };
+    Ok(CorrectPreview {
+        dry_run: true,
+        execution_id: execution.as_ref().map(|run| run.execution_id.clone()),
+        model: chosen.name().to_owned(),
+        cost_usd: cost_usd.map(dollars),
+        without_model: PreviewedRule::of(offline(&context)),
+        request: PreviewedRequest {
+            system: request.system,
+            user: request.user,
+            schema: request.schema.map(|schema| schema.json),
         },
-        Err(reason) => {
-            let mut answer = Answer::offline(context, reply.cost_usd);
-            answer.warn(&format!(
-                "the answer of `{}` is no rule: {reason}",
-                reply.model
-            ));
-            answer.keep(workspace, correction, Some(&reply.text));
-            answer
+        neighbours,
+        warnings,
+    })
+}
+
+impl PreviewedRule {
+    fn of(reflection: Reflection) -> Self {
+        match reflection {
+            Reflection::Rule(draft) => Self {
+                rule: Some(draft.rule),
+                applies_when: draft.applies_when,
+                confidence: draft.confidence,
+                not_learned: None,
+                doubt: draft.doubt,
+            },
+            Reflection::Nothing { reason, confidence } => Self {
+                rule: None,
+                applies_when: String::new(),
+                confidence,
+                not_learned: Some(reason),
+                doubt: None,
+            },
         }
     }
 }

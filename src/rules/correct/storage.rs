@@ -1,8 +1,5 @@
 //! First stage: redacts and stores the correction, before anything else can fail.
 
-use std::borrow::Cow;
-
-use serde_json::json;
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::CorrectOptions;
@@ -11,20 +8,14 @@ use crate::rules::correct::remark;
 use crate::rules::evidence::count_correction;
 use crate::rules::place::passed_on::stand_for;
 use crate::rules::place::{own_rules, rule_in_force};
+use crate::store::workspace::records::raw;
 use crate::store::workspace::redacting_writer::redaction_warning;
 use crate::store::workspace::{Error, Workspace, repair_warnings};
 use crate::store::{Selection, Writer};
 
-/// Correction that was checked and redacted.
-#[derive(Debug)]
-pub(super) struct Checked {
-    /// Redacted options.
-    pub(super) options: CorrectOptions,
-    /// Corrected execution, redacted; `None` without one.
-    pub(super) execution: Option<Execution>,
-    /// Non-fatal problems.
-    pub(super) warnings: Vec<String>,
-}
+/// Correction that was checked and redacted: its options, the corrected execution (`None` without one), and
+/// non-fatal problems.
+type Checked = (CorrectOptions, Option<Execution>, Vec<String>);
 
 /// Correction that was stored.
 #[derive(Debug)]
@@ -55,11 +46,8 @@ pub(super) fn check(workspace: &Workspace, mut options: CorrectOptions) -> Resul
             clean_json(json);
         }
     }
-    Ok(Checked {
-        options,
-        execution,
-        warnings: redaction_warning(redacted).into_iter().collect(),
-    })
+    let warnings = redaction_warning(redacted).into_iter().collect();
+    Ok((options, execution, warnings))
 }
 
 /// Checks, redacts and stores a correction, or takes the stored one with the same text. Returns it
@@ -68,13 +56,8 @@ pub(super) fn store(
     workspace: &Workspace,
     options: CorrectOptions,
 ) -> Result<(Stored, Option<Reflexion>), Error> {
-    let Checked {
-        options,
-        execution,
-        mut warnings,
-    } = check(workspace, options)?;
-    let skill = options.skill.clone();
-    let of_skill = Selection::of(&skill);
+    let (options, execution, mut warnings) = check(workspace, options)?;
+    let of_skill = Selection::of(&options.skill);
     let mut writer = workspace.writer()?;
     let said = options.correction.trim();
     let before = writer.store().list::<Correction>(&of_skill)?.records;
@@ -97,10 +80,10 @@ pub(super) fn store(
             execution_id: execution_id.to_owned(),
             skill: options.skill.to_string(),
             timestamp: workspace.timestamp(),
-            original_output: execution.as_ref().map_or_else(
-                || RawValue::NULL.to_owned(),
-                |run| run.output_summary.clone(),
-            ),
+            original_output: execution
+                .as_ref()
+                .map(|run| run.output_summary.clone())
+                .unwrap_or_default(),
             user_correction: options.correction.clone(),
             expected_output: options.expected.clone().or_else(|| {
                 let run = execution.as_ref().filter(|_| !options.is_rule)?;
@@ -145,22 +128,22 @@ fn repeat(
     mut known: Correction,
 ) -> Result<(Correction, bool), Error> {
     let is_adopted = !options.by_agent && known.trust() < Trust::User;
+    let mut changes: Vec<(&str, Box<RawValue>)> = Vec::new();
     if is_adopted {
         stand_for(writer, &mut known, options.expected.clone())?;
     } else if let Some(expected) = &options.expected
         && (!options.by_agent || known.trust() == Trust::Observed)
     {
-        let change = [("expected_output", expected)];
-        writer.update(Kind::Correction, &known.correction_id, &change)?;
+        changes.push(("expected_output", expected.clone()));
         known.expected_output = Some(expected.clone());
     }
     if !options.assertions.is_empty() && !options.by_agent {
         known.assertions.clone_from(&options.assertions);
         known.assertions_suffice = true;
-        let changes = [
-            ("assertions", json!(known.assertions)),
-            ("assertions_suffice", json!(true)),
-        ];
+        changes.push(("assertions", raw(&known.assertions)?));
+        changes.push(("assertions_suffice", raw(&true)?));
+    }
+    if !changes.is_empty() {
         writer.update(Kind::Correction, &known.correction_id, &changes)?;
     }
     Ok((known, is_adopted))
@@ -176,17 +159,14 @@ fn execution_of(
         workspace.skill(&options.skill)?;
         return Ok(None);
     };
-    let resolved = workspace
+    let found = workspace
         .store
         .resolve(Kind::Execution, named, Some(&options.skill));
-    let id = match resolved {
-        Ok(id) => id,
-        Err(error) => {
-            // If the skill is misspelt as well, its error comes first.
-            workspace.skill(&options.skill)?;
-            return Err(error.into());
-        }
-    };
+    if found.is_err() {
+        // If the skill is misspelt as well, its error comes first.
+        workspace.skill(&options.skill)?;
+    }
+    let id = found?;
     let execution: Execution = workspace.store.get(&id)?;
     if execution.skill == options.skill.to_string() {
         return Ok(Some(execution));
@@ -202,25 +182,19 @@ fn execution_of(
 /// Redacts the options; returns the kinds of secrets found.
 fn clean(options: &mut CorrectOptions) -> Vec<&'static str> {
     let redacted = memctl_redact::redact(&options.correction);
-    let mut found = redacted.found;
-    if let Cow::Owned(text) = redacted.text {
-        options.correction = text;
-    }
-    if let Some(expected) = &mut options.expected {
-        found.extend(clean_json(expected));
-    }
+    let (text, mut found) = (redacted.text.into_owned(), redacted.found);
+    options.correction = text;
+    found.extend(options.expected.as_mut().into_iter().flat_map(clean_json));
     found
 }
 
 /// Redacts a JSON value; returns the kinds of secrets found.
 fn clean_json(json: &mut Box<RawValue>) -> Vec<&'static str> {
     let redacted = memctl_redact::redact_json(json.get());
-    if redacted.found.is_empty() {
-        return Vec::new();
-    }
     let found = redacted.found;
-    // Redacted JSON should still parse; if it does not, the value becomes null.
-    let cleaned = serde_json::from_str(&redacted.text);
-    *json = cleaned.unwrap_or_else(|_| RawValue::NULL.to_owned());
+    if !found.is_empty() {
+        // Redacted JSON should still parse; if it does not, the value becomes null.
+        *json = serde_json::from_str(&redacted.text).unwrap_or_default();
+    }
     found
 }

@@ -30,17 +30,16 @@ struct Form {
     is_english: bool,
     /// Asks for the reason of what the agent did: the only form that a question may have.
     is_why: bool,
-    shape: Shape,
+    is_question: bool,
+    at_start: bool,
+    parts: Parts,
 }
 
 #[derive(Debug)]
-enum Shape {
+enum Parts {
+    /// Text anywhere in a sentence.
     Piece(&'static str),
-    Words {
-        at_start: bool,
-        parts: Vec<Part>,
-        of_question: bool,
-    },
+    Words(Vec<Part>),
 }
 
 #[derive(Debug)]
@@ -68,31 +67,26 @@ impl Sentence {
 
     /// Returns `true` if the sentence has a form of these languages.
     pub(super) fn demands(&self, languages: Languages) -> bool {
-        let spoken = |form: &&Form| {
-            if form.is_english {
+        FORMS.iter().any(|form| {
+            let is_spoken = if form.is_english {
                 languages.english
             } else {
                 languages.others
-            }
-        };
-        FORMS.iter().filter(spoken).any(|form| self.has(form))
+            };
+            is_spoken && self.has(form)
+        })
     }
 
     fn has(&self, form: &Form) -> bool {
-        match &form.shape {
-            Shape::Piece(piece) => !self.is_question && self.text.contains(piece),
-            Shape::Words {
-                at_start,
-                parts,
-                of_question,
-            } => {
-                if self.is_question != *of_question && !(self.is_question && form.is_why) {
-                    return false;
-                }
-                let last = if *at_start { 1 } else { self.words.len() };
+        let is_asked = self.is_question == form.is_question || self.is_question && form.is_why;
+        let is_there = || match &form.parts {
+            Parts::Piece(piece) => self.text.contains(piece),
+            Parts::Words(parts) => {
+                let last = if form.at_start { 1 } else { self.words.len() };
                 (0..last).any(|at| fits(parts, &self.words, at))
             }
-        }
+        };
+        is_asked && is_there()
     }
 }
 
@@ -144,27 +138,31 @@ pub(super) fn words(text: &str) -> Vec<String> {
 fn parse(file: &'static str) -> Vec<Form> {
     let mut is_english = false;
     let mut forms = Vec::new();
-    for line in file.lines().filter(|line| !line.starts_with('#')) {
+    for line in file
+        .lines()
+        .filter(|line| !line.starts_with('#') && !line.is_empty())
+    {
         if let Some(language) = line.strip_prefix('[') {
             is_english = language == "en]";
-        } else if !line.is_empty() {
-            forms.push(Form {
-                is_english,
-                is_why: line.trim_start_matches("^ ").starts_with("why"),
-                shape: shape(line),
-            });
+            continue;
         }
+        let words = line.strip_prefix("^ ");
+        forms.push(Form {
+            is_english,
+            is_why: words.unwrap_or(line).starts_with("why"),
+            is_question: line.ends_with("$?"),
+            at_start: words.is_some(),
+            parts: match line.strip_prefix('~') {
+                Some(piece) => Parts::Piece(piece),
+                None => Parts::Words(words.unwrap_or(line).split(' ').map(part).collect()),
+            },
+        });
     }
     forms
 }
 
-fn shape(line: &'static str) -> Shape {
-    if let Some(piece) = line.strip_prefix('~') {
-        return Shape::Piece(piece);
-    }
-    let mut words = line.split(' ').peekable();
-    let at_start = words.next_if_eq(&"^").is_some();
-    let parts = words.map(|word| match word {
+fn part(word: &'static str) -> Part {
+    match word {
         "_" => Part::Any,
         ".." => Part::Gap,
         "$" | "$?" => Part::End,
@@ -172,11 +170,6 @@ fn shape(line: &'static str) -> Shape {
             Some(others) => Part::NoneOf(others.split('|').collect()),
             None => Part::OneOf(word.split('|').collect()),
         },
-    });
-    Shape::Words {
-        at_start,
-        parts: parts.collect(),
-        of_question: line.ends_with("$?"),
     }
 }
 
@@ -187,12 +180,8 @@ mod tests {
     #[test]
     fn words_of_a_form_stand_in_order() {
         let check = |form: &'static str, text: &str, expected: bool| {
-            let form = Form {
-                is_english: true,
-                is_why: form.starts_with("why"),
-                shape: shape(form),
-            };
-            assert_eq!(Sentence::of(text).has(&form), expected, "{text:?}");
+            let form = &parse(form)[0];
+            assert_eq!(Sentence::of(text).has(form), expected, "{text:?}");
         };
         check("from now on", "From now on, ask.", true);
         check("from now on", "on now from", false);

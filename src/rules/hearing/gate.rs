@@ -1,14 +1,20 @@
-//! Cheap test of a person's message: may it state something that is to hold from now on?
+//! Cheap tests of a person's message: may it state something that is to hold from now on, or something about
+//! the call just made?
 //!
-//! Made for recall: it passes about nine of ten such messages, and one of eight others. An agent
+//! Made for recall: the first passes about nine of ten such messages, and one of eight others. An agent
 //! that understands the message decides, so a needless pass costs one line. A long text, a document
 //! with headings, or a pasted one is a task, and passes nothing.
 //!
 //! English is told by its most common words. A text in another language is compared with the forms
 //! of all other languages; one in a script that has no forms passes if it is a short statement.
+//!
+//! "vendor/ comes from composer and is wiped on install" has no form of a demand. It names a thing of the
+//! call before it, asks nothing and begins with no task. The words are compared, and nothing is
+//! understood: the agent that is asked does that.
+
+use std::collections::BTreeSet;
 
 use super::cues::{Languages, Sentence, words};
-use super::own_words::{own_words, sentences, without_quotations};
 
 /// Maximum number of words of a message; scripts without spaces have a limit in bytes.
 const MOST_WORDS: usize = 120;
@@ -75,6 +81,211 @@ fn is_foreign_statement(own: &str, words: usize) -> bool {
     let foreign = foreign.count();
     let length = words.max(foreign / 2);
     foreign >= 3 && STATEMENT.contains(&length) && !own.trim_end().ends_with(['?', '？'])
+}
+
+/// Maximum number of words of a statement.
+const STATEMENT_WORDS: usize = 45;
+/// Minimum length of a word that both have, in characters.
+const SHORTEST: usize = 3;
+
+/// Words that say little although a call and a message share them.
+const COMMON: &[&str] = &[
+    "the", "and", "for", "you", "this", "that", "not", "can", "have", "has", "what", "how", "from",
+    "your", "all", "but", "why", "when", "should", "there", "here", "into", "now", "with", "are",
+    "was", "let", "use", "using", "also", "code", "file", "files", "test", "tests", "src", "app",
+    "apps", "docs", "doc", "api", "dev", "main", "new", "add", "run", "fix", "plan", "user",
+    "data", "name", "text", "line", "lines", "branch", "commit", "project", "version", "status",
+    "output", "error", "page", "list", "type", "item", "order", "message", "session", "agent",
+    "tool",
+];
+
+/// First words of tasks, reports and answers.
+const TASKS: &[&str] = &[
+    "add", "address", "adjust", "apply", "begin", "bring", "build", "call", "change", "check",
+    "clean", "commit", "complete", "configure", "continue", "convert", "copy", "create", "debug",
+    "delete", "deploy", "design", "do", "ensure", "explain", "export", "extend", "find", "finish",
+    "fix", "format", "generate", "get", "give", "go", "help", "implement", "improve", "install",
+    "investigate", "let", "let's", "lets", "list", "look", "make", "mention", "merge", "modify",
+    "move", "open", "optimize", "proceed", "pull", "push", "read", "refactor", "remove", "rename",
+    "replace", "research", "restart", "revert", "review", "revise", "rewrite", "run", "search",
+    "set", "show", "simplify", "start", "stop", "summarize", "tell", "test", "translate", "try",
+    "undo", "update", "upgrade", "verify", "write", "can", "could", "would", "will", "is", "are",
+    "does", "did", "what", "where", "when", "which", "who", "how", "why", "i'm", "i've", "now",
+    "still", "getting", "looks", "seems", "thanks", "thank", "great", "perfect", "nice", "i",
+];
+
+/// Words before the first one that counts.
+const FILLERS: &[&str] = &[
+    "ok", "okay", "so", "and", "please", "then", "well", "hmm", "hm", "alright", "good", "great",
+    "yes", "yeah", "also", "oh", "hey", "before", "doing", "that", "the", "a",
+];
+
+/// Returns `true` if a message of a person states something about one of the calls just made.
+pub(crate) fn states_of(message: &str, calls: &[String]) -> bool {
+    let lower = message.trim().to_lowercase();
+    let all = words(&lower);
+    let is_statement = !all.is_empty()
+        && all.len() <= STATEMENT_WORDS
+        && !lower.contains("\n\n")
+        && !lower.starts_with(['[', '<', '/', '@'])
+        && !lower.contains(['?', '？']);
+    let first = all.iter().find(|word| !FILLERS.contains(&word.as_str()));
+    let is_task = first.is_none_or(|word| TASKS.contains(&word.as_str()));
+    if !is_statement || is_task {
+        return false;
+    }
+    let of_calls: BTreeSet<String> = calls.iter().flat_map(|call| things(call)).collect();
+    things(&lower).iter().any(|word| of_calls.contains(word))
+}
+
+/// Words of a text and their parts: `crawl.py`, `crawl`, `py`.
+fn things(text: &str) -> BTreeSet<String> {
+    let lower = text.to_lowercase();
+    let all = words(&lower);
+    let parts = all.iter().flat_map(|word| word.split(['.', '-', '_']));
+    let found = parts.chain(all.iter().map(String::as_str)).filter(|word| {
+        word.chars().count() >= SHORTEST
+            && word.contains(char::is_alphabetic)
+            && !COMMON.contains(word)
+    });
+    let versions = all
+        .iter()
+        .filter(|word| word.matches('.').count() > 1 && !word.contains(char::is_alphabetic));
+    found.map(str::to_owned).chain(versions.cloned()).collect()
+}
+
+/// Starts of lines that quote, or show what a program printed.
+const FOREIGN: &[&str] = &[
+    ">", "❯", "│", "|", "$ ", "[", "{", "<", "at ", "File \"", "+++", "---", "@@", "diff --git",
+    "Traceback",
+];
+/// Words of a log line, as its first or second one.
+const LOG: &[&str] = &[
+    "WARN", "ERR!", "ERROR", "INFO", "DEBUG", "FATAL", "warning:", "error:",
+];
+/// Ends of the names of errors.
+const ERRORS: [&str; 3] = ["Error", "Exception", "Warning"];
+/// Length of a quotation that repeats someone, in words and in bytes.
+const QUOTED_WORDS: usize = 3;
+const QUOTED_BYTES: usize = 13;
+/// Maximum number of words of a sentence.
+const LONGEST: usize = 80;
+
+/// Returns what the person typed, without code blocks, quoted lines, log lines, and text between
+/// tags.
+pub(super) fn own_words(text: &str) -> String {
+    let text = without_tags(&memctl_sessions::own_words(text));
+    let mut fenced = false;
+    let mut lines = Vec::new();
+    for line in text.split('\n') {
+        let start = line.trim_start();
+        if start.starts_with("```") || start.starts_with("~~~") {
+            fenced = !fenced;
+        } else if !fenced && !is_foreign(start) {
+            lines.push(line);
+        }
+    }
+    lines.join("\n").trim().to_owned()
+}
+
+fn is_foreign(line: &str) -> bool {
+    let mut words = line.split(' ');
+    let is_error = |word: &str| {
+        let name = word.strip_suffix(':').unwrap_or_default();
+        let is_name = name
+            .chars()
+            .all(|c| c.is_alphanumeric() || "._".contains(c));
+        is_name && ERRORS.iter().any(|end| name.ends_with(end))
+    };
+    let is_log = |word: &str| LOG.contains(&word) || is_error(word);
+    FOREIGN.iter().any(|mark| line.starts_with(mark))
+        || words.next().is_some_and(is_log)
+        || words.next().is_some_and(|word| LOG.contains(&word))
+}
+
+/// Replaces quotations of several words by `…`. A quoted name stays.
+pub(super) fn without_quotations(text: &str) -> String {
+    const OPEN: [char; 7] = ['"', '“', '„', '«', '「', '『', '”'];
+    const CLOSE: [char; 7] = ['"', '”', '“', '»', '」', '』', '«'];
+    let mut own = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(OPEN) {
+        let (before, quoted) = rest.split_at(at);
+        own.push_str(before);
+        let inside = quoted.chars().next().map_or(0, char::len_utf8);
+        let line = quoted.split('\n').next().unwrap_or_default();
+        let end = line.get(inside..).and_then(|line| line.find(CLOSE));
+        let Some(end) = end.map(|end| end + inside) else {
+            own.push_str(&quoted[..inside]);
+            rest = &quoted[inside..];
+            continue;
+        };
+        let close = quoted[end..].chars().next().map_or(0, char::len_utf8);
+        let words = quoted[inside..end].split_whitespace().count();
+        if words >= QUOTED_WORDS || end - inside >= QUOTED_BYTES {
+            own.push_str(" … ");
+        } else {
+            own.push_str(&quoted[..end + close]);
+        }
+        rest = &quoted[end + close..];
+    }
+    own.push_str(rest);
+    own
+}
+
+/// Replaces `<name …>…</name>` by a line break. A tag that is not closed stays.
+fn without_tags(text: &str) -> String {
+    let mut own = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('<') {
+        let tag = &rest[at..];
+        if let Some(end) = closing(tag) {
+            own.push_str(&rest[..at]);
+            own.push('\n');
+            rest = &tag[end..];
+        } else {
+            own.push_str(&rest[..=at]);
+            rest = &tag[1..];
+        }
+    }
+    own.push_str(rest);
+    own
+}
+
+/// Position after the closing tag of the tag that a text starts with.
+fn closing(tag: &str) -> Option<usize> {
+    let name = &tag[1..];
+    name.starts_with(|c: char| c.is_ascii_alphabetic())
+        .then_some(())?;
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    let end = name.find(|c| !is_name(c)).unwrap_or(name.len());
+    let close = format!("</{}>", &name[..end]);
+    Some(tag.find(&close)? + close.len())
+}
+
+/// Splits the own words into sentences. Every line ends a sentence.
+pub(super) fn sentences(own: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for line in own.split('\n') {
+        let is_mark = |c: char| "-*•0123456789.)( ".contains(c);
+        let line = line.trim().trim_start_matches(is_mark);
+        let mut begin = 0;
+        for (at, c) in line.char_indices() {
+            let next = at + c.len_utf8();
+            let ends = next == line.len()
+                || ("。！？；".contains(c))
+                || (".!?;:–—-".contains(c) && line[next..].starts_with([' ', '\t']));
+            if !ends {
+                continue;
+            }
+            let sentence = line[begin..next].trim();
+            begin = next;
+            if (1..=LONGEST).contains(&sentence.split_whitespace().count()) {
+                found.push(sentence.to_owned());
+            }
+        }
+    }
+    found
 }
 
 #[cfg(test)]
@@ -145,5 +356,95 @@ mod tests {
     fn long_texts_are_tasks() {
         check(&"Always write the word. ".repeat(40), false);
         check("不要".repeat(500).as_str(), false);
+    }
+}
+
+#[cfg(test)]
+mod tests_of_statements {
+    use super::*;
+
+    #[test]
+    fn a_statement_about_the_call_before_it_passes() {
+        let check = |message: &str, call: &str, expected: bool| {
+            assert_eq!(
+                states_of(message, &[call.to_owned()]),
+                expected,
+                "{message}"
+            );
+        };
+        check("no sed please, it breaks on macs", "sed -i s/a/b/ x", true);
+        check(
+            "gen/ is written by protoc and thrown away each time",
+            "{\"file_path\":\"gen/a.rs\"}",
+            true,
+        );
+        check(
+            "Tags heißen hier rel-2026.03.01, nie 1.4.0",
+            "git tag 1.4.0",
+            true,
+        );
+        check(
+            "stdout belongs to the protocol. Logger only",
+            "print to stdout",
+            true,
+        );
+        // A task, a question, a report, an answer.
+        check(
+            "update gen/a.rs as well",
+            "{\"file_path\":\"gen/a.rs\"}",
+            false,
+        );
+        check("is gen/ generated?", "{\"file_path\":\"gen/a.rs\"}", false);
+        check("I get an error from protoc", "protoc a.proto", false);
+        check("yes", "protoc a.proto", false);
+        // Nothing of the call.
+        check("the header is too dark", "protoc a.proto", false);
+        check("the header is too dark", "", false);
+    }
+}
+
+#[cfg(test)]
+mod tests_of_own_words {
+    use super::*;
+
+    #[test]
+    fn only_what_the_person_wrote_is_left() {
+        let check = |text: &str, expected: &str| assert_eq!(own_words(text), expected, "{text:?}");
+        check("use x", "use x");
+        check("see\n```sh\nnpm i\n```\nwhy?", "see\nwhy?");
+        check("see\n```\nnot closed", "see");
+        check("> quoted\nand mine\n$ ls\n[12:00] log", "and mine");
+        check("mine\nnpm WARN old\nValueError: x\nwarning: y", "mine");
+        check("a <b c>d</b> e", "a \n e");
+        check("1 < 2 and <i> too", "1 < 2 and <i> too");
+        check("<é>x</é> <a", "");
+        check("<task-notification>always ask</task-notification>", "");
+    }
+
+    #[test]
+    fn quotations_of_several_words_are_left_out() {
+        let check = |text: &str, expected: &str| {
+            assert_eq!(without_quotations(text), expected, "{text:?}");
+        };
+        check("Sam said \"never do this\" again", "Sam said  …  again");
+        check("write \"Dear all\" first", "write \"Dear all\" first");
+        check("pone «no uses eso, usa otro» ahí", "pone  …  ahí");
+        check("„kein Docker mehr hier“ steht da", " …  steht da");
+        check("5\" wide\nand 6\" high", "5\" wide\nand 6\" high");
+        check("\"", "\"");
+    }
+
+    #[test]
+    fn lines_and_marks_end_sentences() {
+        let check =
+            |text: &str, expected: &[&str]| assert_eq!(sentences(text), expected, "{text:?}");
+        check("Use v1.2 here! Ok?", &["Use v1.2 here!", "Ok?"]);
+        check(
+            "- one thing\n2) another thing",
+            &["one thing", "another thing"],
+        );
+        check("ünï çödé; zwei", &["ünï çödé;", "zwei"]);
+        check("不要。先问", &["不要。", "先问"]);
+        check(&"word ".repeat(81), &[]);
     }
 }

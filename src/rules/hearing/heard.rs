@@ -144,28 +144,27 @@ impl Heard {
             ));
         }
         let withdraws = args.withdraws.is_some();
-        let given = line("rule", &args.rule, LONGEST_RULE)?;
+        let mut rule = line("rule", &args.rule, LONGEST_RULE)?;
         let when = line("when", &args.when, LONGEST_TEXT)?;
         let not = line("not", &args.not, LONGEST_TEXT)?;
         let action = line("do", &args.action, LONGEST_TEXT)?;
-        let rule = match (given.is_empty(), withdraws) {
-            (false, _) => given,
-            (true, true) => line("quote", &quote, LONGEST_RULE)?,
-            (true, false) => return Err(refused("rule", "is missing: say the rule in one line")),
-        };
-        if let Some(reason) =
-            memctl_redact::screen(&format!("{rule}\n{when}\n{not}\n{action}")).reason()
-        {
+        if rule.is_empty() && withdraws {
+            rule = line("quote", &quote, LONGEST_RULE)?;
+        } else if rule.is_empty() {
+            return Err(refused("rule", "is missing: say the rule in one line"));
+        }
+        let all = format!("{rule}\n{when}\n{not}\n{action}");
+        if let Some(reason) = memctl_redact::screen(&all).reason() {
             return Err(refused("rule", reason));
         }
-        let seen = Seen::by(args.commands, args.paths, args.content, args.see)?;
+        let (seen_by, left_out) = patterns(args.commands, args.paths, args.content, args.see)?;
         Ok(Self {
             rule: with_halves(rule, &not, &action),
             when,
             scope: args.scope,
             quote,
-            seen_by: seen.patterns,
-            left_out: seen.left_out,
+            seen_by,
+            left_out,
             earlier: args.withdraws.or(args.replaces),
             withdraws,
         })
@@ -186,12 +185,15 @@ fn line(field: &'static str, text: &str, most: usize) -> Result<String, Error> {
 fn with_halves(mut rule: String, not: &str, action: &str) -> String {
     for (label, half) in [("not", not), ("do", action)] {
         if !says(&rule, half) {
-            let end = if rule.ends_with(['.', '!', '。']) {
-                ""
-            } else {
-                "."
-            };
-            rule.extend([end, " (", label, ": ", half, ")"]);
+            let is_closed = rule.ends_with(['.', '!', '。']);
+            rule.extend([
+                if is_closed { "" } else { "." },
+                " (",
+                label,
+                ": ",
+                half,
+                ")",
+            ]);
         }
     }
     rule
@@ -205,107 +207,91 @@ fn says(rule: &str, text: &str) -> bool {
     lower.contains(text.trim()) || words(&text).iter().all(|word| said.contains(word))
 }
 
-/// Patterns of a rule, and the reasons why others are left out. What a person said is not lost over a
-/// pattern that cannot act.
-#[derive(Default)]
-struct Seen {
-    patterns: Vec<CallPattern>,
-    left_out: Vec<String>,
-}
-
-impl Seen {
-    /// Checks what an agent gave. `paths` beside `content` say where the text may not stand: the two are
-    /// one condition, and neither acts alone. Patterns of `see` stand for themselves.
-    fn by(
-        commands: Vec<PatternArg>,
-        paths: Vec<PatternArg>,
-        content: Vec<PatternArg>,
-        see: Vec<SeeArg>,
-    ) -> Result<Self, Error> {
-        if commands.len() + paths.len() + content.len() + see.len() > MOST_PATTERNS {
-            let reason = format!("has more than {MOST_PATTERNS} patterns");
-            return Err(refused("see", reason));
-        }
-        let mut seen = Self::default();
-        let is_placed = !paths.is_empty() && !content.is_empty();
-        let commands = seen.acting("commands", of_part(commands, CallPart::Command))?;
-        let paths = seen.acting("paths", of_part(paths, CallPart::Path))?;
-        let content = seen.acting("content", of_part(content, CallPart::Content))?;
-        let see = seen.acting("see", see)?;
-        if is_placed {
-            seen.patterns = commands;
-            seen.add_placed(paths, content)?;
-            seen.patterns.extend(see);
-        } else {
-            seen.patterns = [commands, paths, content, see].concat();
-        }
-        // Without its exceptions, the expression would speak at calls that are fine.
-        let mut excepted = seen.patterns.clone();
-        excepted.retain(has_exception);
-        seen.patterns.retain(|one| {
-            let is_same =
-                |other: &CallPattern| (other.on, &other.matches) == (one.on, &one.matches);
-            has_exception(one) || !excepted.iter().any(is_same)
-        });
-        Ok(seen)
+/// Checks the patterns that an agent gave. Returns those that can act, and the reasons why others are left out:
+/// what a person said is not lost over a pattern that cannot act.
+///
+/// `paths` beside `content` say where the text may not stand: the two are one condition, and neither acts
+/// alone. Patterns of `see` stand for themselves.
+fn patterns(
+    commands: Vec<PatternArg>,
+    paths: Vec<PatternArg>,
+    content: Vec<PatternArg>,
+    see: Vec<SeeArg>,
+) -> Result<(Vec<CallPattern>, Vec<String>), Error> {
+    if commands.len() + paths.len() + content.len() + see.len() > MOST_PATTERNS {
+        let reason = format!("has more than {MOST_PATTERNS} patterns");
+        return Err(refused("see", reason));
     }
-
-    /// Returns the patterns of a field that can act.
-    fn acting(&mut self, field: &'static str, all: Vec<SeeArg>) -> Result<Vec<CallPattern>, Error> {
-        let mut acting = Vec::new();
-        for see in all {
-            if see.matches.trim().is_empty() {
-                return Err(refused(field, "has a pattern without `match`"));
-            }
-            let is_secret = |text: &&String| memctl_redact::redact(text).text != **text;
-            let texts = [&see.matches, &see.unless, &see.after];
-            if texts.iter().any(is_secret) {
-                return Err(refused(field, "has a secret in a pattern"));
-            }
-            let pattern = CallPattern {
-                on: see.part,
-                matches: see.matches,
-                unless: see.unless,
-                after: see.after,
-                within: Vec::new(),
-            };
-            match checked(std::slice::from_ref(&pattern)) {
-                Ok(()) => acting.push(pattern),
-                Err(bad) => self.left_out.push(format!(
-                    "a pattern of `{field}` is left out: {bad}; {}. Call again with the same `quote` to add it",
-                    bad.hint()
-                )),
-            }
-        }
-        Ok(acting)
-    }
-
-    /// Adds text in files. What is left if one of the two cannot act would speak where it should not.
-    fn add_placed(
-        &mut self,
-        paths: Vec<CallPattern>,
-        content: Vec<CallPattern>,
-    ) -> Result<(), Error> {
-        if paths.iter().any(has_exception) {
+    let mut left_out = Vec::new();
+    let is_placed = !paths.is_empty() && !content.is_empty();
+    let mut acting = |field, all| acting(field, all, &mut left_out);
+    let mut all = acting("commands", of_part(commands, CallPart::Command))?;
+    let mut places = acting("paths", of_part(paths, CallPart::Path))?;
+    let mut content = acting("content", of_part(content, CallPart::Content))?;
+    let see = acting("see", see)?;
+    if is_placed {
+        if places.iter().any(has_exception) {
             return Err(refused(
                 "paths",
                 "has an exception beside `content`: give it with the content, whose `unless` is tried with the path too",
             ));
         }
-        if paths.is_empty() != content.is_empty() {
+        if places.is_empty() != content.is_empty() {
+            // What is left if one of the two cannot act would speak where it should not.
             let reason = "`paths` and `content` say which text in which files: both are left out";
-            self.left_out.push(reason.to_owned());
+            left_out.push(reason.to_owned());
+            content.clear();
         }
-        if !paths.is_empty() {
-            let within: Vec<String> = paths.into_iter().map(|place| place.matches).collect();
-            self.patterns
-                .extend(content.into_iter().map(|text| CallPattern {
-                    within: within.clone(),
-                    ..text
-                }));
+        let within: Vec<String> = places.drain(..).map(|place| place.matches).collect();
+        for text in &mut content {
+            text.within.clone_from(&within);
         }
-        Ok(())
     }
+    all.extend(places.into_iter().chain(content).chain(see));
+    // Without its exceptions, the expression would speak at calls that are fine.
+    let mut excepted = all.clone();
+    excepted.retain(has_exception);
+    all.retain(|one| {
+        let is_same = |other: &CallPattern| (other.on, &other.matches) == (one.on, &one.matches);
+        has_exception(one) || !excepted.iter().any(is_same)
+    });
+    Ok((all, left_out))
+}
+
+/// Returns the patterns of a field that can act.
+fn acting(
+    field: &'static str,
+    all: Vec<SeeArg>,
+    left_out: &mut Vec<String>,
+) -> Result<Vec<CallPattern>, Error> {
+    let mut acting = Vec::new();
+    for see in all {
+        if see.matches.trim().is_empty() {
+            return Err(refused(field, "has a pattern without `match`"));
+        }
+        let is_secret = |text: &&String| memctl_redact::redact(text).text != **text;
+        if [&see.matches, &see.unless, &see.after]
+            .iter()
+            .any(is_secret)
+        {
+            return Err(refused(field, "has a secret in a pattern"));
+        }
+        let pattern = CallPattern {
+            on: see.part,
+            matches: see.matches,
+            unless: see.unless,
+            after: see.after,
+            within: Vec::new(),
+        };
+        match checked(std::slice::from_ref(&pattern)) {
+            Ok(()) => acting.push(pattern),
+            Err(bad) => left_out.push(format!(
+                "a pattern of `{field}` is left out: {bad}; {}. Call again with the same `quote` to add it",
+                bad.hint()
+            )),
+        }
+    }
+    Ok(acting)
 }
 
 /// Patterns of a field over one part of a call, in their full form.

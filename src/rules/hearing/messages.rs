@@ -6,9 +6,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::echo::states_of;
-use super::gate::may_be_lasting;
-use super::own_words::own_words;
+use super::gate::own_words;
+use super::gate::{may_be_lasting, states_of};
 use crate::store::Scoped;
 use crate::store::workspace::Error;
 use memctl_redact::Clean;
@@ -73,12 +72,6 @@ impl MadeCall {
     }
 }
 
-#[derive(Debug, Default, Serialize, Deserialize)]
-#[serde(default)]
-struct Messages {
-    messages: Vec<Message>,
-}
-
 impl Message {
     /// Reads a message from a session of a project; `None` if the person wrote nothing in it.
     pub(crate) fn read(text: &str, session: &str, project: &str) -> Option<Self> {
@@ -90,8 +83,7 @@ impl Message {
             project: Clean::of(project).into_string(),
             may_be_lasting: may_be_lasting(&text),
             text: Clean::of(&own).head(LONGEST).to_owned(),
-            recorded_as: String::new(),
-            calls: Vec::new(),
+            ..Self::default()
         })
     }
 
@@ -144,13 +136,12 @@ fn change(store: &Scoped, apply: impl FnOnce(&mut Vec<Message>)) -> Result<(), E
     let notes = store.notes(NOTES)?;
     let mut messages = read(&notes.read());
     apply(&mut messages);
-    let bytes = serde_json::to_vec(&Messages { messages }).map_err(crate::store::Error::from)?;
+    let bytes = serde_json::to_vec(&messages).map_err(crate::store::Error::from)?;
     Ok(notes.save(&bytes)?)
 }
 
 fn read(bytes: &[u8]) -> Vec<Message> {
-    let file: Messages = serde_json::from_slice(bytes).unwrap_or_default();
-    file.messages
+    serde_json::from_slice(bytes).unwrap_or_default()
 }
 
 /// Minimum length of a quote, in characters without white space.
@@ -161,12 +152,12 @@ pub(crate) fn stands_in(quote: &str, message: &str) -> bool {
     let message = plain(message);
     let quote = plain(quote);
     let mut rest = message.as_str();
-    let parts = quote
+    let mut length = 0;
+    for part in quote
         .split('…')
         .map(str::trim)
-        .filter(|part| !part.is_empty());
-    let mut length = 0;
-    for part in parts {
+        .filter(|part| !part.is_empty())
+    {
         let Some(at) = rest.find(part) else {
             return false;
         };

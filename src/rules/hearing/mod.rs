@@ -1,7 +1,6 @@
 //! Corrections that a person gives an agent in the chat, heard at their message.
 //!
-//! - `gate`: cheap test of a message, made for recall. `cues`: its forms of speech. `own_words`: the
-//!   message without what others wrote.
+//! - `gate`: cheap test of a message, made for recall. `cues`: its forms of speech.
 //! - `messages`: the newest messages, as the witness of a quote. `quote`: its comparison.
 //! - `heard`: the rule as the agent gives it, checked. `record`: the candidate that it becomes.
 //!
@@ -9,11 +8,9 @@
 //! takes a rule away from the user.
 
 mod cues;
-mod echo;
 mod gate;
 mod heard;
 mod messages;
-mod own_words;
 mod record;
 
 pub(crate) use gate::{demands, may_be_lasting};

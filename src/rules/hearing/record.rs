@@ -13,7 +13,7 @@ use std::path::Path;
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::HeardArgs;
 use super::heard::{Earlier, Heard, refused};
@@ -21,10 +21,10 @@ use super::messages::{MadeCall, Message, note_recorded, witness};
 use crate::model::text::{is_generic, key_words};
 use crate::model::{CANDIDATE, CHAT, CallAction, CallPattern, Kind, LessonScope, Reflexion, Said};
 use crate::rules::acting::call::Call;
-use crate::rules::acting::matcher::breaks;
+use crate::rules::acting::patterns::breaks;
 use crate::rules::in_use::mark_observed;
 use crate::rules::place::passed_on::{UNUSED, same_words};
-use crate::rules::place::similar::{SimilarRule, cosines, nearest, replaced_by};
+use crate::rules::place::{SimilarRule, cosines, nearest, superseded, update_rule};
 use crate::store::here::project_of;
 use crate::store::workspace::{Error, Workspace, repair_warnings, stamp};
 use crate::store::{self, Selection, Writer, same_project};
@@ -95,7 +95,7 @@ pub fn record_heard(workspace: &Workspace, args: HeardArgs) -> Result<HeardRepor
             "does not stand in the person's last messages: repeat their exact words",
         )
     })?;
-    record(workspace, &heard, &message, "agent")
+    record(workspace, heard, &message, "agent")
 }
 
 /// Records what a person types themselves, for the agents of a project. It needs no message as its
@@ -111,12 +111,12 @@ pub fn record_said(
         text: heard.quote.clone(),
         ..Message::default()
     };
-    record(workspace, &heard, &message, "person")
+    record(workspace, heard, &message, "person")
 }
 
 fn record(
     workspace: &Workspace,
-    heard: &Heard,
+    heard: Heard,
     message: &Message,
     by: &'static str,
 ) -> Result<HeardReport, Error> {
@@ -124,15 +124,14 @@ fn record(
     if store.tombstone_of(Kind::Reflexion, &heard.rule)?.is_some() {
         return Err(refused("rule", "was removed on purpose by the person"));
     }
+    let root = store.directory().parent();
     let project = match heard.scope {
-        // A rule without a project would act everywhere.
-        LessonScope::Project if message.project.is_empty() => {
-            let root = store.directory().parent().map(Path::to_owned);
-            let name = root.as_deref().and_then(project_of);
-            name.ok_or_else(|| refused("scope", "`project` is not known here"))?
-        }
-        LessonScope::Project => message.project.clone(),
         LessonScope::Everywhere => String::new(),
+        LessonScope::Project if !message.project.is_empty() => message.project.clone(),
+        // A rule without a project would act everywhere.
+        LessonScope::Project => root
+            .and_then(project_of)
+            .ok_or_else(|| refused("scope", "`project` is not known here"))?,
     };
     let mut rules = store.list::<Reflexion>(&Selection::default())?.records;
     mark_observed(store, &mut rules);
@@ -141,73 +140,80 @@ fn record(
         let is_here = is_of(rule, &message.project);
         !rule.observed && is_here && (rule.is_in_use() || rule.is_candidate())
     });
-    let own = rules.iter().position(|rule| is_same(rule, heard, message));
+    // The candidate of the same quote, or of the same words.
+    let said = |said: &Said| said.quote == heard.quote && said.session == message.session;
+    let own = rules.iter().position(|rule| {
+        let is_said = rule.said.iter().any(said) || same_words(&rule.rule, &heard.rule);
+        rule.is_candidate() && rule.source == CHAT && is_said
+    });
     let own = own.map(|at| rules.swap_remove(at));
     let words = format!("{} {}", heard.rule, heard.quote);
-    let near = nearest(&words, rules.clone(), SHOWN)?;
-    let earlier =
-        match &heard.earlier {
-            None => None,
-            Some(Earlier::Nearest) => {
-                let found = near.iter().find(|(score, _)| *score >= NEAR);
-                if found.is_none() && heard.withdraws {
-                    let reason = "names no rule, and none is near: give its id";
-                    return Err(refused("withdraws", reason));
-                }
-                found.map(|(_, rule)| rule.clone())
-            }
-            Some(Earlier::Id(id)) => {
-                let found = rules.iter().find(|rule| rule.reflexion_id == *id);
-                Some(found.cloned().ok_or_else(|| {
-                    refused("replaces", format!("`{id}` is no rule of this project"))
-                })?)
-            }
-        };
+    let mut near = nearest(&words, rules.clone(), SHOWN)?;
+    near.retain(|(score, _)| *score >= NEAR);
+    let mut warnings = heard.left_out;
+    let is_change = heard.earlier.is_some();
+    let earlier = match heard.earlier {
+        Some(earlier) => earlier_rule(&earlier, rules, &mut near, heard.withdraws)?,
+        None => None,
+    };
+    if earlier.is_none() && is_change {
+        // The person's words are not lost because the rule before them was never recorded.
+        warnings.push("no earlier rule is near: to replace one, give its id".to_owned());
+    }
     let gives_way = match &earlier {
         Some(old) => old.is_candidate() || is_about(&heard.quote, &old.rule)?,
         None => false,
     };
-    let replaces = earlier.iter().map(|rule| rule.reflexion_id.clone());
+    let seen = seen(&heard.seen_by, &message.calls, root.and_then(Path::to_str));
+    let rule = Reflexion {
+        created_at: stamp(workspace.now),
+        rule: heard.rule,
+        applies_when: heard.when,
+        seen_by: heard.seen_by,
+        distilled_by: by.to_owned(),
+        utility_score: Some(UNUSED),
+        source: CHAT.to_owned(),
+        status: CANDIDATE.to_owned(),
+        said: vec![Said {
+            quote: heard.quote,
+            session: message.session.clone(),
+            workspace: project.clone(),
+        }],
+        replaces: earlier
+            .iter()
+            .map(|rule| rule.reflexion_id.clone())
+            .collect(),
+        ..Reflexion::default()
+    };
     // The embedder is done: nobody waits for it at the lock.
     let mut writer = workspace.writer()?;
-    let rule = store_candidate(
-        &mut writer,
-        own,
-        candidate(
-            heard,
-            message,
-            by,
-            project.clone(),
-            replaces.collect(),
-            workspace,
-        ),
-        workspace,
-    )?;
-    let earlier = earlier
-        .map(|old| give_way(&mut writer, &rule, old, gives_way))
-        .transpose()?;
-    let repairs = repair_warnings(writer.take_repairs());
-    let root = store.directory().parent().and_then(Path::to_str);
-    let seen = seen(&heard.seen_by, &message.calls, root);
-    let mut warnings: Vec<String> = heard.left_out.iter().cloned().chain(repairs).collect();
-    if earlier.is_none() && heard.earlier.is_some() {
-        // The person's words are not lost because the rule before them was never recorded.
-        warnings.push("no earlier rule is near: to replace one, give its id".to_owned());
-    }
-    if seen.as_ref().is_some_and(Vec::is_empty) {
-        warnings.push(unseen(&message.calls));
-    }
+    let rule = match own {
+        None => writer.append(rule, workspace.now)?,
+        Some(own) => change_candidate(&mut writer, &own, rule)?,
+    };
+    let earlier = earlier.map(|old| give_way(&mut writer, &rule, old, gives_way));
+    let earlier = earlier.transpose()?;
+    warnings.extend(repair_warnings(writer.take_repairs()));
     drop(writer);
+    if seen.as_ref().is_some_and(Vec::is_empty) {
+        let calls = message
+            .calls
+            .iter()
+            .map(|call| format!("`{}`", call.shown()));
+        let calls = calls.collect::<Vec<_>>().join(", ");
+        warnings.push(format!(
+            "no pattern matches the last calls ({calls}); if the person corrects one of them, call again \
+             with the same `quote` and a pattern that matches it"
+        ));
+    }
     // The answer to the agent does not depend on it.
     drop(note_recorded(store, message, &rule.reflexion_id));
-    let is_other = |id: &str| earlier.as_ref().is_none_or(|old| old.id != id);
-    let near = near
-        .into_iter()
-        .filter(|(score, other)| *score >= NEAR && is_other(&other.reflexion_id));
+    let is_other = |id: &String| earlier.as_ref().is_none_or(|old| old.id != *id);
+    near.retain(|(_, other)| is_other(&other.reflexion_id));
     Ok(HeardReport {
         status: CANDIDATE,
         project,
-        nearest: near.map(SimilarRule::from).collect(),
+        nearest: near.into_iter().map(SimilarRule::from).collect(),
         seen,
         past: None,
         approve: format!("memctl approve {}", rule.reflexion_id),
@@ -216,6 +222,27 @@ fn record(
         earlier,
         warnings,
     })
+}
+
+/// Returns the rule that a heard one takes the place of; the nearest one is taken out of `near`.
+fn earlier_rule(
+    earlier: &Earlier,
+    rules: Vec<Reflexion>,
+    near: &mut Vec<(f64, Reflexion)>,
+    withdraws: bool,
+) -> Result<Option<Reflexion>, Error> {
+    match earlier {
+        Earlier::Id(id) => {
+            let found = rules.into_iter().find(|rule| rule.reflexion_id == *id);
+            let unknown = || refused("replaces", format!("`{id}` is no rule of this project"));
+            found.ok_or_else(unknown).map(Some)
+        }
+        Earlier::Nearest if near.is_empty() && withdraws => {
+            let reason = "names no rule, and none is near: give its id";
+            Err(refused("withdraws", reason))
+        }
+        Earlier::Nearest => Ok((!near.is_empty()).then(|| near.remove(0).1)),
+    }
 }
 
 /// Calls that one of the patterns matches; `None` without patterns or calls. What ran before does
@@ -229,19 +256,6 @@ fn seen(patterns: &[CallPattern], calls: &[MadeCall], root: Option<&str>) -> Opt
     (!patterns.is_empty() && !calls.is_empty()).then(|| matched.collect())
 }
 
-/// Hint that no pattern matches what was corrected, if it was one of these calls.
-fn unseen(calls: &[MadeCall]) -> String {
-    let calls: Vec<String> = calls
-        .iter()
-        .map(|call| format!("`{}`", call.shown()))
-        .collect();
-    format!(
-        "no pattern matches the last calls ({}); if the person corrects one of them, call again with \
-         the same `quote` and a pattern that matches it",
-        calls.join(", ")
-    )
-}
-
 /// Returns `true` for a rule that acts in a project.
 fn is_of(rule: &Reflexion, project: &str) -> bool {
     let projects = rule.projects();
@@ -249,40 +263,25 @@ fn is_of(rule: &Reflexion, project: &str) -> bool {
     rule.skill.is_empty() && (projects.is_empty() || projects.iter().any(is_here))
 }
 
-/// Returns `true` for the candidate of the same quote, or of the same words.
-fn is_same(rule: &Reflexion, heard: &Heard, message: &Message) -> bool {
-    let said = |said: &Said| said.quote == heard.quote && said.session == message.session;
-    let is_said = rule.said.iter().any(said) || same_words(&rule.rule, &heard.rule);
-    rule.is_candidate() && rule.source == CHAT && is_said
-}
-
-/// Stores a candidate: a new one, or the changes of the one that the same quote made.
-fn store_candidate(
+/// Changes the candidate that the same quote made.
+fn change_candidate(
     writer: &mut Writer,
-    own: Option<Reflexion>,
+    own: &Reflexion,
     rule: Reflexion,
-    workspace: &Workspace,
 ) -> Result<Reflexion, Error> {
-    let Some(own) = own else {
-        return Ok(writer.append(rule, workspace.now)?);
-    };
-    let mut said = own.said;
+    let mut said = own.said.clone();
     said.retain(|one| rule.said.iter().all(|new| new.quote != one.quote));
-    said.extend(rule.said.iter().cloned());
-    let rule = Reflexion { said, ..rule };
-    let changes: [(&str, Value); 6] = [
-        ("rule", json!(rule.rule)),
-        ("applies_when", json!(rule.applies_when)),
-        ("seen_by", json!(rule.seen_by)),
-        ("said", json!(rule.said)),
-        ("replaces", json!(rule.replaces)),
-        ("source", json!(rule.source)),
-    ];
-    writer.update(Kind::Reflexion, &own.reflexion_id, &changes)?;
-    Ok(Reflexion {
-        reflexion_id: own.reflexion_id,
-        ..rule
-    })
+    said.extend(rule.said);
+    let mut changed = Reflexion {
+        rule: rule.rule,
+        applies_when: rule.applies_when,
+        seen_by: rule.seen_by,
+        said,
+        replaces: rule.replaces,
+        ..own.clone()
+    };
+    update_rule(writer, own, &mut changed)?;
+    Ok(changed)
 }
 
 /// Lets an earlier rule give way to a candidate, as far as an agent's word goes. `may` is `true` if
@@ -294,17 +293,19 @@ fn give_way(
     may: bool,
 ) -> Result<EarlierRule, Error> {
     let id = &rule.reflexion_id;
-    let only_tells = old.action <= CallAction::Note;
-    let now = if old.is_candidate() {
-        writer.update(Kind::Reflexion, &old.reflexion_id, &replaced_by(id))?;
-        EarlierState::Superseded
-    } else if only_tells && may {
-        let change = [("suspended_by", json!(id))];
-        writer.update(Kind::Reflexion, &old.reflexion_id, &change)?;
-        EarlierState::Suspended
+    let (now, mut after) = if old.is_candidate() {
+        (EarlierState::Superseded, superseded(&old, id))
+    } else if may && old.action <= CallAction::Note {
+        let suspended_by = id.clone();
+        let suspended = Reflexion {
+            suspended_by,
+            ..old.clone()
+        };
+        (EarlierState::Suspended, suspended)
     } else {
-        EarlierState::InForce
+        (EarlierState::InForce, old.clone())
     };
+    update_rule(writer, &old, &mut after)?;
     Ok(EarlierRule {
         id: old.reflexion_id,
         rule: old.rule,
@@ -339,34 +340,4 @@ pub(crate) fn end_suspension(writer: &mut Writer, rule: &Reflexion) -> Result<()
         }
     }
     Ok(())
-}
-
-/// Candidate of no skill.
-fn candidate(
-    heard: &Heard,
-    message: &Message,
-    by: &str,
-    project: String,
-    replaces: Vec<String>,
-    workspace: &Workspace,
-) -> Reflexion {
-    Reflexion {
-        created_at: stamp(workspace.now),
-        rule: heard.rule.clone(),
-        applies_when: heard.when.clone(),
-        seen_by: heard.seen_by.clone(),
-        distilled_by: by.to_owned(),
-        utility_score: Some(UNUSED),
-        source: CHAT.to_owned(),
-        status: CANDIDATE.to_owned(),
-        said: vec![Said {
-            quote: heard.quote.clone(),
-            session: message.session.clone(),
-            workspace: project,
-            turn: 0,
-            after: String::new(),
-        }],
-        replaces,
-        ..Reflexion::default()
-    }
 }

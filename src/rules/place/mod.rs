@@ -4,22 +4,23 @@
 //! is stored beside them, and the report names them; only the person who corrects may supersede
 //! them. A model that was asked about a rule decides; otherwise only the same words are the same.
 
-pub(crate) mod merge_rules;
+pub(crate) mod decisions;
 pub(crate) mod passed_on;
-pub(crate) mod similar;
 
 use chrono::{DateTime, Utc};
-use serde_json::{Value, json};
+use memctl_search::embedder::{Vector, built_in};
+use passed_on::{UNUSED, adopt, same_words};
+use serde::Serialize;
+use serde_json::{Map, Value, json};
 
+use crate::model::text::{key_words, similarity};
 use crate::model::{
     AGENT, CANDIDATE, Correction, Kind, Reflexion, RelatedRule, RuleRelation, SkillPath,
 };
-use crate::rules::reflect::{Draft, Judged};
-use crate::store::{Scoped, Selection, Writer};
-
 use crate::rules::in_use::mark_observed;
+use crate::rules::reflect::Draft;
 use crate::store::workspace::{Error, Workspace, repair_warnings, stamp};
-use passed_on::{UNUSED, adopt, count_again, same_words};
+use crate::store::{Scoped, Selection, Writer};
 
 /// Share of the missing confidence that a rule gains from a repetition.
 const SAID_AGAIN: f64 = 0.2;
@@ -32,8 +33,6 @@ pub(crate) struct Placed {
     pub(crate) duplicate_of: Option<String>,
     /// `true` if the rule was a candidate until now.
     pub(crate) was_candidate: bool,
-    /// Repairs made by the writer, as warnings.
-    pub(crate) mended: Vec<String>,
 }
 
 /// Stores a rule, or strengthens the rule that it duplicates. An agent's rule becomes a
@@ -44,55 +43,67 @@ pub(crate) fn place_rule(
     correction: &Correction,
     draft: Draft,
     distilled_by: &str,
-    related: &[Judged],
+    related: &[RelatedRule],
     by_agent: bool,
+    warnings: &mut Vec<String>,
 ) -> Result<Placed, Error> {
     let skill: SkillPath = correction.skill.parse()?;
-    let of_skill = Selection::of(&skill);
     let mut writer = workspace.writer()?;
-    let rules = own_rules(writer.store(), &of_skill)?;
+    let rules = own_rules(writer.store(), &Selection::of(&skill))?;
     let id = &correction.correction_id;
-    let is_same = |rule: &Reflexion, without_model: &dyn Fn() -> bool| {
+    let is_same = |rule: &Reflexion| {
         let judged = related.iter().find(|judged| judged.id == rule.reflexion_id);
-        judged.map_or_else(without_model, |judged| {
-            judged.relation == RuleRelation::Same
-        })
+        judged.map_or_else(
+            || same_words(&rule.rule, &draft.rule),
+            |judged| judged.relation == RuleRelation::Same,
+        )
     };
-    let same = rules.iter().find(|rule| {
-        let has_same_words = || same_words(&rule.rule, &draft.rule);
-        rule.correction_id == *id || (rule.is_in_use() && is_same(rule, &has_same_words))
-    });
-    let same = same.map(|rule| rule_in_force(&rules, rule));
-    let candidate = rules.iter().find(|rule| {
-        let has_same_words = || same_words(&rule.rule, &draft.rule);
-        rule.is_candidate() && is_same(rule, &has_same_words)
-    });
-    let mut was_candidate = false;
-    let (rule, duplicate_of) = match (same.cloned(), candidate.cloned()) {
-        (Some(rule), _) if by_agent && !rule.is_candidate() => {
-            let id = rule.reflexion_id.clone();
-            (rule, Some(id))
+    let same = rules
+        .iter()
+        .find(|rule| rule.correction_id == *id || (rule.is_in_use() && is_same(rule)))
+        .map(|rule| rule_in_force(&rules, rule));
+    let candidate = || {
+        rules
+            .iter()
+            .find(|rule| rule.is_candidate() && is_same(rule))
+    };
+    let placed = match same.or_else(candidate).cloned() {
+        Some(before) if by_agent || !before.is_candidate() => {
+            let mut rule = before.clone();
+            if rule.is_candidate() || !by_agent {
+                said_again(&mut rule, id, !by_agent);
+                update_rule(&mut writer, &before, &mut rule)?;
+            }
+            Placed {
+                duplicate_of: Some(rule.reflexion_id.clone()),
+                rule,
+                was_candidate: false,
+            }
         }
-        (Some(mut rule), _) if !rule.is_candidate() => {
-            strengthen(&mut writer, &mut rule, correction)?;
-            let id = rule.reflexion_id.clone();
-            (rule, Some(id))
+        Some(mut rule) => {
+            adopt(
+                &mut writer,
+                &mut rule,
+                correction,
+                Some((draft, distilled_by)),
+            )?;
+            Placed {
+                rule,
+                duplicate_of: None,
+                was_candidate: true,
+            }
         }
-        (Some(mut rule), _) | (None, Some(mut rule)) if by_agent => {
-            count_again(&mut writer, &mut rule, id)?;
-            let id = rule.reflexion_id.clone();
-            (rule, Some(id))
-        }
-        (Some(mut rule), _) | (None, Some(mut rule)) => {
-            was_candidate = true;
-            let own = Some((draft, distilled_by));
-            adopt(&mut writer, &mut rule, correction, own)?;
-            (rule, None)
-        }
-        (None, None) => {
+        None => {
             let is_unsure = draft.doubt.is_some();
             let mut rule = new_rule(workspace.now, correction, draft, distilled_by);
-            rule.relations = lasting_relations(related, distilled_by);
+            // Those that a comparison of words may miss are worth storing.
+            rule.relations = related.to_vec();
+            rule.relations.retain(|judged| {
+                matches!(
+                    judged.relation,
+                    RuleRelation::Contradicts | RuleRelation::Narrows
+                )
+            });
             if by_agent {
                 AGENT.clone_into(&mut rule.source);
             }
@@ -100,15 +111,15 @@ pub(crate) fn place_rule(
                 CANDIDATE.clone_into(&mut rule.status);
                 rule.utility_score = Some(UNUSED);
             }
-            (writer.append(rule, workspace.now)?, None)
+            Placed {
+                rule: writer.append(rule, workspace.now)?,
+                duplicate_of: None,
+                was_candidate: false,
+            }
         }
     };
-    Ok(Placed {
-        rule,
-        duplicate_of,
-        was_candidate,
-        mended: repair_warnings(writer.take_repairs()).collect(),
-    })
+    warnings.extend(repair_warnings(writer.take_repairs()));
+    Ok(placed)
 }
 
 fn new_rule(
@@ -129,24 +140,6 @@ fn new_rule(
         distilled_by: distilled_by.to_owned(),
         ..Reflexion::default()
     }
-}
-
-/// Relations that are worth storing: those that a comparison of words may miss.
-fn lasting_relations(related: &[Judged], by: &str) -> Vec<RelatedRule> {
-    let is_lasting = |judged: &&Judged| {
-        matches!(
-            judged.relation,
-            RuleRelation::Contradicts | RuleRelation::Narrows
-        )
-    };
-    let related = related.iter().filter(is_lasting);
-    let stored = related.map(|judged| RelatedRule {
-        id: judged.id.clone(),
-        relation: judged.relation,
-        reason: judged.reason.clone(),
-        by: by.to_owned(),
-    });
-    stored.collect()
 }
 
 /// Rules that a person here vouches for. A rule that only claims to come from a person's correction
@@ -174,33 +167,243 @@ pub(crate) fn rule_in_force<'r>(rules: &'r [Reflexion], rule: &'r Reflexion) -> 
     rule
 }
 
-/// Strengthens a rule that a later correction repeats, once per correction.
-fn strengthen(
-    writer: &mut Writer,
-    rule: &mut Reflexion,
-    correction: &Correction,
-) -> Result<(), Error> {
-    if !said_again(rule, &correction.correction_id) {
-        return Ok(());
-    }
-    let changes: [(&str, Value); 2] = [
-        ("also_corrected_by", json!(rule.also_corrected_by)),
-        ("confidence", json!(rule.confidence)),
-    ];
-    writer.update(Kind::Reflexion, &rule.reflexion_id, &changes)?;
-    Ok(())
-}
-
-/// Raises the confidence of a rule that a correction repeats; `false` if it was counted before.
-pub(crate) fn said_again(rule: &mut Reflexion, correction: &str) -> bool {
+/// Notes that a correction repeats a rule, unless it was counted before. A person's word raises the
+/// confidence; that of an agent, which can repeat itself at will, does not.
+pub(crate) fn said_again(rule: &mut Reflexion, correction: &str, raises: bool) {
     let is_known = rule.correction_id == correction
         || rule.also_corrected_by.iter().any(|id| id == correction);
     if correction.is_empty() || is_known {
-        return false;
+        return;
     }
     rule.also_corrected_by.push(correction.to_owned());
-    let before = rule.confidence.unwrap_or(0.5);
-    let after = before + (1.0 - before) * SAID_AGAIN;
-    rule.confidence = Some((after * 100.0).round() / 100.0);
-    true
+    if raises {
+        let before = rule.confidence.unwrap_or(0.5);
+        let after = before + (1.0 - before) * SAID_AGAIN;
+        rule.confidence = Some((after * 100.0).round() / 100.0);
+    }
+}
+
+/// Maximum number of similar rules to show.
+const SHOWN: usize = 3;
+/// Maximum number of rules to compare by meaning: those with the most words in common.
+const COMPARED: usize = 16;
+/// Minimum cosine. Of 100 pairs of rules about different things one is above it.
+pub(crate) const FLOOR: f64 = 0.41;
+
+/// Rule near a new one.
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct SimilarRule {
+    /// Id of the rule.
+    pub id: String,
+    /// Text of the rule.
+    pub rule: String,
+    /// Cosine of the two rules' vectors, from 0 to 1.
+    pub score: f64,
+}
+
+impl From<(f64, Reflexion)> for SimilarRule {
+    fn from((score, rule): (f64, Reflexion)) -> Self {
+        Self {
+            id: rule.reflexion_id,
+            rule: rule.rule,
+            score: (score * 10_000.0).round() / 10_000.0,
+        }
+    }
+}
+
+/// Returns the rules of the same skill that are nearest to a rule, best first, without those in
+/// `named`.
+pub(crate) fn similar_rules(
+    workspace: &Workspace,
+    rule: &Reflexion,
+    named: &[&String],
+) -> Result<Vec<SimilarRule>, Error> {
+    let skill: SkillPath = rule.skill.parse()?;
+    let of_skill = Selection::of(&skill);
+    let mut rules = workspace.store.list::<Reflexion>(&of_skill)?.records;
+    rules.retain(|other| {
+        let is_other = other.reflexion_id != rule.reflexion_id;
+        is_other
+            && (other.is_in_use() || other.is_candidate())
+            && !named.contains(&&other.reflexion_id)
+    });
+    let mut near = nearest(&rule.rule, rules, SHOWN)?;
+    near.retain(|(score, _)| *score >= FLOOR);
+    Ok(near.into_iter().map(SimilarRule::from).collect())
+}
+
+/// Returns the cosine of each text to `to`, by the built-in embedder.
+pub(crate) fn cosines(to: &str, texts: &[&str]) -> Result<Vec<f64>, Error> {
+    let all: Vec<&str> = std::iter::once(to).chain(texts.iter().copied()).collect();
+    let vectors = built_in(true)?.embed(&all)?;
+    let of = |vector: &Vector| cosine(&vectors[0], vector);
+    Ok(vectors[1..].iter().map(of).collect())
+}
+
+/// Cosine of two vectors of length one.
+pub(crate) fn cosine(a: &Vector, b: &Vector) -> f64 {
+    a.iter().zip(b.iter()).map(|(x, y)| f64::from(x * y)).sum()
+}
+
+/// Returns the rules nearest to a text with their cosines, at most `limit`, nearest first.
+pub(crate) fn nearest(
+    text: &str,
+    rules: Vec<Reflexion>,
+    limit: usize,
+) -> Result<Vec<(f64, Reflexion)>, Error> {
+    // The first rule of a skill need not wait for the embedder.
+    if rules.is_empty() {
+        return Ok(Vec::new());
+    }
+    let own = key_words(text);
+    let shared = |other: &Reflexion| similarity(&own, &key_words(&other.rule), &|_| 1.0);
+    let mut rules: Vec<(f64, Reflexion)> = rules.into_iter().map(|r| (shared(&r), r)).collect();
+    rules.sort_by(|a, b| b.0.total_cmp(&a.0));
+    rules.truncate(COMPARED);
+    let texts: Vec<&str> = rules.iter().map(|(_, rule)| rule.rule.as_str()).collect();
+    let mut near: Vec<(f64, Reflexion)> = cosines(text, &texts)?
+        .into_iter()
+        .zip(rules.into_iter().map(|(_, rule)| rule))
+        .collect();
+    near.sort_by(|a, b| b.0.total_cmp(&a.0));
+    near.truncate(limit);
+    Ok(near)
+}
+
+/// Lets a rule take the place of another, which stays in its file and names it as its successor.
+/// Returns the guardrail files that the other was removed from.
+pub fn replace_rule(
+    workspace: &Workspace,
+    rule: &str,
+    other: &str,
+    warnings: &mut Vec<String>,
+) -> Result<Vec<String>, Error> {
+    let mut writer = workspace.writer()?;
+    let replaced: Reflexion = writer.store().get(other)?;
+    update_rule(&mut writer, &replaced, &mut superseded(&replaced, rule))?;
+    Ok(workspace.change_guardrail(&mut writer, &replaced, None, warnings))
+}
+
+/// Older rule that contradicts a new one.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+pub struct Conflict {
+    /// Id of the older rule.
+    pub id: String,
+    /// Explanation of the contradiction.
+    pub reason: String,
+    /// Text of the older rule.
+    pub rule: String,
+    /// `true` if the new rule superseded it.
+    pub superseded: bool,
+    /// Guardrail files that it was removed from.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub guardrails: Vec<String>,
+}
+
+/// Returns the rules of the same skill that a rule contradicts, by its last relation to them; `supersede` marks
+/// them as superseded.
+pub(crate) fn resolve_conflicts(
+    workspace: &Workspace,
+    rule: &Reflexion,
+    supersede: bool,
+    warnings: &mut Vec<String>,
+) -> Result<Vec<Conflict>, Error> {
+    let skill: SkillPath = rule.skill.parse()?;
+    let mut writer = workspace.writer()?;
+    let rules = writer
+        .store()
+        .list::<Reflexion>(&Selection::of(&skill))?
+        .records;
+    let mut conflicts = Vec::new();
+    for other in rules {
+        let mut relations = rule.relations.iter().rev();
+        let last = relations.find(|related| related.id == other.reflexion_id);
+        let contradicts = |related: &&RelatedRule| related.relation == RuleRelation::Contradicts;
+        let Some(related) = last.filter(contradicts).filter(|_| other.is_in_use()) else {
+            continue;
+        };
+        let mut guardrails = Vec::new();
+        if supersede {
+            let mut after = superseded(&other, &rule.reflexion_id);
+            update_rule(&mut writer, &other, &mut after)?;
+            guardrails = workspace.change_guardrail(&mut writer, &other, None, warnings);
+        }
+        conflicts.push(Conflict {
+            id: other.reflexion_id,
+            reason: related.reason.clone(),
+            rule: other.rule,
+            superseded: supersede,
+            guardrails,
+        });
+    }
+    Ok(conflicts)
+}
+
+/// Returns a rule as superseded by rule `id`.
+pub(crate) fn superseded(rule: &Reflexion, id: &str) -> Reflexion {
+    Reflexion {
+        superseded_by: id.to_owned(),
+        // The reference implementation has no other way to hide a rule.
+        utility_score: Some(0.0),
+        ..rule.clone()
+    }
+}
+
+/// Stores a changed rule, which may get the id of a shared one.
+pub(crate) fn update_rule(
+    writer: &mut Writer,
+    before: &Reflexion,
+    after: &mut Reflexion,
+) -> Result<(), Error> {
+    let changes = changed_fields(before, after);
+    let changes: Vec<_> = changes
+        .iter()
+        .map(|(name, value)| (name.as_str(), value))
+        .collect();
+    if !changes.is_empty() {
+        after.reflexion_id = writer
+            .update(Kind::Reflexion, &before.reflexion_id, &changes)?
+            .id;
+    }
+    Ok(())
+}
+
+/// Stores changed rules in one write, each given as it was and as it is.
+pub(crate) fn update_rules(
+    writer: &mut Writer,
+    rules: &[(Reflexion, Reflexion)],
+) -> Result<(), Error> {
+    let fields = rules
+        .iter()
+        .map(|(before, after)| changed_fields(before, after));
+    let fields: Vec<Vec<(String, Value)>> = fields.collect();
+    let changes = rules.iter().zip(&fields).map(|((before, _), fields)| {
+        let fields = fields.iter().map(|(name, value)| (name.as_str(), value));
+        (before.reflexion_id.clone(), fields.collect())
+    });
+    let changes: Vec<(String, Vec<(&str, &Value)>)> = changes.collect();
+    Ok(writer.update_all(Kind::Reflexion, &changes)?)
+}
+
+/// Returns the fields that differ. A list that is empty now is written as such.
+fn changed_fields(before: &Reflexion, after: &Reflexion) -> Vec<(String, Value)> {
+    let fields = |rule: &Reflexion| match json!(rule) {
+        Value::Object(fields) => fields,
+        _ => Map::new(),
+    };
+    let (before, after) = (fields(before), fields(after));
+    let emptied = before.iter().filter(|(name, _)| !after.contains_key(*name));
+    let emptied = emptied.map(|(name, old)| {
+        let empty = if old.is_array() {
+            json!([])
+        } else {
+            Value::Null
+        };
+        (name.clone(), empty)
+    });
+    let emptied: Vec<_> = emptied.collect();
+    let changed = after
+        .into_iter()
+        .filter(|(name, value)| before.get(name) != Some(value));
+    changed.chain(emptied).collect()
 }

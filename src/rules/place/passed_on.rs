@@ -7,15 +7,16 @@
 //! Other programs that read the file do not know candidates. For them a candidate has utility 0, as
 //! a rule that must not be shown.
 
+use serde_json::json;
 use serde_json::value::{RawValue, to_raw_value};
-use serde_json::{Value, json};
 
-use crate::model::{AGENT, Correction, Execution, Kind, Reflexion, SkillPath};
+use crate::model::{AGENT, Correction, Execution, Kind, Reflexion};
+use crate::rules::RuleFiles;
 use crate::rules::reflect::Draft;
 use crate::store::{self, Writer};
 use memctl_redact::composed;
 
-use super::similar::{replace_rule, resolve_conflicts};
+use super::{replace_rule, resolve_conflicts, update_rule};
 use crate::rules::evidence::count_correction;
 use crate::store::workspace::error::chain;
 use crate::store::workspace::{Error, Workspace};
@@ -24,15 +25,6 @@ use crate::store::workspace::{Error, Workspace};
 pub(crate) const UNUSED: f64 = 0.0;
 /// Utility of a rule without evidence.
 const UNKNOWN: f64 = 0.5;
-
-/// Effects of activating a rule.
-#[derive(Debug, Default)]
-pub(crate) struct ActivationEffects {
-    /// Guardrail files that the rule was added to.
-    pub(crate) guardrails: Vec<String>,
-    /// Files that hold the test of the rule.
-    pub(crate) tests: Vec<String>,
-}
 
 /// Turns an agent's correction into that of the person who repeats it. The expected output given by
 /// the agent is replaced or removed.
@@ -45,12 +37,16 @@ pub(crate) fn stand_for(
     known.expected_output = expected;
     let trust = to_raw_value(&known.trust).map_err(store::Error::from)?;
     let mut changes = vec![("trust", &trust)];
-    let gone: &[&str] = match &known.expected_output {
-        Some(expected) => {
-            changes.push(("expected_output", expected));
-            &[]
-        }
-        None => &["expected_output"],
+    changes.extend(
+        known
+            .expected_output
+            .as_ref()
+            .map(|expected| ("expected_output", expected)),
+    );
+    let gone: &[&str] = if known.expected_output.is_some() {
+        &[]
+    } else {
+        &["expected_output"]
     };
     let shared = writer.update_without(Kind::Correction, &known.correction_id, &changes, gone)?;
     known.correction_id = shared.id;
@@ -59,7 +55,13 @@ pub(crate) fn stand_for(
 
 /// Activates a candidate that a person approved.
 pub(crate) fn lift(writer: &mut Writer, rule: &mut Reflexion) -> Result<(), Error> {
-    become_active(writer, rule, Vec::new())
+    let before = rule.clone();
+    "active".clone_into(&mut rule.status);
+    if rule.utility_score == Some(UNUSED) {
+        rule.utility_score = Some(UNKNOWN);
+    }
+    update_rule(writer, &before, rule)?;
+    Ok(writer.vouch(Kind::Reflexion, &rule.reflexion_id)?)
 }
 
 /// Activates a candidate whose correction a person repeated, with the text of `draft` if given.
@@ -69,8 +71,8 @@ pub(crate) fn adopt(
     correction: &Correction,
     draft: Option<(Draft, &str)>,
 ) -> Result<(), Error> {
+    let before = rule.clone();
     "correction".clone_into(&mut rule.source);
-    let mut changes = vec![("source", json!(rule.source))];
     if let Some((draft, by)) = draft {
         rule.rule = draft.rule;
         rule.applies_when = draft.applies_when;
@@ -78,62 +80,15 @@ pub(crate) fn adopt(
         rule.root_cause = draft.root_cause;
         rule.confidence = Some(draft.confidence);
         by.clone_into(&mut rule.distilled_by);
-        changes.extend([
-            ("rule", json!(rule.rule)),
-            ("applies_when", json!(rule.applies_when)),
-            ("mistake", json!(rule.mistake)),
-            ("root_cause", json!(rule.root_cause)),
-            ("confidence", json!(rule.confidence)),
-            ("distilled_by", json!(rule.distilled_by)),
-        ]);
     }
-    if rule.correction_id != correction.correction_id {
-        let before = rule.correction_id.clone();
+    let id = &correction.correction_id;
+    if rule.correction_id != *id {
+        rule.also_corrected_by.retain(|other| other != id);
         rule.also_corrected_by
-            .retain(|id| *id != correction.correction_id);
-        rule.also_corrected_by.push(before);
-        rule.correction_id.clone_from(&correction.correction_id);
-        changes.extend([
-            ("correction_id", json!(rule.correction_id)),
-            ("also_corrected_by", json!(rule.also_corrected_by)),
-        ]);
+            .push(std::mem::replace(&mut rule.correction_id, id.clone()));
     }
-    become_active(writer, rule, changes)
-}
-
-fn become_active(
-    writer: &mut Writer,
-    rule: &mut Reflexion,
-    mut changes: Vec<(&'static str, Value)>,
-) -> Result<(), Error> {
-    "active".clone_into(&mut rule.status);
-    changes.push(("status", json!(rule.status)));
-    if rule.utility_score == Some(UNUSED) {
-        rule.utility_score = Some(UNKNOWN);
-        changes.push(("utility_score", json!(UNKNOWN)));
-    }
-    rule.reflexion_id = writer
-        .update(Kind::Reflexion, &rule.reflexion_id, &changes)?
-        .id;
-    Ok(writer.vouch(Kind::Reflexion, &rule.reflexion_id)?)
-}
-
-/// Notes that an agent passed a candidate on again, once per correction. The utility does not rise:
-/// an agent can repeat itself at will.
-pub(crate) fn count_again(
-    writer: &mut Writer,
-    rule: &mut Reflexion,
-    correction: &str,
-) -> Result<(), Error> {
-    let known = rule.correction_id == correction
-        || rule.also_corrected_by.iter().any(|id| id == correction);
-    if known {
-        return Ok(());
-    }
-    rule.also_corrected_by.push(correction.to_owned());
-    let changes = [("also_corrected_by", json!(rule.also_corrected_by))];
-    writer.update(Kind::Reflexion, &rule.reflexion_id, &changes)?;
-    Ok(())
+    update_rule(writer, &before, rule)?;
+    lift(writer, rule)
 }
 
 /// Returns `true` if two texts have the same words, ignoring case, white space and the two forms of
@@ -153,39 +108,39 @@ pub(crate) fn follow_up(
     workspace: &Workspace,
     rule: &Reflexion,
     warnings: &mut Vec<String>,
-) -> ActivationEffects {
-    let mut lifted = ActivationEffects::default();
+) -> RuleFiles {
     for id in &rule.replaces {
         if let Err(error) = replace_rule(workspace, &rule.reflexion_id, id, warnings) {
             warnings.push(format!("`{id}` was not replaced: {}", chain(&error)));
         }
     }
-    let Ok(skill) = rule.skill.parse::<SkillPath>() else {
-        return lifted;
-    };
+    if rule.skill.is_empty() {
+        return RuleFiles::default();
+    }
     // The correction gets the id of a shared one before anything names it.
     let corrected = approve_correction(workspace, &rule.correction_id, warnings);
-    lifted.guardrails = workspace.finish_guardrails(&skill, warnings);
-    lifted
-        .guardrails
-        .extend(workspace.add_guardrails(&skill, rule, warnings));
-    match corrected {
-        Ok(Some((correction, execution))) => {
-            let rule = Reflexion {
-                correction_id: correction.correction_id.clone(),
-                ..rule.clone()
-            };
-            lifted.tests = workspace.write_tests(&correction, &execution, &rule, warnings);
-        }
+    let example = match &corrected {
+        Ok(example) => example
+            .as_ref()
+            .map(|(correction, execution)| (correction, execution)),
+        Err(_) => None,
+    };
+    let id = &rule.correction_id;
+    let id = example.map_or(id, |(correction, _)| &correction.correction_id);
+    let shared = Reflexion {
+        correction_id: id.clone(),
+        ..rule.clone()
+    };
+    let lifted = write_files(workspace, &shared, example, true, warnings);
+    match &corrected {
         // A rule from a chat has no correction, and nothing to test it with.
-        Ok(None) if rule.correction_id.is_empty() => {}
-        Ok(None) => warnings.push(format!(
-            "there is no test: `{}` or its execution is not there any more",
-            rule.correction_id
+        Ok(None) if !id.is_empty() => warnings.push(format!(
+            "there is no test: `{id}` or its execution is not there any more"
         )),
-        Err(error) => warnings.push(format!("there is no test: {}", chain(&error))),
+        Ok(_) => {}
+        Err(error) => warnings.push(format!("there is no test: {}", chain(error))),
     }
-    match resolve_conflicts(workspace, rule, &[], false, warnings) {
+    match resolve_conflicts(workspace, rule, false, warnings) {
         Ok(conflicts) => warnings.extend(conflicts.into_iter().map(|conflict| {
             let id = conflict.id;
             format!("it contradicts `{id}`: {}; both stay", conflict.reason)
@@ -193,6 +148,29 @@ pub(crate) fn follow_up(
         Err(error) => warnings.push(chain(&error)),
     }
     lifted
+}
+
+/// Writes the guardrail of a rule that is new, those that could not be written before, and the regression
+/// test. Without an execution there is no input to test with.
+pub(crate) fn write_files(
+    workspace: &Workspace,
+    rule: &Reflexion,
+    example: Option<(&Correction, &Execution)>,
+    is_new: bool,
+    warnings: &mut Vec<String>,
+) -> RuleFiles {
+    let mut files = RuleFiles::default();
+    if let Ok(skill) = rule.skill.parse() {
+        files.guardrails = workspace.finish_guardrails(&skill, warnings);
+        if is_new {
+            let added = workspace.add_guardrails(&skill, rule, warnings);
+            files.guardrails.extend(added);
+        }
+    }
+    if let Some((correction, execution)) = example {
+        files.tests = workspace.write_tests(correction, execution, rule, warnings);
+    }
+    files
 }
 
 /// Counts a correction passed on by an agent. Returns it with its execution, or `None` if

@@ -9,23 +9,20 @@
 //!
 //! Storage, and the comparison with existing rules without a model, happen elsewhere.
 
-mod offline;
 mod reply;
-mod request;
-#[cfg(test)]
-mod tests;
 
+use memctl_llm::{Request, Schema};
+use memctl_redact::Clean;
 use serde::Serialize;
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 
-use crate::model::{RuleRelation, SkillPath};
+use crate::model::SkillPath;
+use crate::model::text::one_line;
+use crate::rules::correct::remark::is_about_one_output;
 
-pub(crate) use offline::ONE_OUTPUT;
-pub use offline::offline;
 pub(crate) use reply::refusal;
 pub use reply::{Reply, accept};
-pub(crate) use request::fenced;
-pub use request::{PROMPT, ask};
 
 /// Correction with its context.
 #[derive(Debug, Clone, Copy)]
@@ -77,17 +74,6 @@ pub struct Draft {
     pub assertions_suffice: bool,
 }
 
-/// A model's judgement on the new rule and an existing one.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Judged {
-    /// Id of the existing rule.
-    pub id: String,
-    /// Relation to the new rule.
-    pub relation: RuleRelation,
-    /// Reason, on one line.
-    pub reason: String,
-}
-
 /// Result of a reflection.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Reflection {
@@ -100,4 +86,181 @@ pub enum Reflection {
         /// Specificity of the correction, from 0 to 1.
         confidence: f64,
     },
+}
+
+/// Reason for a doubt.
+pub(crate) const ONE_OUTPUT: &str = "it may be about this one output only";
+
+/// The only cause that can be seen without a model.
+const EMPTY_OUTPUT: &str = "Original output was empty or missing.";
+
+/// Keeps the words of a correction as a rule.
+pub fn offline(context: &CorrectionContext<'_>) -> Reflection {
+    let said = one_line(context.correction);
+    let is_remark = || {
+        let input = context.input.map(parsed).unwrap_or_default();
+        let output = context.output.map(parsed).unwrap_or_default();
+        is_about_one_output(&said, &input, &output)
+    };
+    Reflection::Rule(Draft {
+        mistake: context.output.map_or_else(String::new, |_| {
+            format!("Original output was incorrect. User correction: {said}")
+        }),
+        root_cause: if context
+            .output
+            .is_some_and(|output| is_empty(&parsed(output)))
+        {
+            EMPTY_OUTPUT.to_owned()
+        } else {
+            String::new()
+        },
+        applies_when: String::new(),
+        confidence: confidence(&said),
+        doubt: (!context.is_rule && is_remark()).then_some(ONE_OUTPUT),
+        rule: said,
+        assertions: Vec::new(),
+        assertions_suffice: false,
+    })
+}
+
+fn parsed(json: &RawValue) -> Value {
+    serde_json::from_str(json.get()).unwrap_or_default()
+}
+
+/// Confidence in the words of a person, from 0.5 to 0.9: longer ones, numbers and names say more
+/// exactly what is to change.
+fn confidence(said: &str) -> f64 {
+    let of_length = match said.split_whitespace().count() {
+        0..=3 => 0.5,
+        4..=7 => 0.6,
+        8..=15 => 0.7,
+        _ => 0.8,
+    };
+    let names = said.contains(|c: char| c.is_ascii_digit() || "`\"“_".contains(c));
+    let sum: f64 = of_length + if names { 0.1 } else { 0.0 };
+    (sum * 100.0).round() / 100.0
+}
+
+/// Returns true for values that Python treats as false: null, an empty list, zero.
+fn is_empty(output: &Value) -> bool {
+    let falsy = [json!(null), json!(false), json!(""), json!([]), json!({})];
+    output.as_f64() == Some(0.0) || falsy.contains(output)
+}
+
+/// Default prompt; users can replace it.
+pub const PROMPT: &str = include_str!("prompts/reflect.md");
+/// Maximum length of a reply, in tokens.
+const MAX_TOKENS: u32 = 1536;
+/// Maximum length of an input or output in the prompt, in bytes.
+const MAX_SHOWN: usize = 24_000;
+
+/// Builds the request to a model. `system` is [`PROMPT`] or the user's replacement.
+pub fn ask(context: &CorrectionContext<'_>, system: &str) -> Request {
+    let mut user = format!("<skill>{}</skill>", context.skill);
+    let mut add = |name: &str, text: &str| {
+        user.extend(["\n<", name, ">\n", &fenced(text), "\n</", name, ">"]);
+    };
+    for (name, json) in [("input", context.input), ("output", context.output)] {
+        if let Some(json) = json {
+            add(name, json.get());
+        }
+    }
+    add("correction", context.correction.trim());
+    if !context.neighbours.is_empty() {
+        user.push_str("\n<rules>\n");
+        for rule in context.neighbours {
+            user.extend([&*fenced(&json!(rule).to_string()), "\n"]);
+        }
+        user.push_str("</rules>");
+    }
+    Request {
+        system: system.to_owned(),
+        user,
+        schema: Some(Schema {
+            name: "reflexion".to_owned(),
+            json: schema(context.neighbours),
+        }),
+        max_tokens: MAX_TOKENS,
+    }
+}
+
+/// Redacted text, cut to a maximum length, that cannot close its enclosing tag.
+pub(crate) fn fenced(text: &str) -> String {
+    let text = Clean::of(text);
+    let head = text.head(MAX_SHOWN);
+    let cut = if head.len() < text.as_str().len() {
+        "\n[cut]"
+    } else {
+        ""
+    };
+    head.replace("</", "<\\/") + cut
+}
+
+/// Schema of the reply. Without existing rules it has no field for their relations.
+fn schema(neighbours: &[Neighbour]) -> Value {
+    let text = |what: &str| json!({ "type": "string", "description": what });
+    let mut schema = json!({
+        "type": "object",
+        "properties": {
+            "learnable": { "type": "boolean" },
+            "reason": text("why nothing lasting follows; empty where something does"),
+            "mistake": text("what the output did wrong"),
+            "root_cause": text("why a model would make this mistake"),
+            "rule": text("When <condition>, ALWAYS/NEVER <action>; without a condition where the person said none"),
+            "applies_when": text("the condition in the person's words; empty where the person said none"),
+            "confidence": { "type": "number", "description": "0 to 1" },
+            "assertions": {
+                "type": "array",
+                "items": { "type": "string" },
+                "description": "checks of an output, such as `$.score < 60` or `$ not contains \"soon\"`; empty where none can tell",
+            },
+            "assertions_suffice": { "type": "boolean", "description": "true if they check all that the rule demands" },
+        },
+        "required": ["learnable", "reason", "mistake", "root_cause", "rule", "applies_when", "confidence"],
+        "additionalProperties": false,
+    });
+    if neighbours.is_empty() {
+        return schema;
+    }
+    let ids: Vec<&str> = neighbours.iter().map(|rule| rule.id.as_str()).collect();
+    schema["properties"]["related"] = json!({
+        "type": "array",
+        "description": "each rule of <rules> exactly once",
+        "items": {
+            "type": "object",
+            "properties": {
+                "id": { "type": "string", "enum": ids },
+                "reason": text("one sentence: what the two have in common and where they differ"),
+                "relation": {
+                    "type": "string",
+                    "enum": ["same", "contradicts", "narrows", "unrelated"],
+                },
+            },
+            "required": ["id", "reason", "relation"],
+            "additionalProperties": false,
+        },
+    });
+    if let Some(required) = schema["required"].as_array_mut() {
+        required.push(json!("related"));
+    }
+    schema
+}
+
+#[cfg(test)]
+mod tests_of_offline {
+    use super::*;
+
+    #[test]
+    fn exact_words_are_surer_than_vague_ones() {
+        let exact = "When screening for senior backend roles, weigh system design experience \
+                     separately. A candidate without it should score below 60.";
+        for (said, expected) in [
+            ("this is wrong", 0.5),
+            ("The score should be 55.", 0.7),
+            ("Use pnpm here and never npm.", 0.6),
+            (exact, 0.9),
+        ] {
+            assert!((confidence(said) - expected).abs() < 1e-9, "{said}");
+        }
+    }
 }

@@ -6,8 +6,8 @@ use memctl_search::words;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{CorrectionContext, Draft, Judged, Reflection};
-use crate::model::RuleRelation;
+use super::{CorrectionContext, Draft, Reflection};
+use crate::model::RelatedRule;
 use crate::model::text::{one_line, quoted_names};
 use crate::rules::regression::assertion;
 
@@ -21,7 +21,7 @@ pub struct Reply {
     /// Rule, or reason why there is none.
     pub reflection: Reflection,
     /// Judgements on existing rules, at most one for each. Without a rule there are none.
-    pub related: Vec<Judged>,
+    pub related: Vec<RelatedRule>,
     /// Parts of the reply that gave way to the person's words, for the report.
     pub warnings: Vec<String>,
 }
@@ -38,15 +38,7 @@ struct Answer {
     #[serde(default)]
     assertions_suffice: bool,
     #[serde(default)]
-    related: Vec<AnsweredRelation>,
-}
-
-#[derive(Deserialize)]
-struct AnsweredRelation {
-    id: String,
-    relation: RuleRelation,
-    #[serde(default)]
-    reason: String,
+    related: Vec<RelatedRule>,
 }
 
 /// Reads a model's reply. Rejects an empty rule and clamps the confidence to 0 to 1. That nothing
@@ -127,16 +119,13 @@ fn nothing(value: &Value) -> Option<Reflection> {
 }
 
 /// Judgements on rules that were asked about, the first one for each.
-fn judgements(context: &CorrectionContext<'_>, answered: Vec<AnsweredRelation>) -> Vec<Judged> {
-    let mut related: Vec<Judged> = Vec::new();
+fn judgements(context: &CorrectionContext<'_>, answered: Vec<RelatedRule>) -> Vec<RelatedRule> {
+    let mut related: Vec<RelatedRule> = Vec::new();
     for answer in answered {
         let is_asked = context.neighbours.iter().any(|rule| rule.id == answer.id);
         if is_asked && !related.iter().any(|known| known.id == answer.id) {
-            related.push(Judged {
-                id: answer.id,
-                relation: answer.relation,
-                reason: one_line(&answer.reason),
-            });
+            let reason = one_line(&answer.reason);
+            related.push(RelatedRule { reason, ..answer });
         }
     }
     related

@@ -1,6 +1,7 @@
 use serde_json::{Value, json};
 
 use super::*;
+use crate::model::RuleRelation;
 
 fn reflect(said: &str, input: &str, output: &str) -> Reflection {
     let skill: SkillPath = "d/s".parse().unwrap();
@@ -46,7 +47,7 @@ fn without_a_model_no_cause_is_guessed() {
     let cause = |output: &str| rule("Always format dates as ISO", "{}", output).root_cause;
     assert_eq!(cause(r#"{"a": 1}"#), "");
     for output in ["null", "{}", "[]", "\"\"", "0", "false"] {
-        assert_eq!(cause(output), offline::EMPTY_OUTPUT, "{output}");
+        assert_eq!(cause(output), EMPTY_OUTPUT, "{output}");
     }
 }
 

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use memctl_llm::{ErrorKind, Llm, OnProgress, Reply, Request, Schema};
+use memctl_llm::{ErrorKind, Llm, Reply, Request, Schema};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -16,7 +16,7 @@ use crate::model::SkillPath;
 use crate::model::text::one_line;
 use crate::rules::reflect::fenced;
 use crate::rules::regression::case::Case;
-use crate::rules::regression::cases::cases;
+use crate::rules::regression::files::cases;
 use crate::skills::run::output;
 use crate::store::workspace::error::chain;
 use crate::store::workspace::providers::Chosen;
@@ -41,19 +41,19 @@ pub(super) enum Stop {
 }
 
 /// Counter of model calls and their cost.
-pub(super) struct Meter<'p> {
+#[derive(Debug)]
+pub(super) struct Meter {
     pub(super) left: usize,
     pub(super) calls: usize,
     pub(super) cost: Option<f64>,
-    pub(super) progress: OnProgress<'p>,
 }
 
-impl Meter<'_> {
+impl Meter {
     /// Calls the model if the cap allows it, and counts the call.
     pub(super) async fn ask(&mut self, llm: &Llm, request: &Request) -> Result<Reply, Stop> {
         self.left = self.left.checked_sub(1).ok_or(Stop::Capped)?;
         self.calls += 1;
-        let answer = llm.ask(request, self.progress).await;
+        let answer = llm.ask(request, &mut |_| {}).await;
         let cost = match &answer {
             Ok(reply) => reply.cost_usd,
             Err(error) => error.paid().map_or(Some(0.0), |paid| paid.cost_usd),
@@ -79,7 +79,7 @@ impl Faults {
         case: &Case,
         text: &str,
         judge: Option<&Llm>,
-        meter: &mut Meter<'_>,
+        meter: &mut Meter,
     ) -> Result<Self, Stop> {
         let answer = memctl_redact::redact_json(output(text).get())
             .text
@@ -194,7 +194,7 @@ pub async fn decide_output(
     case: &str,
     text: &str,
     has_judge: bool,
-    progress: OnProgress<'_>,
+    _: memctl_llm::OnProgress<'_>,
 ) -> Result<OutputVerdict, Error> {
     let (skills, _) = workspace.skill(skill)?;
     let mut files = cases(&skills, skill)?.into_iter();
@@ -216,7 +216,6 @@ pub async fn decide_output(
         left: 1,
         calls: 0,
         cost: None,
-        progress,
     };
     let (status, reason) = match file.case {
         Ok(case) => match Faults::of(workspace, &case, text, judge, &mut meter).await {

@@ -16,16 +16,16 @@
 mod judge;
 mod trial;
 
-use memctl_llm::OnProgress;
 use serde::Serialize;
 use serde_json::Value;
 
 use super::assemble::assemble_layers;
+use crate::model::words::names;
 use crate::model::{Correction, Kind, Reflexion, SkillPath};
 use crate::rules::in_use::mark_observed;
 use crate::rules::place::rule_in_force;
 use crate::rules::regression::case::Case;
-use crate::rules::regression::cases::{self, CaseFile, Files};
+use crate::rules::regression::files::{self, CaseFile, SkillFiles};
 use crate::store::skill::{Skill, Skills};
 use crate::store::workspace::error::chain;
 use crate::store::workspace::providers::Chosen;
@@ -56,20 +56,21 @@ pub struct TestPlan {
     groups: Vec<Group>,
 }
 
-/// Result of a case.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, schemars::JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Status {
-    /// Fails without its rule and passes with it.
-    Passed,
-    /// The rule satisfies some demands of the correction.
-    Partial,
-    /// Fails with its rule, or is no valid case.
-    Failed,
-    /// Passes without its rule too, and so proves nothing.
-    Worthless,
-    /// Not run.
-    Skipped,
+names! {
+    /// Result of a case.
+    #[derive(schemars::JsonSchema)]
+    Status {
+        /// Fails without its rule and passes with it.
+        Passed = "passed",
+        /// The rule satisfies some demands of the correction.
+        Partial = "partial",
+        /// Fails with its rule, or is no valid case.
+        Failed = "failed",
+        /// Passes without its rule too, and so proves nothing.
+        Worthless = "worthless",
+        /// Not run.
+        Skipped = "skipped",
+    }
 }
 
 /// Report of one case.
@@ -162,7 +163,7 @@ fn cases_of(
     let permitted = paths
         .into_iter()
         .filter(|path| workspace.permit(path).is_ok());
-    let all = permitted.map(|path| Ok((cases::cases(skills, &path)?, path)));
+    let all = permitted.map(|path| Ok((files::cases(skills, &path)?, path)));
     let all: Vec<(Vec<CaseFile>, SkillPath)> = all.collect::<Result<_, Error>>()?;
     let some = all.into_iter().filter(|(cases, _)| !cases.is_empty());
     Ok(some.map(|(cases, path)| (path, cases)).collect())
@@ -222,14 +223,13 @@ pub async fn test(
     workspace: &Workspace,
     plan: TestPlan,
     on_case: &mut (dyn FnMut(usize, usize) + Send),
-    progress: OnProgress<'_>,
+    _: memctl_llm::OnProgress<'_>,
 ) -> Result<TestReport, Error> {
     let mut report = TestReport::default();
     let mut meter = Meter {
         left: plan.max_calls,
         calls: 0,
         cost: Some(0.0),
-        progress,
     };
     on_case(0, plan.cases);
     for group in &plan.groups {
@@ -270,7 +270,7 @@ async fn test_case(
     workspace: &Workspace,
     group: &Group,
     case: &Case,
-    meter: &mut Meter<'_>,
+    meter: &mut Meter,
     totals: &mut TestReport,
 ) -> Result<CaseReport, Error> {
     let mut report = CaseReport {
@@ -372,24 +372,26 @@ pub fn export_tests(
 ) -> Result<TestExportReport, Error> {
     let skills = workspace.skills()?;
     let mut report = TestExportReport::default();
-    let mut files = Files {
-        skills: &skills,
-        writer: workspace.writer()?,
-    };
+    let mut writer = workspace.writer()?;
     for (path, cases) in cases_of(workspace, &skills, skill)? {
+        let mut files = SkillFiles::of(&skills, &path, &mut writer);
         for file in cases {
-            let (written, warnings) = (&mut report.files, &mut report.warnings);
             match file.case {
                 Ok(case) => {
-                    cases::write(&mut files, &path, &case, written, warnings)?;
+                    files.export(&case, &mut report.warnings)?;
                     report.cases += 1;
                 }
-                Err(reason) => warnings.push(format!("`{}` is no case: {reason}", file.id)),
+                Err(reason) => {
+                    let warning = format!("`{}` is no case: {reason}", file.id);
+                    report.warnings.push(warning);
+                }
             }
         }
+        report.files.append(&mut files.changed);
     }
-    let repairs = repair_warnings(files.writer.take_repairs());
-    report.warnings.extend(repairs);
+    report
+        .warnings
+        .extend(repair_warnings(writer.take_repairs()));
     report.files.sort();
     report.files.dedup();
     Ok(report)

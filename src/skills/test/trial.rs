@@ -5,12 +5,11 @@
 //! run may revoke a validation, but the evidence that was counted stays.
 
 use memctl_llm::{Llm, Request};
-use serde_json::{Value, json};
 
 use super::judge::{Faults, Meter, Stop};
 use super::{CaseReport, Group, Status};
-use crate::model::{Kind, Reflexion};
-use crate::rules::evidence::counts;
+use crate::model::Reflexion;
+use crate::rules::place::update_rules;
 use crate::rules::regression::case::Case;
 use crate::skills::assemble::assemble_layers;
 use crate::skills::run::requested_files;
@@ -18,15 +17,15 @@ use crate::store::Writer;
 use crate::store::workspace::{Error, Workspace};
 
 /// Run of one case.
-pub(super) struct Trial<'t, 'p> {
+pub(super) struct Trial<'t> {
     pub(super) workspace: &'t Workspace,
     pub(super) llm: &'t Llm,
     pub(super) group: &'t Group,
     pub(super) case: &'t Case,
-    pub(super) meter: &'t mut Meter<'p>,
+    pub(super) meter: &'t mut Meter,
 }
 
-impl Trial<'_, '_> {
+impl Trial<'_> {
     /// Runs the case without and with its rule, and finds the cause of a failure.
     pub(super) async fn judge(
         &mut self,
@@ -142,61 +141,46 @@ pub(super) fn credit(
             Status::Partial if is_own => Effect::Partly,
             _ => Effect::None,
         };
-        (rule.reflexion_id.clone(), changes(rule, &report.id, effect))
+        (rule.clone(), credited(rule, &report.id, effect))
     });
-    let changes: Vec<_> = changes.filter(|(_, fields)| !fields.is_empty()).collect();
-    Ok(writer.update_all(Kind::Reflexion, &changes)?)
+    update_rules(writer, &changes.collect::<Vec<_>>())
 }
 
-/// Returns the fields of a rule that a test changes.
-fn changes(rule: &Reflexion, test: &str, effect: Effect) -> Vec<(&'static str, Value)> {
-    let mut counted = rule.clone();
+/// Returns a rule after a test.
+fn credited(rule: &Reflexion, test: &str, effect: Effect) -> Reflexion {
+    let mut rule = rule.clone();
     let lists = [
-        (
-            "generated_test_ids",
-            &mut counted.generated_test_ids,
-            Effect::Validates,
-        ),
-        (
-            "partial_test_ids",
-            &mut counted.partial_test_ids,
-            Effect::Partly,
-        ),
-        (
-            "breaks_test_ids",
-            &mut counted.breaks_test_ids,
-            Effect::Breaks,
-        ),
+        (&mut rule.generated_test_ids, Effect::Validates),
+        (&mut rule.partial_test_ids, Effect::Partly),
+        (&mut rule.breaks_test_ids, Effect::Breaks),
     ];
-    let mut changes = Vec::new();
-    let mut is_new = false;
-    for (name, ids, wanted) in lists {
-        let before = ids.len();
-        ids.retain(|id| id != test);
-        let had = ids.len() < before;
-        if effect == wanted {
+    let (mut is_new, mut is_changed) = (false, false);
+    for (ids, wanted) in lists {
+        let had = ids.iter().any(|id| id == test);
+        let has = effect == wanted;
+        if has && !had {
             ids.push(test.to_owned());
-            is_new |= !had && wanted != Effect::Partly;
+            is_new |= wanted != Effect::Partly;
+        } else if had && !has {
+            ids.retain(|id| id != test);
         }
-        if had != (effect == wanted) {
-            changes.push((name, json!(ids)));
-        }
+        is_changed |= had != has && wanted != Effect::Breaks;
     }
-    let is_valid = !counted.generated_test_ids.is_empty() && counted.partial_test_ids.is_empty();
-    let is_changed = changes.iter().any(|(name, _)| *name != "breaks_test_ids");
-    if is_changed && rule.validated_by_test != is_valid {
-        changes.push(("validated_by_test", json!(is_valid)));
+    if is_changed {
+        rule.validated_by_test =
+            !rule.generated_test_ids.is_empty() && rule.partial_test_ids.is_empty();
     }
     if is_new {
-        counted.count_outcome(effect == Effect::Validates);
-        counted.count_shown();
-        changes.extend(counts(&counted));
+        rule.count_outcome(effect == Effect::Validates);
+        rule.count_shown();
     }
-    changes
+    rule
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::{Value, json};
+
     use super::*;
 
     fn rule(fields: &Value) -> Reflexion {
@@ -208,11 +192,14 @@ mod tests {
     }
 
     fn check(fields: &Value, effect: Effect, expected: &Value) {
-        let found: serde_json::Map<String, Value> = changes(&rule(fields), "t1", effect)
-            .into_iter()
-            .map(|(name, value)| (name.to_owned(), value))
-            .collect();
-        assert_eq!(Value::Object(found), *expected, "{fields}");
+        let mut all = rule(fields);
+        for (name, value) in expected.as_object().unwrap() {
+            let mut fields = json!(all);
+            fields[name] = value.clone();
+            all = serde_json::from_value(fields).unwrap();
+        }
+        let credited = credited(&rule(fields), "t1", effect);
+        assert_eq!(json!(credited), json!(all), "{fields}");
     }
 
     #[test]

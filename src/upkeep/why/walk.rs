@@ -382,16 +382,9 @@ impl<'a> Walk<'a> {
 
 /// Describes the message that a rule was heard in.
 fn message(said: &Said) -> String {
-    let turn = match said.turn {
-        0 => String::new(),
-        turn => format!(" {turn}"),
-    };
-    let mut summary = format!("message{turn}: \"{}\"", said.quote);
+    let mut summary = format!("message: \"{}\"", said.quote);
     if !said.workspace.is_empty() {
         summary.extend([" in `", &said.workspace, "`"]);
-    }
-    if !said.after.is_empty() {
-        summary.extend([", after `", &said.after, "`"]);
     }
     summary
 }

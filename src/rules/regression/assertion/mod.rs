@@ -8,9 +8,13 @@
 
 mod written;
 
+use std::fmt;
+
 use regex_lite::Regex;
 use serde::{Deserialize, Serialize};
 use serde_json::{Number, Value};
+
+use crate::model::words::names;
 
 pub use written::{Path, read};
 
@@ -65,45 +69,40 @@ pub enum Check {
     NotMatches { pattern: String },
 }
 
-/// Comparison operator.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[expect(missing_docs, reason = "the signs are the definition")]
-pub enum Operator {
-    #[serde(rename = "<")]
-    Below,
-    #[serde(rename = "<=")]
-    AtMost,
-    #[serde(rename = ">")]
-    Above,
-    #[serde(rename = ">=")]
-    AtLeast,
-    #[serde(rename = "==")]
-    Exactly,
-    #[serde(rename = "!=")]
-    Not,
+names! {
+    /// Comparison operator.
+    #[expect(missing_docs, reason = "the signs are the definition")]
+    Operator {
+        Below = "<",
+        AtMost = "<=",
+        Above = ">",
+        AtLeast = ">=",
+        Exactly = "==",
+        Not = "!=",
+    }
 }
 
-/// Unit of a length.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Unit {
-    /// Runs of non-white-space characters.
-    Words,
-    /// Unicode code points.
-    Characters,
+names! {
+    /// Unit of a length.
+    Unit {
+        /// Runs of non-white-space characters.
+        Words = "words",
+        /// Unicode code points.
+        Characters = "characters",
+    }
 }
 
-/// JSON type. An integer is a number without a fraction.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[expect(missing_docs, reason = "the names are those of JSON Schema")]
-pub enum JsonType {
-    Integer,
-    Number,
-    String,
-    Boolean,
-    Array,
-    Object,
+names! {
+    /// JSON type. An integer is a number without a fraction.
+    #[expect(missing_docs, reason = "the names are those of JSON Schema")]
+    JsonType {
+        Integer = "integer",
+        Number = "number",
+        String = "string",
+        Boolean = "boolean",
+        Array = "array",
+        Object = "object",
+    }
 }
 
 impl Assertion {
@@ -156,71 +155,63 @@ pub fn whole(output: &Value) -> &Value {
 impl Check {
     #[expect(clippy::cast_precision_loss, reason = "lengths and counts stay far below 2^52")]
     fn holds(&self, found: &Value) -> Result<(), String> {
-        let verdict = |holds: bool, reason: String| if holds { Ok(()) } else { Err(reason) };
-        match self {
+        let not = |is: &Operator, value: &dyn fmt::Display| format!("not {} {value}", is.name());
+        let (holds, reason) = match self {
             Self::Compare { is, value } => {
-                let number = found
-                    .as_f64()
-                    .ok_or_else(|| format!("is {}, not a number", short(found)))?;
+                let number = found.as_f64();
+                let number = number.ok_or_else(|| format!("is {}, not a number", short(found)))?;
                 let holds = is.holds(number, value.as_f64().unwrap_or(f64::NAN));
-                verdict(holds, format!("is {found}, not {} {value}", is.sign()))
+                (holds, format!("is {found}, {}", not(is, value)))
             }
             Self::Count { is, value } => {
-                let items = found
-                    .as_array()
-                    .ok_or_else(|| format!("is {}, not an array", short(found)))?;
-                let holds = is.holds(items.len() as f64, *value as f64);
-                verdict(
-                    holds,
-                    format!("has {} items, not {} {value}", items.len(), is.sign()),
-                )
+                let items = found.as_array();
+                let items = items
+                    .ok_or_else(|| format!("is {}, not an array", short(found)))?
+                    .len();
+                let holds = is.holds(items as f64, *value as f64);
+                (holds, format!("has {items} items, {}", not(is, value)))
             }
             Self::Length { unit, is, value } => {
                 let text = text_of(found);
-                let (length, of) = match unit {
-                    Unit::Words => (text.split_whitespace().count(), "words"),
-                    Unit::Characters => (text.chars().count(), "characters"),
+                let length = match unit {
+                    Unit::Words => text.split_whitespace().count(),
+                    Unit::Characters => text.chars().count(),
                 };
                 let holds = is.holds(length as f64, *value as f64);
-                verdict(
-                    holds,
-                    format!("has {length} {of}, not {} {value}", is.sign()),
-                )
+                (holds, format!("has {length} {unit}, {}", not(is, value)))
             }
-            Self::Equals { value } => verdict(
-                same(found, value),
-                format!("is {}, not {}", short(found), short(value)),
-            ),
-            Self::OneOf { values } => verdict(
-                values.iter().any(|value| same(found, value)),
-                format!(
-                    "is {}, none of {}",
-                    short(found),
-                    short(&Value::Array(values.clone()))
-                ),
-            ),
-            Self::Required => verdict(!found.is_null(), "is null".to_owned()),
-            Self::Type { is } => verdict(
-                is.fits(found),
-                format!("is {}, not of type {}", short(found), is.name()),
-            ),
-            Self::Contains { text } => verdict(
-                has_words(&text_of(found), text, false),
-                format!("does not say {}", quoted(text)),
-            ),
-            Self::NotContains { text } => verdict(
-                !has_words(&text_of(found), text, true),
-                format!("says {}", quoted(text)),
-            ),
-            Self::Matches { pattern } => verdict(
-                matches(pattern, &text_of(found))?,
-                format!("does not match {}", quoted(pattern)),
-            ),
-            Self::NotMatches { pattern } => verdict(
-                !matches(pattern, &text_of(found))?,
-                format!("matches {}", quoted(pattern)),
-            ),
-        }
+            Self::Equals { value } => {
+                let reason = format!("is {}, not {}", short(found), short(value));
+                (same(found, value), reason)
+            }
+            Self::OneOf { values } => {
+                let all = short(&Value::Array(values.clone()));
+                let holds = values.iter().any(|value| same(found, value));
+                (holds, format!("is {}, none of {all}", short(found)))
+            }
+            Self::Required => (!found.is_null(), "is null".to_owned()),
+            Self::Type { is } => {
+                let reason = format!("is {}, not of type {}", short(found), is.name());
+                (is.fits(found), reason)
+            }
+            Self::Contains { text } => {
+                let holds = has_words(&text_of(found), text, false);
+                (holds, format!("does not say {}", quoted(text)))
+            }
+            Self::NotContains { text } => {
+                let holds = !has_words(&text_of(found), text, true);
+                (holds, format!("says {}", quoted(text)))
+            }
+            Self::Matches { pattern } => {
+                let holds = matches(pattern, &text_of(found))?;
+                (holds, format!("does not match {}", quoted(pattern)))
+            }
+            Self::NotMatches { pattern } => {
+                let holds = !matches(pattern, &text_of(found))?;
+                (holds, format!("matches {}", quoted(pattern)))
+            }
+        };
+        if holds { Ok(()) } else { Err(reason) }
     }
 }
 
@@ -312,18 +303,6 @@ impl Operator {
             Self::Not => a != b,
         }
     }
-
-    /// Operator sign, as in files.
-    pub const fn sign(self) -> &'static str {
-        match self {
-            Self::Below => "<",
-            Self::AtMost => "<=",
-            Self::Above => ">",
-            Self::AtLeast => ">=",
-            Self::Exactly => "==",
-            Self::Not => "!=",
-        }
-    }
 }
 
 impl JsonType {
@@ -337,17 +316,6 @@ impl JsonType {
             Self::Boolean => value.is_boolean(),
             Self::Array => value.is_array(),
             Self::Object => value.is_object(),
-        }
-    }
-
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Integer => "integer",
-            Self::Number => "number",
-            Self::String => "string",
-            Self::Boolean => "boolean",
-            Self::Array => "array",
-            Self::Object => "object",
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::model::{Correction, Execution, Outcome, SkillPath, Usage};
 use crate::rules::{self, CorrectOptions};
 use crate::serve::arguments::{LISTED, LONGEST_NAME, LONGEST_TEXT, text};
 use crate::serve::operations::screened;
-use crate::skills::{self, ExecutionOptions, LoggedExecution};
+use crate::skills::{self, LoggedExecution};
 use crate::store;
 use crate::store::workspace::Workspace;
 
@@ -122,10 +122,10 @@ pub(crate) async fn log_execution(
     call: Call,
     Body(body): Body<ExecutionBody>,
 ) -> Result<(StatusCode, Response), Problem> {
-    let options = ExecutionOptions {
-        skill: skill(&body.skill)?,
-        input: to_raw_value(&body.input).map_err(store::Error::from)?,
-        output: to_raw_value(&body.output).map_err(store::Error::from)?,
+    let execution = Execution {
+        skill: skill(&body.skill)?.to_string(),
+        input_summary: to_raw_value(&body.input).map_err(store::Error::from)?,
+        output_summary: to_raw_value(&body.output).map_err(store::Error::from)?,
         outcome: match body.outcome {
             Some(Verdict::Accepted) => Outcome::Accepted,
             Some(Verdict::Rejected) => Outcome::Rejected,
@@ -137,10 +137,11 @@ pub(crate) async fn log_execution(
         model_used: body.model_used.unwrap_or_default(),
         usage: body.usage,
         reflexions_injected: body.reflexions_injected,
+        ..Execution::default()
     };
-    let has_rules = !options.reflexions_injected.is_empty();
+    let has_rules = !execution.reflexions_injected.is_empty();
     let why = "serve executions";
-    let work = move |workspace: &Workspace| Ok(skills::log_execution(workspace, options)?);
+    let work = move |workspace: &Workspace| Ok(skills::log_execution(workspace, execution)?);
     let logged: LoggedExecution = if has_rules {
         call.using(Use::Writes, why, work).await?
     } else {

@@ -1,8 +1,8 @@
-//! Merges two rules that say the same, at a person's request.
+//! What a person decides about rules: two are merged or kept apart, one is pinned.
 //!
-//! The kept rule takes over the evidence, corrections and tests of the other rule, as if each
-//! correction had been recognised as a repetition. The other rule stays in the file and names the
-//! kept rule as its successor. One write changes both.
+//! Of two rules that say the same, the kept rule takes over the evidence, corrections and tests of the other
+//! rule, as if each correction had been recognised as a repetition. The other rule stays in the file and names
+//! the kept rule as its successor. One write changes both. A pinned rule is not retired by its evidence.
 //!
 //! Out of scope: merging texts. A user who wants parts of both edits the kept rule.
 
@@ -10,11 +10,8 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::model::{Evidence, Kind, Reflexion, RelatedRule, RuleRelation};
-use crate::rules::evidence::{counts, without_shared_runs};
 use crate::rules::in_use::why_unused;
-use crate::rules::place::said_again;
-use crate::rules::place::similar::replaced_by;
-use crate::store::Writer;
+use crate::rules::place::{said_again, superseded, update_rules};
 use crate::store::workspace::records::locate;
 use crate::store::workspace::{Error, Workspace, repair_warnings};
 
@@ -39,22 +36,18 @@ pub struct MergeReport {
 
 /// Merges a rule into another of the same skill, both given by id or id prefix.
 pub fn merge(workspace: &Workspace, keep: &str, other: &str) -> Result<MergeReport, Error> {
-    let (kept_kind, keep) = locate(&workspace.store, keep)?;
-    let (other_kind, other) = locate(&workspace.store, other)?;
+    let keep = rule_id(workspace, keep)?;
+    let other = rule_id(workspace, other)?;
     let refused = |reason: String| {
         let message = format!("`{other}` cannot be merged into `{keep}`: {reason}");
         Error::input(message, "memctl memory conflicts")
     };
-    for (kind, id) in [(kept_kind, &keep), (other_kind, &other)] {
-        if kind != Kind::Reflexion {
-            return Err(refused(format!("`{id}` is no rule but of kind `{kind}`")));
-        }
-    }
     if keep == other {
         return Err(refused("it is the same rule".to_owned()));
     }
     let mut writer = workspace.writer()?;
-    let mut kept: Reflexion = writer.store().get(&keep)?;
+    let before: Reflexion = writer.store().get(&keep)?;
+    let mut kept = before.clone();
     let merged: Reflexion = writer.store().get(&other)?;
     if kept.skill != merged.skill {
         return Err(refused(format!(
@@ -78,7 +71,13 @@ pub fn merge(workspace: &Workspace, keep: &str, other: &str) -> Result<MergeRepo
             found.reason
         ));
     }
-    take_over(&mut writer, &mut kept, &merged)?;
+    kept.take_over(&merged);
+    for correction in std::iter::once(&merged.correction_id).chain(&merged.also_corrected_by) {
+        said_again(&mut kept, correction, true);
+    }
+    let replaced = superseded(&merged, &keep);
+    let both = [(before, kept.clone()), (merged.clone(), replaced)];
+    update_rules(&mut writer, &both)?;
     warnings.extend(repair_warnings(writer.take_repairs()));
     let guardrails = workspace.change_guardrail(&mut writer, &merged, None, &mut warnings);
     Ok(MergeReport {
@@ -89,30 +88,6 @@ pub fn merge(workspace: &Workspace, keep: &str, other: &str) -> Result<MergeRepo
         guardrails,
         warnings,
     })
-}
-
-fn take_over(writer: &mut Writer, kept: &mut Reflexion, merged: &Reflexion) -> Result<(), Error> {
-    // A run that held both counts once.
-    kept.take_over(&without_shared_runs(writer, merged, kept)?);
-    let again = std::iter::once(&merged.correction_id).chain(&merged.also_corrected_by);
-    for correction in again {
-        said_again(kept, correction);
-    }
-    let mut changes: Vec<(&str, Value)> = counts(kept);
-    let lists = [
-        ("also_corrected_by", &kept.also_corrected_by),
-        ("generated_test_ids", &kept.generated_test_ids),
-        ("partial_test_ids", &kept.partial_test_ids),
-        ("breaks_test_ids", &kept.breaks_test_ids),
-    ];
-    let lists = lists.into_iter().filter(|(_, ids)| !ids.is_empty());
-    changes.extend(lists.map(|(name, ids)| (name, json!(ids))));
-    changes.push(("validated_by_test", json!(kept.validated_by_test)));
-    let both = [
-        (kept.reflexion_id.clone(), changes),
-        (merged.reflexion_id.clone(), replaced_by(&kept.reflexion_id)),
-    ];
-    Ok(writer.update_all(Kind::Reflexion, &both)?)
 }
 
 /// Judgement of a person or a model on two rules; `None` if there is none.
@@ -166,4 +141,43 @@ pub(crate) fn rule_id(workspace: &Workspace, id: &str) -> Result<String, Error> 
     }
     let message = format!("`{id}` is a {kind}, not a rule");
     Err(Error::input(message, "memctl memory conflicts"))
+}
+
+/// Outcome of [`pin()`].
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+pub struct PinReport {
+    /// Id of the rule.
+    pub id: String,
+    /// Text of the rule.
+    pub rule: String,
+    /// `true` if the rule is pinned now.
+    pub pinned: bool,
+    /// State of the rule now: `active`, `candidate`, `superseded` or `retired`.
+    pub status: &'static str,
+    /// Non-fatal problems.
+    pub warnings: Vec<String>,
+}
+
+/// Pins a rule, given by id or id prefix, or removes the pin. A retired rule is active again once it
+/// is pinned.
+pub fn pin(workspace: &Workspace, id: &str, pinned: bool) -> Result<PinReport, Error> {
+    let id = rule_id(workspace, id)?;
+    let mut writer = workspace.writer()?;
+    let mut rule: Reflexion = writer.store().get(&id)?;
+    if rule.pinned != pinned {
+        rule.pinned = pinned;
+        if pinned {
+            writer.update(Kind::Reflexion, &id, &[("pinned", json!(true))])?;
+        } else {
+            let changes: [(&str, Value); 0] = [];
+            writer.update_without(Kind::Reflexion, &id, &changes, &["pinned"])?;
+        }
+    }
+    Ok(PinReport {
+        status: rule.state(),
+        rule: rule.rule,
+        pinned,
+        warnings: repair_warnings(writer.take_repairs()).collect(),
+        id,
+    })
 }

@@ -1,0 +1,440 @@
+//! Files of a rule in its skill: regression tests, written from corrections and read by `test`, and their removal
+//! with the guardrail sections of a rule that leaves or gets a new text.
+//!
+//! A file that a person has edited is never overwritten or removed: only text that is exactly as this program
+//! wrote it. A warning names its file. No failure here stops the change of the rule, which is stored by then. The
+//! undo journal holds each change, except after a permanent deletion.
+//!
+//! Deliberately absent: removal of the tests of a rule that another one replaces. They stay with the rule that
+//! holds.
+
+use std::path::{Path, PathBuf};
+
+use memctl_files::{Reason, Refused};
+use serde::Serialize;
+
+use crate::model::{Correction, Execution, Reflexion, SkillPath};
+use crate::rules::guardrails::guardrail_of;
+use crate::rules::regression::case::{self, Case};
+use crate::rules::regression::export;
+use crate::store::skill::guardrails::Guardrail;
+use crate::store::skill::{MAX_BYTES, Skills};
+use crate::store::workspace::error::chain;
+use crate::store::workspace::redacting_writer;
+use crate::store::workspace::{Error, Workspace};
+use crate::store::{self, Selection, Writer};
+
+/// Directory of the generated tests, relative to the skill.
+const DIRECTORY: &str = "tests/generated";
+
+/// Case file.
+#[derive(Debug)]
+pub(crate) struct CaseFile {
+    /// File name without the extension.
+    pub(crate) id: String,
+    /// Parsed case, or the parse error.
+    pub(crate) case: Result<Case, String>,
+}
+
+impl Workspace {
+    /// Writes the regression test of a correction, if its skill exists. Returns the files that hold
+    /// it.
+    pub(crate) fn write_tests(
+        &self,
+        correction: &Correction,
+        execution: &Execution,
+        rule: &Reflexion,
+        warnings: &mut Vec<String>,
+    ) -> Vec<String> {
+        let (Ok(skill), Ok(skills)) = (correction.skill.parse(), self.skills()) else {
+            return Vec::new();
+        };
+        let case = Case::new(correction, execution, rule);
+        let Some(case) = case.filter(|_| skills.load(&skill).is_ok()) else {
+            return Vec::new();
+        };
+        let mut written = Vec::new();
+        let done = self.writer().and_then(|mut writer| {
+            let mut files = SkillFiles::of(&skills, &skill, &mut writer);
+            let mut done = files.write_case(&case);
+            if self.settings.export_tests && done.is_ok() {
+                let stored = cases(&skills, &skill)?
+                    .into_iter()
+                    .find(|file| file.id == case.id);
+                if let Some(case) = stored.and_then(|file| file.case.ok()) {
+                    done = files.export(&case, warnings);
+                }
+            }
+            written = files.changed;
+            done
+        });
+        let trouble = done
+            .err()
+            .map(|error| format!("the test was not written: {}", chain(&error)));
+        warnings.extend(trouble);
+        written
+    }
+}
+
+/// Reads the case files of a skill.
+pub(crate) fn cases(skills: &Skills, skill: &SkillPath) -> Result<Vec<CaseFile>, Error> {
+    let read = |path: PathBuf| {
+        let id = path
+            .file_stem()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
+        let case = skills
+            .generated(&path)
+            .map_err(|error| chain(&error))
+            .and_then(|text| Case::parse(&id, &text.unwrap_or_default()))
+            .and_then(|case| {
+                if case.skill == skill.to_string() {
+                    Ok(case)
+                } else {
+                    Err(format!("it is a case of `{}`", case.skill))
+                }
+            });
+        CaseFile { id, case }
+    };
+    Ok(skills.case_files(skill)?.into_iter().map(read).collect())
+}
+
+/// Cases of a skill that can be read.
+pub(crate) fn whole_cases(skills: &Skills, skill: &SkillPath) -> Result<Vec<Case>, Error> {
+    let files = cases(skills, skill)?.into_iter();
+    Ok(files.filter_map(|file| file.case.ok()).collect())
+}
+
+/// Generated files of a skill, under the write lock.
+pub(crate) struct SkillFiles<'a> {
+    pub(crate) skills: &'a Skills,
+    pub(crate) skill: &'a SkillPath,
+    writer: &'a mut Writer,
+    /// Changes are final, and `undo` does not revert them.
+    pub(crate) for_good: bool,
+    /// Files that were written or removed, as they are shown.
+    pub(crate) changed: Vec<String>,
+}
+
+impl<'a> SkillFiles<'a> {
+    pub(crate) fn of(skills: &'a Skills, skill: &'a SkillPath, writer: &'a mut Writer) -> Self {
+        Self {
+            skills,
+            skill,
+            writer,
+            for_good: false,
+            changed: Vec::new(),
+        }
+    }
+
+    /// Path of a test file, and its text if there is one.
+    pub(crate) fn test(&self, name: &str) -> Result<(PathBuf, Option<String>), Error> {
+        let path = self
+            .skills
+            .place(self.skill, &Path::new(DIRECTORY).join(name))?;
+        let text = self.skills.generated(&path)?;
+        Ok((path, text))
+    }
+
+    /// Writes the file of a case, unless a person has edited it.
+    fn write_case(&mut self, case: &Case) -> Result<(), Error> {
+        // The assertions come from redacted text; the input is redacted as JSON.
+        let mut text = case.render().map_err(store::Error::from)?;
+        let cleaned = memctl_redact::redact_json(&text);
+        if !cleaned.found.is_empty() {
+            let clean = serde_json::from_str::<Case>(&cleaned.text);
+            text = clean
+                .and_then(|case| case.render())
+                .map_err(store::Error::from)?;
+        }
+        let (path, before) = self.test(&format!("{}.json", case.id))?;
+        if text.len() as u64 > MAX_BYTES {
+            let reason = Reason::TooLarge { limit: MAX_BYTES };
+            return Err(store::skill::Error::Refused(Refused { path, reason }).into());
+        }
+        self.update((path, before), &text, case::is_untouched)
+    }
+
+    /// Writes a stored case in the formats of other tools.
+    pub(crate) fn export(&mut self, case: &Case, warnings: &mut Vec<String>) -> Result<(), Error> {
+        for (name, text) in export::helpers() {
+            let file = self.test(name)?;
+            self.update(file, &text, export::is_untouched)?;
+            // All skills share their text: they are no files of this case.
+            self.changed.pop();
+        }
+        let file = self.test(&format!("{}.py", case.id))?;
+        self.update(file, &export::deepeval(case), export::is_untouched)?;
+        let (path, before) = self.test(export::PROMPTFOO)?;
+        if let Some(text) = before.as_deref().filter(|text| !export::is_untouched(text)) {
+            if !text.contains(&case.correction_id) {
+                let (id, shown) = (&case.id, self.skills.shown(&path));
+                warnings.push(format!(
+                    "`{shown}` was edited by hand and stays without `{id}`: delete it, and it is written again"
+                ));
+            }
+            return Ok(());
+        }
+        let text = export::promptfoo(&case.skill, &whole_cases(self.skills, self.skill)?);
+        self.update((path, before), &text, export::is_untouched)
+    }
+
+    /// Writes a file unless a person has edited it or its text is already equal.
+    fn update(
+        &mut self,
+        (path, before): (PathBuf, Option<String>),
+        text: &str,
+        is_untouched: impl Fn(&str) -> bool,
+    ) -> Result<(), Error> {
+        let is_ours = |before: &str| is_untouched(before) && before != text;
+        if before.as_deref().is_none_or(is_ours) {
+            return self.change(&path, before.as_deref(), Some(text));
+        }
+        self.changed.push(self.skills.shown(&path));
+        Ok(())
+    }
+
+    /// Writes a file, or removes it without a text.
+    fn change(
+        &mut self,
+        path: &Path,
+        before: Option<&str>,
+        text: Option<&str>,
+    ) -> Result<(), Error> {
+        self.skills.expect_writable(path)?;
+        let writer = (!self.for_good).then_some(&mut *self.writer);
+        redacting_writer::change_of_skill(writer, self.skills, path, before, text)?;
+        self.changed.push(self.skills.shown(path));
+        Ok(())
+    }
+}
+
+/// Files that changed with a rule.
+#[derive(Debug, Default, Serialize, schemars::JsonSchema)]
+pub struct RuleFiles {
+    /// Guardrail files without the section of the rule, or with its new text.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub guardrails: Vec<String>,
+    /// Files without the tests of the rule.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tests: Vec<String>,
+}
+
+impl Workspace {
+    /// Removes the guardrails and tests of a deleted rule, and of the rules merged into it.
+    /// `for_good` leaves nothing to revert.
+    pub(crate) fn remove_files_of(
+        &self,
+        writer: &mut Writer,
+        rule: &Reflexion,
+        for_good: bool,
+        warnings: &mut Vec<String>,
+    ) -> RuleFiles {
+        let mut files = RuleFiles::default();
+        let (Ok(skills), Ok(skill)) = (self.skills(), rule.skill.parse()) else {
+            return files;
+        };
+        let rules = with_merged(writer, rule, &skill);
+        let mut leaving = SkillFiles::of(&skills, &skill, writer);
+        leaving.for_good = for_good;
+        for rule in &rules {
+            leaving.change_guardrails(rule, None, warnings);
+        }
+        files.guardrails = std::mem::take(&mut leaving.changed);
+        leaving.remove_tests(&rules, warnings);
+        files.tests = leaving.changed;
+        for all in [&mut files.guardrails, &mut files.tests] {
+            all.sort_unstable();
+            all.dedup();
+        }
+        files
+    }
+
+    /// Removes the guardrail of a rule that another one replaces, or rewords it as `new`. Returns
+    /// the changed files.
+    pub(crate) fn change_guardrail(
+        &self,
+        writer: &mut Writer,
+        rule: &Reflexion,
+        new: Option<&Reflexion>,
+        warnings: &mut Vec<String>,
+    ) -> Vec<String> {
+        let (Ok(skills), Ok(skill)) = (self.skills(), rule.skill.parse()) else {
+            return Vec::new();
+        };
+        let mut leaving = SkillFiles::of(&skills, &skill, writer);
+        leaving.change_guardrails(rule, new, warnings);
+        leaving.changed
+    }
+}
+
+/// Returns the rule and the rules that were merged into it.
+fn with_merged(writer: &Writer, rule: &Reflexion, skill: &SkillPath) -> Vec<Reflexion> {
+    let of_skill = Selection::of(skill);
+    let listed = writer.store().list::<Reflexion>(&of_skill);
+    let mut others = listed.map(|listed| listed.records).unwrap_or_default();
+    let mut found = vec![rule.clone()];
+    let mut at = 0;
+    while let Some(kept) = found.get(at).cloned() {
+        // A rule is taken out when it is found, since links written by hand may form a cycle.
+        found.extend(others.extract_if(.., |other| kept.has_taken_over(other)));
+        at += 1;
+    }
+    found
+}
+
+impl SkillFiles<'_> {
+    fn change_guardrails(
+        &mut self,
+        rule: &Reflexion,
+        new: Option<&Reflexion>,
+        warnings: &mut Vec<String>,
+    ) {
+        let id = &rule.correction_id;
+        let files = self
+            .skills
+            .guardrail_files(self.skill)
+            .unwrap_or_else(|error| {
+                let why = chain(&error);
+                warnings.push(format!("the guardrail of `{id}` stays as it was: {why}"));
+                Vec::new()
+            });
+        let old = guardrail_of(rule);
+        let new = new.map(guardrail_of);
+        for path in files {
+            let why = match self.change_guardrail(&path, &old, new.as_ref()) {
+                Ok(false) => continue,
+                Ok(true) => "it differs from the rule; edit it there".to_owned(),
+                Err(error) => chain(&error),
+            };
+            let shown = self.skills.shown(&path);
+            warnings.push(format!(
+                "the guardrail of `{id}` in `{shown}` stays as it was: {why}"
+            ));
+        }
+    }
+
+    /// Changes one file; `true` if an edited section stays.
+    fn change_guardrail(
+        &mut self,
+        path: &Path,
+        old: &Guardrail<'_>,
+        new: Option<&Guardrail<'_>>,
+    ) -> Result<bool, Error> {
+        let (before, rewritten) = self.skills.rewrite_guardrail(path, old, new)?;
+        if let Some(text) = &rewritten.text {
+            self.change(path, Some(&before), Some(text))?;
+        }
+        Ok(rewritten.is_left)
+    }
+
+    /// Removes the tests of these rules, and the helper files after the last test.
+    fn remove_tests(&mut self, rules: &[Reflexion], warnings: &mut Vec<String>) {
+        let cases = self.skills.case_files(self.skill).unwrap_or_else(|error| {
+            warnings.push(format!("the tests of the rule stay: {}", chain(&error)));
+            Vec::new()
+        });
+        let mut gone = Vec::new();
+        for path in cases {
+            match self.remove_test(&path, rules, warnings) {
+                Ok(correction) => gone.extend(correction),
+                Err(error) => {
+                    let (shown, why) = (self.skills.shown(&path), chain(&error));
+                    warnings.push(format!("the test `{shown}` stays: {why}"));
+                }
+            }
+        }
+        if !gone.is_empty()
+            && let Err(error) = self
+                .leave_promptfoo(&gone, warnings)
+                .and_then(|()| self.remove_helpers())
+        {
+            warnings.push(chain(&error));
+        }
+    }
+
+    /// Removes one case with its export to `DeepEval`, if it tests one of these rules. Returns its correction.
+    fn remove_test(
+        &mut self,
+        path: &Path,
+        rules: &[Reflexion],
+        warnings: &mut Vec<String>,
+    ) -> Result<Option<String>, Error> {
+        let id = path.file_stem().unwrap_or_default().to_string_lossy();
+        let text = self.skills.generated(path)?.unwrap_or_default();
+        // `test` reports a broken file, or one that belongs to another skill.
+        let Ok(case) = Case::parse(&id, &text) else {
+            return Ok(None);
+        };
+        let is_tested = |rule: &Reflexion| rule.reflexion_id == case.reflexion_id;
+        if case.skill != self.skill.to_string() || !rules.iter().any(is_tested) {
+            return Ok(None);
+        }
+        let mut edited = |path: &Path| {
+            let shown = self.skills.shown(path);
+            warnings.push(format!(
+                "the test `{shown}` was edited and stays: delete it there"
+            ));
+        };
+        if !case::is_untouched(&text) {
+            edited(path);
+            return Ok(None);
+        }
+        let (exported, of_export) = self.test(&format!("{id}.py"))?;
+        let of_export = of_export.filter(|text| {
+            let is_untouched = export::is_untouched(text);
+            if !is_untouched {
+                edited(&exported);
+            }
+            is_untouched
+        });
+        self.change(path, Some(&text), None)?;
+        if let Some(text) = of_export {
+            self.change(&exported, Some(&text), None)?;
+        }
+        Ok(Some(case.correction_id))
+    }
+
+    /// Takes the tests of these corrections out of the Promptfoo file.
+    fn leave_promptfoo(
+        &mut self,
+        gone: &[String],
+        warnings: &mut Vec<String>,
+    ) -> Result<(), Error> {
+        let (path, text) = self.test(export::PROMPTFOO)?;
+        let Some(text) = text else {
+            return Ok(());
+        };
+        if !export::is_untouched(&text) {
+            let shown = self.skills.shown(&path);
+            let left = gone.iter().filter(|id| text.contains(id.as_str()));
+            warnings.extend(left.map(|id| {
+                format!("`{shown}` was edited, and the test of `{id}` stays in it: delete it there")
+            }));
+            return Ok(());
+        }
+        match whole_cases(self.skills, self.skill)?.as_slice() {
+            [] => self.change(&path, Some(&text), None),
+            left => self.change(
+                &path,
+                Some(&text),
+                Some(&export::promptfoo(&left[0].skill, left)),
+            ),
+        }
+    }
+
+    /// Removes the helper files of a skill without tests.
+    fn remove_helpers(&mut self) -> Result<(), Error> {
+        let is_used = !self.skills.case_files(self.skill)?.is_empty()
+            || self.test(export::PROMPTFOO)?.1.is_some()
+            || self.skills.count_generated_of(self.skill) > 0;
+        for (name, _) in export::helpers().into_iter().filter(|_| !is_used) {
+            let (path, text) = self.test(name)?;
+            if let Some(text) = text.filter(|text| export::is_untouched(text)) {
+                self.change(&path, Some(&text), None)?;
+            }
+        }
+        Ok(())
+    }
+}
