@@ -354,7 +354,6 @@ pub(crate) fn record(page: &mut Page, waiting: &Waiting) {
     let fields = [
         ("why", waiting.reason.clone()),
         ("careful", waiting.suspicious.clone().unwrap_or_default()),
-        ("advice", advice(waiting)),
         ("from", origin(waiting, page)),
         ("seen", evidence(waiting)),
         ("similar", similar.unwrap_or_default()),
@@ -398,20 +397,6 @@ fn lines(page: &mut Page, part: &Part, mark: &str, style: Style) {
     if more > 0 {
         page.dim(format!("… and {}", plural(more as u64, "more line")));
     }
-}
-
-fn advice(waiting: &Waiting) -> String {
-    let words = waiting.advice.as_ref().map(|advice| {
-        let into = match advice.into.as_str() {
-            "" => String::new(),
-            into => format!(" into {into}"),
-        };
-        format!(
-            "{}{into}: {} ({})",
-            advice.verdict, advice.reason, advice.by
-        )
-    });
-    words.unwrap_or_default()
 }
 
 fn origin(waiting: &Waiting, page: &Page) -> String {

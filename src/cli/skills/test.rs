@@ -98,8 +98,7 @@ fn decide(
     let judge = args.model.clone().or(program);
     let workspace = context.workspace(judge.as_deref())?;
     let has_judge = judge.is_some();
-    let deciding = &mut |_: memctl_llm::Progress<'_>| {};
-    let deciding = skills::decide_output(&workspace, skill, case, &text, has_judge, deciding);
+    let deciding = skills::decide_output(&workspace, skill, case, &text, has_judge);
     Ok(Box::new(Tested {
         report: wait(deciding)??,
         allow_skipped: args.allow_skipped,
@@ -121,7 +120,7 @@ struct Tested<R> {
 impl Report for Tested<OutputVerdict> {
     fn page(&self, page: &mut Page) {
         let OutputVerdict { status, reason, .. } = &self.report;
-        let name = format!("{} ", name(*status));
+        let name = format!("{} ", status.name());
         page.styled(&[(style(*status), &name), (Style::Plain, reason)]);
         page.exits_with(match status {
             Status::Failed => 1,
@@ -151,7 +150,7 @@ fn announce(context: &Context, plan: &TestPlan, yes: bool) -> Result<(), UserErr
 
 fn run(context: &Context, workspace: &Workspace, plan: TestPlan) -> Result<TestReport, UserError> {
     let mut report = context.printer.counting("testing", |on_case| {
-        wait(skills::test(workspace, plan, on_case, &mut |_| {}))
+        wait(skills::test(workspace, plan, on_case))
     })??;
     let ran = report.cases.len() - report.skipped;
     if report.cases.is_empty() {
@@ -174,7 +173,7 @@ impl Report for Tested<TestReport> {
             let mut table = Table::new("Test|Skill|Rule|Without|With|Result", &[1, 0]);
             for case in &self.report.cases {
                 let side = |side: Option<Status>| match side {
-                    Some(status) => (style(status), name(status).to_owned()),
+                    Some(status) => (style(status), status.name().to_owned()),
                     None => (Style::Dim, "–".to_owned()),
                 };
                 table.styled_row(vec![
@@ -183,7 +182,7 @@ impl Report for Tested<TestReport> {
                     (Style::Plain, case.reflexion_id.clone().unwrap_or_default()),
                     (Style::Plain, side(case.without_rule).1),
                     side(case.with_rule),
-                    (style(case.status), name(case.status).to_owned()),
+                    (style(case.status), case.status.name().to_owned()),
                 ]);
             }
             page.table(&table);
@@ -234,16 +233,6 @@ impl Tested<TestReport> {
             (false, 0) => 0,
             (false, _) => Kind::Model.code(),
         }
-    }
-}
-
-const fn name(status: Status) -> &'static str {
-    match status {
-        Status::Passed => "passed",
-        Status::Partial => "partial",
-        Status::Failed => "failed",
-        Status::Worthless => "worthless",
-        Status::Skipped => "skipped",
     }
 }
 

@@ -35,7 +35,7 @@ use crate::store::workspace::{Error, Workspace};
 use crate::store::{Scoped, Selection};
 
 use waiting::about;
-pub use waiting::{Advice, Backing, Part, Provenance, Waiting, WaitingKind};
+pub use waiting::{Backing, Part, Provenance, Waiting, WaitingKind};
 
 /// Everything that waits, in order.
 #[derive(Debug, Default, Serialize, schemars::JsonSchema)]

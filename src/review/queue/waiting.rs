@@ -84,19 +84,6 @@ pub struct Backing {
     pub confidence: Option<f64>,
 }
 
-/// Advice about an entry.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Advice {
-    /// What to do.
-    pub verdict: String,
-    /// Record to merge it into.
-    pub into: String,
-    /// Reason.
-    pub reason: String,
-    /// Model that gave it.
-    pub by: String,
-}
-
 /// One entry of the queue.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Waiting {
@@ -135,9 +122,6 @@ pub struct Waiting {
     /// Replay of the rule over past calls; `None` before it is tried, and for other records.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replay: Option<Replay>,
-    /// Advice; none is given.
-    #[serde(skip)]
-    pub advice: Option<Advice>,
     /// Patterns of a rule.
     #[serde(skip)]
     pub patterns: Vec<CallPattern>,
@@ -164,7 +148,6 @@ impl Waiting {
             near: None,
             command,
             replay: None,
-            advice: None,
             patterns: Vec::new(),
             weight: [0.0; 3],
         }

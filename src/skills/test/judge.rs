@@ -194,7 +194,6 @@ pub async fn decide_output(
     case: &str,
     text: &str,
     has_judge: bool,
-    _: memctl_llm::OnProgress<'_>,
 ) -> Result<OutputVerdict, Error> {
     let (skills, _) = workspace.skill(skill)?;
     let mut files = cases(&skills, skill)?.into_iter();

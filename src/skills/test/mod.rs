@@ -223,7 +223,6 @@ pub async fn test(
     workspace: &Workspace,
     plan: TestPlan,
     on_case: &mut (dyn FnMut(usize, usize) + Send),
-    _: memctl_llm::OnProgress<'_>,
 ) -> Result<TestReport, Error> {
     let mut report = TestReport::default();
     let mut meter = Meter {
