@@ -44,13 +44,9 @@ pub fn audit(store: &Scoped, filter: &AuditFilter) -> Result<AuditReport, Error>
         None => Vec::new(),
     };
     store.audited_by_all(&mut |line| {
-        let of =
-            |wanted: &Option<String>, is: &dyn Fn(&str) -> bool| wanted.as_deref().is_none_or(is);
-        let is_wanted = of(&filter.who, &|who| line.who == who)
-            && of(&filter.record, &|_| {
-                let is_it = |r: &String| both.iter().any(|id| r.eq_ignore_ascii_case(id));
-                line.records.iter().any(is_it)
-            })
+        let is_it = |record: &String| both.iter().any(|id| record.eq_ignore_ascii_case(id));
+        let is_wanted = filter.who.as_ref().is_none_or(|who| line.who == *who)
+            && (filter.record.is_none() || line.records.iter().any(is_it))
             && (!filter.foreign || line.is_foreign());
         if is_wanted {
             report.total += 1;

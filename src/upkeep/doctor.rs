@@ -164,24 +164,22 @@ fn dangling(store: &Scoped) -> Result<Vec<String>, Error> {
         Ok(ids)
     };
     let mut dangling = Vec::new();
+    let mut check = |there: &HashSet<String>, id: &str, relation: &str, named: &str| {
+        // Rules written by hand have no correction.
+        if !named.is_empty() && !there.contains(named) {
+            dangling.push(format!("{id} {relation} {named}, which is not there"));
+        }
+    };
     let executions = ids(Kind::Execution)?;
     for correction in store.list::<Correction>(&Selection::default())?.records {
-        if !correction.execution_id.is_empty() && !executions.contains(&correction.execution_id) {
-            dangling.push(format!(
-                "{} corrects {}, which is not there",
-                correction.correction_id, correction.execution_id
-            ));
-        }
+        let (id, execution) = (&correction.correction_id, &correction.execution_id);
+        check(&executions, id, "corrects", execution);
     }
     let corrections = ids(Kind::Correction)?;
     for rule in store.list::<Reflexion>(&Selection::default())?.records {
-        // Rules written by hand have no correction.
-        if !rule.correction_id.is_empty() && !corrections.contains(&rule.correction_id) {
-            dangling.push(format!(
-                "{} comes from {}, which is not there",
-                rule.reflexion_id, rule.correction_id
-            ));
-        }
+        check(
+            &corrections, &rule.reflexion_id, "comes from", &rule.correction_id,
+        );
     }
     Ok(dangling)
 }

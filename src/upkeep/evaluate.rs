@@ -225,7 +225,7 @@ impl<'a> Group<'a> {
         let reads_windows = model.is_some_and(|model| model.embedding_of(0).reads_windows());
         let layout = match Segment::open(&segment) {
             Some(segment) if reads_windows => SlotLayout::of(&segment),
-            _ => SlotLayout::Single(self.texts.len()),
+            _ => SlotLayout::single(self.texts.len()),
         };
         let (mut slots, mut embedding) = (Vec::new(), None);
         if let Some(model) = model {

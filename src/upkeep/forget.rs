@@ -260,11 +260,7 @@ fn purge_all(
     // An empty memory is not created just to be purged.
     if !report.dry_run && !report.removed.is_empty() {
         let mut writer = workspace.writer()?;
-        if let Some(primary) = workspace.store.primary() {
-            primary
-                .delete_logs(None)
-                .map_err(crate::store::Error::Primary)?;
-        }
+        delete_logs(workspace, None)?;
         writer.purge()?;
     }
     Ok(())
@@ -306,11 +302,8 @@ fn purge_visible(
             })?;
         }
     }
-    if let (Scope::All, Viewer::User(user)) = (workspace.store.scope(), workspace.store.viewer())
-        && let Some(primary) = workspace.store.primary()
-    {
-        let deleted = primary.delete_logs(Some(user.as_str()));
-        deleted.map_err(crate::store::Error::Primary)?;
+    if let (Scope::All, Viewer::User(user)) = (workspace.store.scope(), workspace.store.viewer()) {
+        delete_logs(workspace, Some(user.as_str()))?;
     }
     report
         .warnings
@@ -327,6 +320,14 @@ fn purge_visible(
             item.name
         )
     }));
+    Ok(())
+}
+
+/// Deletes the logs of a user, or all, in the database that holds the records.
+fn delete_logs(workspace: &Workspace, user: Option<&str>) -> Result<(), Error> {
+    let primary = workspace.store.primary();
+    let deleted = primary.map(|primary| primary.delete_logs(user)).transpose();
+    deleted.map_err(crate::store::Error::Primary)?;
     Ok(())
 }
 

@@ -114,13 +114,9 @@ pub fn index(
     let (scope, viewer) = (workspace.store.scope(), workspace.store.viewer());
     let own = Filter::default().admission(now, scope, viewer);
     let (documents, vectors) = index.counts(&own)?;
-    let mut warnings = Vec::new();
-    if !index.iter().all(Index::is_saved) {
-        warnings.push(
-            "the index was not saved: another process is writing it, or its directory takes no files"
-                .to_owned(),
-        );
-    }
+    let unsaved =
+        "the index was not saved: another process is writing it, or its directory takes no files";
+    let is_saved = index.iter().all(Index::is_saved);
     let stamp = embedder.as_ref().map_or("none", Embedder::stamp);
     let stamp = index.asked_for().unwrap_or(stamp).to_owned();
     Ok(IndexReport {
@@ -129,6 +125,9 @@ pub fn index(
         made,
         embedder: stamp,
         took_ms: milliseconds(start.elapsed()),
-        warnings,
+        warnings: (!is_saved)
+            .then(|| unsaved.to_owned())
+            .into_iter()
+            .collect(),
     })
 }

@@ -136,8 +136,7 @@ pub(super) fn key_block_tail(text: &[u8], at: usize, _: usize) -> Vec<Range<usiz
     // On the label's own line: a block with spaces for line ends, or without any.
     let before = body_of(text, &(own..at), &(own..own));
     found.extend(before.filter(|body| body.end + 2 >= at && is_random(&text[body.clone()])));
-    let mut start = own;
-    while let Some(line) = lines::previous(text, start).filter(|line| at - line.start <= LONGEST) {
+    for line in lines::above(text, own).take_while(|line| at - line.start <= LONGEST) {
         let above = lines::previous(text, line.start);
         let is_first = above
             .clone()
@@ -155,7 +154,6 @@ pub(super) fn key_block_tail(text: &[u8], at: usize, _: usize) -> Vec<Range<usiz
         if !(is_random(key) || last || top && found.len() > 1) {
             break;
         }
-        start = line.start;
         found.push(body);
     }
     found.reverse();
@@ -173,9 +171,7 @@ pub(super) fn lines_below(text: &[u8], at: usize, _: usize) -> Vec<Range<usize>>
     let own = lines::line_at(text, at);
     let front = own.start..own.start + lines::prefix(&text[own.clone()]).min(at - own.start);
     let mut found: Vec<Range<usize>> = Vec::new();
-    let mut line = own;
-    while let Some(next) = lines::next(text, line.end).filter(|next| next.start < at + LONGEST) {
-        line = next;
+    for line in lines::below(text, own.end).take_while(|line| line.start < at + LONGEST) {
         let Some(body) = body_of(text, &line, &front) else {
             if found.is_empty() && text[line.clone()].trim_ascii().is_empty() {
                 continue;

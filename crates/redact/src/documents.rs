@@ -151,10 +151,8 @@ fn block(text: &[u8], name: &Name) -> Vec<Range<usize>> {
     }
     let indent = indentation(text, &own, own.clone());
     let mut found = Vec::new();
-    let mut line = own.clone();
     let mut count = 0;
-    while let Some(next) = lines::next(text, line.end) {
-        line = next;
+    for line in lines::below(text, own.end) {
         let body = body(text, &line, &own);
         let is_blank = body.is_empty();
         if is_blank && (folded || count == 0) && line.end - own.end < 400 {
@@ -198,12 +196,10 @@ fn heredoc(text: &[u8], own: &Range<usize>, mark: &[u8]) -> Vec<Range<usize>> {
     let mark = mark.iter().copied().filter(u8::is_ascii_alphanumeric);
     let mark: Vec<u8> = mark.collect();
     let mut found = Vec::new();
-    let mut line = own.clone();
-    for _ in 0..20 {
-        let Some(next) = lines::next(text, line.end).filter(|_| !mark.is_empty()) else {
-            break;
-        };
-        line = next;
+    if mark.is_empty() {
+        return found;
+    }
+    for line in lines::below(text, own.end).take(20) {
         let body = body(text, &line, own);
         let value = &text[body.clone()];
         if value == mark {
@@ -266,19 +262,16 @@ pub(super) fn secret_data(text: &[u8], at: usize, end: usize) -> Vec<Range<usize
             || indent < own && !words.is_empty();
         !ends && line.start.abs_diff(at) <= NEAR
     };
-    let above = std::iter::successors(Some(line.clone()), |line| lines::previous(text, line.start));
-    let below = std::iter::successors(Some(line), |line| lines::next(text, line.end));
-    let above = above.skip(1).take_while(is_of_document);
-    let lines = above.chain(below.skip(1).take_while(is_of_document));
+    let above = lines::above(text, line.start).take_while(is_of_document);
+    let below = lines::below(text, line.end).take_while(is_of_document);
+    let lines = above.chain(below);
     let heads = lines.filter(|line| {
         let (indent, body) = column(text, line);
         indent == own && matches!(&text[body], b"data:" | b"stringData:")
     });
     let mut found = Vec::new();
     for head in heads {
-        let mut line = head;
-        while let Some(next) = lines::next(text, line.end) {
-            line = next;
+        for line in lines::below(text, head.end) {
             let (indent, body) = column(text, &line);
             if indent <= own || body.is_empty() {
                 break;

@@ -36,6 +36,16 @@ pub(super) fn previous(text: &[u8], start: usize) -> Option<Range<usize>> {
     (text[end] == b'\n').then(|| line_at(text, end))
 }
 
+/// Lines below the one that ends at `end`, from top to bottom.
+pub(super) fn below(text: &[u8], end: usize) -> impl Iterator<Item = Range<usize>> {
+    std::iter::successors(next(text, end), |line| next(text, line.end))
+}
+
+/// Lines above the one that begins at `start`, from bottom to top.
+pub(super) fn above(text: &[u8], start: usize) -> impl Iterator<Item = Range<usize>> {
+    std::iter::successors(previous(text, start), |line| previous(text, line.start))
+}
+
 /// Line without these ends, in any order and number.
 pub(super) fn without_ends<'t>(mut line: &'t [u8], ends: &[&[u8]]) -> &'t [u8] {
     while let Some(rest) = ends.iter().find_map(|end| line.strip_suffix(*end)) {

@@ -14,9 +14,12 @@ pub(super) fn separator(
     start: usize,
     name: &Name,
 ) -> Option<(usize, ValuePosition)> {
-    let position = |tight| match tight {
-        true => ValuePosition::Tight,
-        false => ValuePosition::Loose,
+    let position = |tight| {
+        if tight {
+            ValuePosition::Tight
+        } else {
+            ValuePosition::Loose
+        }
     };
     let closed = skip(text, stop, b"\\\"'`]*");
     let spaced = skip(text, closed, BLANK);

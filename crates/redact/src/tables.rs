@@ -87,13 +87,7 @@ fn column_of(text: &[u8], name: &Name, marks: usize) -> Vec<Range<usize>> {
         return Vec::new();
     }
     let mut found = Vec::new();
-    let (mut line, mut count) = (own, 0);
-    while let Some(next) = lines::next(text, line.end) {
-        count += 1;
-        if count > ROWS {
-            break;
-        }
-        line = next;
+    for line in lines::below(text, own.end).take(ROWS) {
         let row = inner(&line);
         let rule = text[row.clone()].iter().all(|b| !b.is_ascii_alphanumeric());
         if rule && !row.is_empty() {

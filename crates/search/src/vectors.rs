@@ -297,7 +297,7 @@ mod tests {
     #[test]
     fn slots_open_for_their_own_embedder_and_documents_alone() {
         let bytes = file(&[vec![0.6, 0.8], vec![0.0, 0.0]]);
-        let slots = Slots::open(&bytes, &model(2), &SlotLayout::Single(2)).unwrap();
+        let slots = Slots::open(&bytes, &model(2), &SlotLayout::single(2)).unwrap();
         assert_eq!([0, 1].map(|i| slots.is_filled(i)), [true, false]);
         assert!(slots.is_intact(0));
         assert!(slots.cosines(&QueryVector::new(&[1.0, 0.0]), None)[1].is_nan());
@@ -305,14 +305,14 @@ mod tests {
             name: "other".to_owned(),
             ..model(2)
         };
-        assert!(Slots::open(&bytes, &other, &SlotLayout::Single(2)).is_none());
-        assert!(Slots::open(&bytes, &model(3), &SlotLayout::Single(2)).is_none());
-        assert!(Slots::open(&bytes, &model(2), &SlotLayout::Single(3)).is_none());
+        assert!(Slots::open(&bytes, &other, &SlotLayout::single(2)).is_none());
+        assert!(Slots::open(&bytes, &model(3), &SlotLayout::single(2)).is_none());
+        assert!(Slots::open(&bytes, &model(2), &SlotLayout::single(3)).is_none());
         for at in 0..bytes.len() {
-            assert!(Slots::open(&bytes[..at], &model(2), &SlotLayout::Single(2)).is_none());
+            assert!(Slots::open(&bytes[..at], &model(2), &SlotLayout::single(2)).is_none());
             let mut damaged = bytes.clone();
             damaged[at] ^= 1;
-            let slots = Slots::open(&damaged, &model(2), &SlotLayout::Single(2));
+            let slots = Slots::open(&damaged, &model(2), &SlotLayout::single(2));
             let in_first = (SLOTS_HEADER..SLOTS_HEADER + slot_width(2)).contains(&at);
             assert!(
                 slots.is_none_or(|slots| slots.is_intact(0) != in_first),
@@ -344,7 +344,7 @@ mod tests {
         };
         let vectors: Vec<Vec<f32>> = (0..2_000).map(|i| near(&centres[i % 20])).collect();
         let bytes = file(&vectors);
-        let layout = SlotLayout::Single(vectors.len());
+        let layout = SlotLayout::single(vectors.len());
         let slots = Slots::open(&bytes, &model(384), &layout).unwrap();
         let top = |score: &dyn Fn(usize) -> f32| {
             let mut order: Vec<(f32, usize)> = (0..vectors.len()).map(|i| (score(i), i)).collect();
@@ -371,7 +371,7 @@ mod tests {
     fn a_long_document_has_several_slots() {
         let vectors = [[1.0, 0.0], [0.0, 1.0], [0.6, 0.8], [-1.0, 0.0]].map(Vec::from);
         let bytes = file(&vectors);
-        let layout = SlotLayout::Windows(vec![0, 3, 4]);
+        let layout = SlotLayout::of_counts([3, 1].into_iter());
         let slots = Slots::open(&bytes, &model(2), &layout).unwrap();
         let query = QueryVector::new(&[0.0, 1.0]);
         let all = slots.cosines(&query, None);
@@ -385,7 +385,7 @@ mod tests {
         let other = QueryVector::new(&[1.0, 0.0]);
         assert_eq!(slots.nearest_window(0, &other), Some((1, 2)));
         assert_eq!(slots.nearest_window(1, &query), None);
-        assert!(Slots::open(&bytes, &model(2), &SlotLayout::Windows(vec![0, 3])).is_none());
+        assert!(Slots::open(&bytes, &model(2), &SlotLayout::of_counts([3].into_iter())).is_none());
     }
 
     proptest! {
@@ -394,7 +394,7 @@ mod tests {
             let (a, b) = (unit(&a), unit(&b));
             let exact: f32 = a.iter().zip(&b).map(|(a, b)| a * b).sum();
             let bytes = file(std::slice::from_ref(&a));
-            let layout = SlotLayout::Single(1);
+            let layout = SlotLayout::single(1);
             let slots = Slots::open(&bytes, &model(384), &layout).unwrap();
             let cosine = slots.cosines(&QueryVector::new(&b), None)[0];
             prop_assert!(slots.cosines(&QueryVector::new(&b), Some(&[false]))[0].is_nan());

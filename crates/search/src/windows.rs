@@ -67,57 +67,46 @@ fn words(text: &str) -> impl Iterator<Item = usize> {
     })
 }
 
-/// Places of the vectors of a segment's documents.
+/// Places of the vectors of a segment's documents: the first one of each document, and the number of all.
 #[derive(Debug)]
-pub enum SlotLayout {
-    /// One vector for each of so many documents.
-    Single(usize),
-    /// First vector of each document, and the number of all vectors.
-    Windows(Vec<u32>),
-}
+pub struct SlotLayout(Vec<u32>);
 
 impl SlotLayout {
+    /// Layout of one vector for each of so many documents.
+    pub fn single(documents: usize) -> Self {
+        Self::of_counts((0..documents).map(|_| 1))
+    }
+
     /// Layout for an embedder that reads windows.
     pub fn of(segment: &Segment<'_>) -> Self {
-        let lengths = || segment.lengths().iter().map(|n| u32::from_le_bytes(*n));
-        if lengths().all(|words| words <= SHORT) {
-            return Self::Single(segment.len());
-        }
-        let mut starts = Vec::with_capacity(segment.len() + 1);
+        let lengths = segment.lengths().iter();
+        Self::of_counts(lengths.map(|words| vectors_of(u32::from_le_bytes(*words))))
+    }
+
+    pub(super) fn of_counts(counts: impl Iterator<Item = usize>) -> Self {
         let mut next = 0;
-        starts.push(next);
-        for words in lengths() {
-            next += u32::try_from(vectors_of(words)).unwrap_or(1);
-            starts.push(next);
-        }
-        Self::Windows(starts)
+        let starts = counts.map(|count| {
+            next += u32::try_from(count).unwrap_or(1);
+            next
+        });
+        Self(std::iter::once(0).chain(starts).collect())
     }
 
     /// Number of documents.
     pub(super) fn documents(&self) -> usize {
-        match self {
-            Self::Single(documents) => *documents,
-            Self::Windows(starts) => starts.len() - 1,
-        }
+        self.0.len() - 1
     }
 
     /// Number of all vectors.
     pub fn slots(&self) -> usize {
-        match self {
-            Self::Single(documents) => *documents,
-            Self::Windows(starts) => starts.last().map_or(0, |end| *end as usize),
-        }
+        self.0.last().map_or(0, |end| *end as usize)
     }
 
     /// Places of a document's vectors; empty for a document that is not there.
     pub fn of_document(&self, document: usize) -> Range<usize> {
-        match self {
-            Self::Single(documents) if document < *documents => document..document + 1,
-            Self::Single(_) => 0..0,
-            Self::Windows(starts) => match (starts.get(document), starts.get(document + 1)) {
-                (Some(start), Some(end)) => *start as usize..*end as usize,
-                _ => 0..0,
-            },
+        match (self.0.get(document), self.0.get(document + 1)) {
+            (Some(start), Some(end)) => *start as usize..*end as usize,
+            _ => 0..0,
         }
     }
 }
@@ -184,7 +173,7 @@ mod tests {
         assert_eq!(layout.of_document(2), windows.end..windows.end + 1);
         assert_eq!(layout.slots(), windows.end + 1);
         assert!(layout.of_document(3).is_empty());
-        assert!(SlotLayout::Single(2).of_document(2).is_empty());
+        assert!(SlotLayout::single(2).of_document(2).is_empty());
     }
 
     #[test]

@@ -144,10 +144,10 @@ pub(crate) fn compare(
     };
     troubles.extend(answer.trouble);
     let origin = workspace.store.identity().map(|identity| identity.origin);
-    let results = answer.found.into_iter().map(|found| Found {
-        origin: found.origin.clone().or_else(|| origin.clone()),
-        ..found
-    });
+    let mut results = answer.found;
+    for found in results.iter_mut().filter(|found| !found.pulled) {
+        found.origin.clone_from(&origin);
+    }
     let problems = index
         .iter()
         .flat_map(|index| index.problems(options.filter.kind));
@@ -157,7 +157,7 @@ pub(crate) fn compare(
         warnings.extend(lacking(&index, workspace.store.sees_all()));
     }
     Ok(FindReport {
-        results: results.collect(),
+        results,
         query: options.query.clone(),
         asked: answer.asked,
         took_ms: milliseconds(start.elapsed()),

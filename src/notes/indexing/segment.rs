@@ -171,7 +171,7 @@ pub(crate) struct IndexedSegment {
     pub(super) places_file: Option<u64>,
     pub(super) vectors: Option<SegmentVectors>,
     /// Places of the vectors, one for each document.
-    singles: SlotLayout,
+    singles: OnceLock<SlotLayout>,
     /// Places of the vectors, with those of windows.
     windows: OnceLock<SlotLayout>,
 }
@@ -182,7 +182,7 @@ impl IndexedSegment {
         Self {
             words: Bytes::Own(words),
             words_file: None,
-            singles: SlotLayout::Single(places.len()),
+            singles: OnceLock::new(),
             windows: OnceLock::new(),
             places,
             places_file: None,
@@ -303,15 +303,17 @@ impl IndexedSegment {
 
     /// Places of the vectors of an embedder.
     pub(super) fn layout(&self, embedding: &Embedding) -> &SlotLayout {
-        if !embedding.reads_windows() {
-            return &self.singles;
-        }
-        // A damaged segment is noticed by its use.
-        let windows = || match self.segment() {
-            Ok(segment) => SlotLayout::of(&segment),
-            Err(_) => SlotLayout::Single(self.places.len()),
+        let reads_windows = embedding.reads_windows();
+        let known = if reads_windows {
+            &self.windows
+        } else {
+            &self.singles
         };
-        self.windows.get_or_init(windows)
+        known.get_or_init(|| match self.segment() {
+            Ok(segment) if reads_windows => SlotLayout::of(&segment),
+            // A damaged segment is noticed by its use.
+            _ => SlotLayout::single(self.places.len()),
+        })
     }
 
     /// Returns true if records of some documents have been deleted.

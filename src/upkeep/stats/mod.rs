@@ -16,6 +16,7 @@ use std::path::Path;
 use serde::Serialize;
 
 use crate::model::{CallAction, Evidence, Receipts};
+use crate::notes::find::rounded;
 use crate::store::workspace::{Error, redacting_writer};
 use crate::upkeep::evaluate::Latency;
 
@@ -203,11 +204,6 @@ fn quotient(count: u64, of: u64) -> Option<f64> {
 
 fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
-}
-
-/// Rounds to a ten-thousandth; no figure here is more precise.
-fn rounded(number: f64) -> f64 {
-    (number * 1e4).round() / 1e4
 }
 
 /// Quantile of the normal distribution at 97.5 %.

@@ -19,7 +19,7 @@ use crate::notes::indexing::Index;
 use crate::store::workspace::{Error, Workspace, repair_warnings};
 use crate::store::{ChangeLine, Scoped};
 use crate::upkeep::undo::plan::{Change, Effect, changes_of, revert_steps};
-use crate::upkeep::undo::steps::{obstacles, perform, runs};
+use crate::upkeep::undo::steps::{obstacles, perform};
 
 /// Change in a list.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
@@ -114,10 +114,7 @@ pub fn revert(
         writer.note_undone(change.name)?;
         done.undo = Some(short(&workspace.store.audit_context().change).to_owned());
     }
-    for run in runs(&planned) {
-        done.steps
-            .extend(perform(workspace, &mut writer, run, dry_run)?);
-    }
+    done.steps = perform(workspace, &mut writer, &planned, dry_run)?;
     let touches_lessons = planned
         .iter()
         .any(|step| step.kind == Some(Kind::Procedure));

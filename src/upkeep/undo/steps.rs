@@ -17,80 +17,75 @@ use crate::store::{Entry, RemovalMode, Returning, Reverted, Splice, Writer};
 use crate::upkeep::undo::plan::{Change, Effect, RevertStep};
 use crate::upkeep::undo::{Undone, not_undoable, short};
 
-/// Groups steps into runs that are done at once: removals of one kind, or restored records of one
-/// kind.
-pub(super) fn runs(planned: &[RevertStep]) -> impl Iterator<Item = &[RevertStep]> {
-    planned.chunk_by(|a, b| {
-        let is_of_run = matches!(
-            (&a.effect, &b.effect),
-            (Effect::Remove, Effect::Remove) | (Effect::Restore { .. }, Effect::Restore { .. })
-        );
-        is_of_run && a.kind == b.kind
-    })
-}
-
-/// Performs one run of steps.
+/// Performs the steps. Removals of one kind, and restored records of one kind, are done at once.
 pub(super) fn perform(
     workspace: &Workspace,
     writer: &mut Writer,
-    run: &[RevertStep],
+    planned: &[RevertStep],
     dry_run: bool,
 ) -> Result<Vec<Undone>, Error> {
-    let Some(RevertStep {
-        target,
-        kind,
-        effect,
-    }) = run.first()
-    else {
-        return Ok(Vec::new());
+    let is_of_run = |a: &RevertStep, b: &RevertStep| {
+        let is_same = std::mem::discriminant(&a.effect) == std::mem::discriminant(&b.effect);
+        is_same && a.kind == b.kind && matches!(a.effect, Effect::Remove | Effect::Restore { .. })
     };
-    let one = match (effect, *kind) {
-        (Effect::Remove, Some(kind)) => {
-            return remove_run(workspace.now, writer, kind, run, dry_run);
-        }
-        (Effect::Restore { .. }, Some(kind)) => {
-            return restore_run(workspace.now, writer, kind, run, dry_run);
-        }
-        (Effect::Fields(fields), Some(kind)) => {
-            let id = writer.store().current_id(kind, target)?;
-            let names: Vec<&str> = fields.iter().map(|field| field.name.as_str()).collect();
-            let did = match writer.revert_fields(kind, &id, fields, dry_run)? {
-                Reverted::Done => "reverted",
-                _ => "unchanged",
-            };
-            undone(did, &id, names.join(", "))
-        }
-        (Effect::Move { to_local }, Some(kind)) => {
-            let id = writer.store().current_id(kind, target)?;
-            let is_moved = dry_run || writer.move_back(kind, &id, *to_local)?;
-            let did = if is_moved { "moved back" } else { "unchanged" };
-            undone(did, &id, String::new())
-        }
-        (Effect::Lines { go, lines }, _) => {
-            let count = match go {
-                _ if dry_run => lines.len(),
-                true => writer.take_out_lines(target, lines)?,
-                false => writer.put_lines_back(target, lines)?,
-            };
-            let did = match (count, go) {
-                (0, _) => "unchanged",
-                (_, true) => "removed",
-                (_, false) => "restored",
-            };
-            undone(did, target, format!("{count} actions"))
-        }
-        (Effect::File(splices), _) => {
-            let file = RevertedFile::of(workspace, target, splices);
-            let file = file.map_err(|reason| not_undoable(target, &reason))?;
-            if !dry_run {
-                file.write(writer)?;
+    let mut done = Vec::new();
+    for run in planned.chunk_by(is_of_run) {
+        let RevertStep {
+            target,
+            kind,
+            effect,
+        } = &run[0];
+        let one = match (effect, *kind) {
+            (Effect::Remove, Some(kind)) => {
+                done.extend(remove_run(workspace.now, writer, kind, run, dry_run)?);
+                continue;
             }
-            undone(file.did(), target, String::new())
-        }
-        // Only files have no kind.
-        (_, None) => return Ok(Vec::new()),
-    };
-    Ok(vec![one])
+            (Effect::Restore { .. }, Some(kind)) => {
+                done.extend(restore_run(workspace.now, writer, kind, run, dry_run)?);
+                continue;
+            }
+            (Effect::Fields(fields), Some(kind)) => {
+                let id = writer.store().current_id(kind, target)?;
+                let names: Vec<&str> = fields.iter().map(|field| field.name.as_str()).collect();
+                let did = match writer.revert_fields(kind, &id, fields, dry_run)? {
+                    Reverted::Done => "reverted",
+                    _ => "unchanged",
+                };
+                undone(did, &id, names.join(", "))
+            }
+            (Effect::Move { to_local }, Some(kind)) => {
+                let id = writer.store().current_id(kind, target)?;
+                let is_moved = dry_run || writer.move_back(kind, &id, *to_local)?;
+                let did = if is_moved { "moved back" } else { "unchanged" };
+                undone(did, &id, String::new())
+            }
+            (Effect::Lines { go, lines }, _) => {
+                let count = match go {
+                    _ if dry_run => lines.len(),
+                    true => writer.take_out_lines(target, lines)?,
+                    false => writer.put_lines_back(target, lines)?,
+                };
+                let did = match (count, go) {
+                    (0, _) => "unchanged",
+                    (_, true) => "removed",
+                    (_, false) => "restored",
+                };
+                undone(did, target, format!("{count} actions"))
+            }
+            (Effect::File(splices), _) => {
+                let file = RevertedFile::of(workspace, target, splices);
+                let file = file.map_err(|reason| not_undoable(target, &reason))?;
+                if !dry_run {
+                    file.write(writer)?;
+                }
+                undone(file.did(), target, String::new())
+            }
+            // Only files have no kind.
+            (_, None) => continue,
+        };
+        done.push(one);
+    }
+    Ok(done)
 }
 
 /// Removes records of a kind that the change added.
@@ -340,24 +335,27 @@ impl RevertedFile {
 
 /// Resolves a path of the undo journal; `None` if corrections write no such file.
 fn place(skills: &Skills, path: &str) -> Result<Option<PathBuf>, Error> {
-    let mut parts = Vec::new();
-    for part in Path::new(path).components() {
-        match part {
-            Component::Normal(part) => parts.push(part.to_string_lossy().into_owned()),
-            _ => return Ok(None),
-        }
-    }
-    let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
-    Ok(match parts.as_slice() {
-        [domain, "GUARDRAILS.md"] => Some(skills.place_in_domain(domain, "GUARDRAILS.md")?),
-        [domain, skill, "GUARDRAILS.md"] => {
-            let skill: SkillPath = format!("{domain}/{skill}").parse()?;
-            Some(skills.place(&skill, Path::new("GUARDRAILS.md"))?)
-        }
-        [domain, skill, "tests", "generated", name] => {
-            let skill: SkillPath = format!("{domain}/{skill}").parse()?;
-            Some(skills.place(&skill, &Path::new("tests/generated").join(name))?)
-        }
+    let part = |part: Component<'_>| match part {
+        Component::Normal(part) => Some(part.to_string_lossy().into_owned()),
         _ => None,
-    })
+    };
+    let parts: Option<Vec<String>> = Path::new(path).components().map(part).collect();
+    let parts = parts.unwrap_or_default();
+    let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
+    let (domain, skill, file) = match parts.as_slice() {
+        [domain, "GUARDRAILS.md"] => {
+            return Ok(Some(skills.place_in_domain(domain, "GUARDRAILS.md")?));
+        }
+        [domain, skill, file @ "GUARDRAILS.md"] => (domain, skill, PathBuf::from(file)),
+        [
+            domain,
+            skill,
+            tests @ "tests",
+            generated @ "generated",
+            name,
+        ] => (domain, skill, [tests, generated, name].iter().collect()),
+        _ => return Ok(None),
+    };
+    let skill: SkillPath = format!("{domain}/{skill}").parse()?;
+    Ok(Some(skills.place(&skill, &file)?))
 }

@@ -12,6 +12,7 @@
 //! Invariants: every byte outside of the markers stays as it is, and a block that is written twice
 //! changes nothing.
 
+use crate::lessons::telling::one_line;
 use memctl_files::hex;
 use sha2::{Digest as _, Sha256};
 
@@ -147,22 +148,15 @@ fn digest(body: &str) -> String {
 
 /// Returns a rule as a list item; `None` if nothing of it is left.
 pub(crate) fn item(skill: &str, rule: &str) -> Option<String> {
-    let text = plain(rule);
+    let text = one_line(rule, usize::MAX);
     if text.is_empty() {
         return None;
     }
-    let text = match plain(skill).as_str() {
+    let text = match one_line(skill, usize::MAX).as_str() {
         "" => text,
         skill => format!("{skill}: {text}"),
     };
     Some(format!("- {}", without_imports(&without_structure(&text))))
-}
-
-/// Text on one line, redacted and without hidden characters.
-fn plain(text: &str) -> String {
-    let text = memctl_redact::unfenced(&memctl_redact::redact(text).text);
-    let text = memctl_redact::lines(&text).flat_map(str::split_whitespace);
-    text.collect::<Vec<_>>().join(" ")
 }
 
 /// Escapes comments anywhere, and at the beginning everything that begins a block of Markdown.

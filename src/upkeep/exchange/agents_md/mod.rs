@@ -266,26 +266,12 @@ fn targets(
             continue;
         }
         let path = inside(root, &path)?;
-        let has_block = |text: &str| text.lines().any(block::begins);
-        let imports = |text: &str| {
-            let lines = text.lines().map(str::trim);
-            let names = lines.filter(|line| markdown::is_import(line));
-            let path = |line: &str| {
-                line.trim_start_matches(['-', '*', '+', ' ', '@'])
-                    .to_owned()
-            };
-            names
-                .map(path)
-                .any(|line| line.trim_start_matches("./") == FILES[0])
-        };
         // Agents that read both files would read the rules twice.
-        if !found.is_empty() && read(&path)?.is_some_and(|text| imports(&text) && !has_block(&text))
-        {
-            let notice = format!(
+        if !found.is_empty() && read(&path)?.is_some_and(|text| imports_rules(&text)) {
+            report.warnings.push(format!(
                 "`{name}` imports `{}`, and gets no rules of its own",
                 FILES[0]
-            );
-            report.warnings.push(notice);
+            ));
             continue;
         }
         found.push(path);
@@ -295,6 +281,15 @@ fn targets(
         return Err(Error::usage(message, NAME_IT));
     }
     Ok(found)
+}
+
+/// Returns true if a text imports the first of the files, and has no block of its own.
+fn imports_rules(text: &str) -> bool {
+    let lines = text.lines().map(str::trim);
+    let imports = lines.filter(|line| markdown::is_import(line));
+    let mut paths = imports.map(|line| line.trim_start_matches(['-', '*', '+', ' ', '@']));
+    let is_first = |path: &str| path.trim_start_matches("./") == FILES[0];
+    paths.any(is_first) && !text.lines().any(block::begins)
 }
 
 /// Hint for a file that cannot hold the rules.

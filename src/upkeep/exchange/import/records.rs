@@ -165,9 +165,11 @@ impl Import<'_> {
         }
         let digest = digest(&entry.text);
         if entry.id.is_empty() {
-            return match self.existing.bare.insert((entry.kind, digest)) {
-                true => Decision::Keep,
-                false => Decision::Known,
+            let is_new = self.existing.bare.insert((entry.kind, digest));
+            return if is_new {
+                Decision::Keep
+            } else {
+                Decision::Known
             };
         }
         let key = (entry.kind, entry.id.clone());
