@@ -297,7 +297,8 @@ mod tests {
     #[test]
     fn slots_open_for_their_own_embedder_and_documents_alone() {
         let bytes = file(&[vec![0.6, 0.8], vec![0.0, 0.0]]);
-        let slots = Slots::open(&bytes, &model(2), &SlotLayout::single(2)).unwrap();
+        let two = SlotLayout::single(2);
+        let slots = Slots::open(&bytes, &model(2), &two).unwrap();
         assert_eq!([0, 1].map(|i| slots.is_filled(i)), [true, false]);
         assert!(slots.is_intact(0));
         assert!(slots.cosines(&QueryVector::new(&[1.0, 0.0]), None)[1].is_nan());
@@ -312,7 +313,7 @@ mod tests {
             assert!(Slots::open(&bytes[..at], &model(2), &SlotLayout::single(2)).is_none());
             let mut damaged = bytes.clone();
             damaged[at] ^= 1;
-            let slots = Slots::open(&damaged, &model(2), &SlotLayout::single(2));
+            let slots = Slots::open(&damaged, &model(2), &two);
             let in_first = (SLOTS_HEADER..SLOTS_HEADER + slot_width(2)).contains(&at);
             assert!(
                 slots.is_none_or(|slots| slots.is_intact(0) != in_first),
