@@ -68,7 +68,7 @@ impl Endpoint {
 /// Model behind a chat protocol.
 #[derive(Debug)]
 pub struct Chat {
-    pub(super) connection: Connection,
+    pub(super) connection: Box<Connection>,
     is_anthropic: bool,
     /// The server rejects the form of the answer.
     rejects_form: AtomicBool,
@@ -90,7 +90,8 @@ impl Chat {
         let pricing = known.map_or(Pricing::BaseUrl, |(.., pricing)| *pricing);
         let headers = if is_anthropic {
             let base_url = endpoint.base_url.trim_end_matches('/');
-            endpoint.base_url = base_url.strip_suffix("/v1").unwrap_or(base_url).to_owned();
+            let base_url = base_url.strip_suffix("/v1").unwrap_or(base_url);
+            endpoint.base_url = base_url.to_owned();
             anthropic_headers(endpoint.key.as_ref())
         } else {
             bearer(endpoint.key.as_ref())
@@ -102,7 +103,7 @@ impl Chat {
             )
         })?;
         Ok(Self {
-            connection: Connection::new(endpoint, pricing, headers)?,
+            connection: Box::new(Connection::new(endpoint, pricing, headers)?),
             is_anthropic,
             rejects_form: AtomicBool::new(false),
             wants_other_limit: AtomicBool::new(false),
