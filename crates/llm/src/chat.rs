@@ -91,7 +91,7 @@ impl Chat {
         let headers = if is_anthropic {
             let base_url = endpoint.base_url.trim_end_matches('/');
             let base_url = base_url.strip_suffix("/v1").unwrap_or(base_url);
-            endpoint.base_url = base_url.to_owned();
+            endpoint.base_url = String::from(base_url);
             anthropic_headers(endpoint.key.as_ref())
         } else {
             bearer(endpoint.key.as_ref())

@@ -132,7 +132,7 @@ pub(super) fn key_block_tail(text: &[u8], at: usize, _: usize) -> Vec<Range<usiz
         return Vec::new();
     };
     let own = lines::line_at(text, at).start;
-    let mut found = vec![at..end];
+    let mut found: Vec<Range<usize>> = std::iter::once(at..end).collect();
     // On the label's own line: a block with spaces for line ends, or without any.
     let before = body_of(text, &(own..at), &(own..own));
     found.extend(before.filter(|body| body.end + 2 >= at && is_random(&text[body.clone()])));

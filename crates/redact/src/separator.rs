@@ -7,6 +7,9 @@ use super::lines;
 
 const BLANK: &[u8] = b" \t";
 
+/// Words between a name and its value in a sentence.
+const WORDS: [&[u8]; 4] = [b"is ", b"was ", b"to ", b"as "];
+
 /// Start and position class of the value after a name that ends at `stop`.
 pub(super) fn separator(
     text: &[u8],
@@ -73,7 +76,6 @@ pub(super) fn separator(
     }
     let says =
         |word: &&&[u8]| rest.len() > word.len() && rest[..word.len()].eq_ignore_ascii_case(word);
-    const WORDS: [&[u8]; 4] = [b"is ", b"was ", b"to ", b"as "];
     if let Some(word) = WORDS.iter().find(says) {
         let from = skip(text, spaced + word.len(), b" :");
         return Some((from, ValuePosition::Prose));
