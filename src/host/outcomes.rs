@@ -58,13 +58,9 @@ fn codex(fields: &Fields<'_>) -> (String, bool) {
     let output = fields.texts("tool_response");
     let call = fields.text("tool_use_id");
     let found = fields.path("transcript_path").zip(call);
-    match found.and_then(|(rollout, call)| exit_code(&rollout, &call)) {
-        Some(code) => ended(output, Some(code)),
-        None => {
-            let failed = looks_failed(&output);
-            (output, failed)
-        }
-    }
+    let code = found.and_then(|(rollout, call)| exit_code(&rollout, &call));
+    let failed = code.map_or_else(|| looks_failed(&output), |code| code != 0);
+    (output, failed)
 }
 
 fn looks_failed(output: &str) -> bool {

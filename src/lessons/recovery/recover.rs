@@ -288,14 +288,12 @@ pub(crate) fn makes(now: &Known<'_>, failed: &Known<'_>) -> bool {
             "mkdir" | "touch" | "cp" | "mv" | "ln" | "git"
         )
     };
-    let made: Vec<String> = match &now.goal.kind {
-        Kind::Edit(paths, _) => paths.clone(),
-        _ => {
-            let line = now.step.command().unwrap_or_default();
-            let simples = commands(&line).into_iter().filter(creates);
-            simples.flat_map(|simple| simple.words).collect()
-        }
-    };
+    let line = now.step.command().unwrap_or_default();
+    let simples = commands(&line).into_iter().filter(creates);
+    let mut made: Vec<String> = simples.flat_map(|simple| simple.words).collect();
+    if let Kind::Edit(paths, _) = &now.goal.kind {
+        made.clone_from(paths);
+    }
     failed.goal.looked_for().iter().any(|wanted| {
         let wanted = wanted.trim_start_matches("./").trim_end_matches('/');
         wanted.len() > 2 && made.iter().any(|path| path.contains(wanted))
