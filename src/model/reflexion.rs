@@ -85,6 +85,9 @@ pub struct Reflexion {
     /// Ids of the rules whose place this one takes once a person approves it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub replaces: Vec<String>,
+    /// `true` if it only takes back those rules: it is never told.
+    #[serde(deserialize_with = "lenient::or_default", skip_serializing_if = "std::ops::Not::not")]
+    pub withdraws: bool,
     /// Id of the candidate that the person's own words replace this rule with; until a person
     /// decides on it, the rule is not told. Empty if there is none.
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -142,12 +145,14 @@ impl Reflexion {
         self.status == CANDIDATE
     }
 
-    /// Returns the state: `superseded`, `candidate`, `suspended`, `retired` or `active`.
+    /// Returns the state: `superseded`, `candidate`, `withdrawal`, `suspended`, `retired` or `active`.
     pub fn state(&self) -> &'static str {
         if !self.superseded_by.is_empty() {
             "superseded"
         } else if self.is_candidate() {
             CANDIDATE
+        } else if self.withdraws {
+            "withdrawal"
         } else if self.is_suspended() {
             "suspended"
         } else if self.is_retired() {

@@ -1,8 +1,8 @@
 //! Decisions about proposals: a person takes responsibility for an observed record, or finds that it is of
 //! no use.
 //!
-//! All ids of an approval are resolved before the first write: one wrong id approves nothing. A suspicious
-//! text is reported again, and the person decides. A rejected record stays in its file with the reason, so
+//! An approval is checked whole before the first write: one wrong id, or an action for a rule without
+//! patterns, approves nothing. A suspicious text is reported again, and the person decides. A rejected record stays in its file with the reason, so
 //! that nothing proposes it again; `memctl forget` deletes a record instead.
 //!
 //! Deliberately absent: approval of executions (`accept` judges an output), and approval by anything but an id.
@@ -55,6 +55,42 @@ pub struct Approved {
     pub warnings: Vec<String>,
 }
 
+/// Checks what an approval would do, and returns the records. Nothing is written.
+pub fn approvable(
+    store: &Scoped,
+    ids: &[String],
+    action: Option<CallAction>,
+) -> Result<Vec<(Kind, String)>, Error> {
+    let mut named: Vec<(Kind, String)> = Vec::new();
+    for id in ids {
+        let (kind, id) = locate(store, id)?;
+        let hint = match kind {
+            Kind::Reflexion if action.is_some() => {
+                let rule: Reflexion = store.get(&id)?;
+                if rule.seen_by.is_empty() {
+                    let message =
+                        format!("`{id}` has no patterns: no call can be seen to break it");
+                    return Err(Error::input(message, format!("memctl approve {id}")));
+                }
+                String::new()
+            }
+            Kind::Execution => format!("memctl accept {id}"),
+            Kind::Session => "memctl list lessons".to_owned(),
+            _ => String::new(),
+        };
+        if hint.is_empty() {
+            if !named.contains(&(kind, id.clone())) {
+                named.push((kind, id));
+            }
+            continue;
+        }
+        let why = "only procedures and imported notes are observed";
+        let message = format!("{kind} `{id}` cannot be approved: {why}");
+        return Err(Error::input(message, hint));
+    }
+    Ok(named)
+}
+
 /// Approves records, named by id or id prefix. A rule with patterns acts on calls from then on, with
 /// this action; `None` keeps its own.
 pub fn approve(
@@ -62,23 +98,7 @@ pub fn approve(
     ids: &[String],
     action: Option<CallAction>,
 ) -> Result<Vec<Approved>, Error> {
-    let mut named: Vec<(Kind, String)> = Vec::new();
-    for id in ids {
-        let (kind, id) = locate(&workspace.store, id)?;
-        let hint = match kind {
-            Kind::Execution => format!("memctl accept {id}"),
-            Kind::Session => "memctl list lessons".to_owned(),
-            _ => {
-                if !named.contains(&(kind, id.clone())) {
-                    named.push((kind, id));
-                }
-                continue;
-            }
-        };
-        let why = "only procedures and imported notes are observed";
-        let message = format!("{kind} `{id}` cannot be approved: {why}");
-        return Err(Error::input(message, hint));
-    }
+    let named = approvable(&workspace.store, ids, action)?;
     let mut writer = workspace.writer()?;
     let entries = named
         .iter()
@@ -228,10 +248,6 @@ fn let_act(
     warnings: &mut Vec<String>,
 ) -> Result<Option<CallAction>, Error> {
     let rule: Reflexion = writer.store().get(id)?;
-    if rule.seen_by.is_empty() && action.is_some() {
-        let message = format!("`{id}` has no patterns: no call can be seen to break it");
-        return Err(Error::input(message, format!("memctl approve {id}")));
-    }
     if rule.seen_by.is_empty() {
         return Ok(None);
     }

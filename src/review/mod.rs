@@ -19,7 +19,7 @@ pub(crate) mod repeats;
 pub(crate) mod replay;
 pub(crate) mod trust;
 
-pub use approve::{Approved, Rejected, approve, reject};
+pub use approve::{Approved, Rejected, approvable, approve, reject};
 pub use edit::{Draft, EditReport, draft, edit};
 pub use promote::{Promoted, promote};
 pub use repeats::{Repeat, RepeatKind, Repeats, repeats};

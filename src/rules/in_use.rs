@@ -118,6 +118,11 @@ pub(crate) fn why_unused(rule: &Reflexion) -> Option<String> {
         Some(format!("`{}` was put in its place", rule.superseded_by))
     } else if rule.is_candidate() {
         Some(format!("candidate: approve with `memctl approve {id}`"))
+    } else if rule.withdraws {
+        Some(format!(
+            "it only takes back `{}`",
+            rule.replaces.join("`, `")
+        ))
     } else if rule.is_retired() {
         let utility = rule.utility();
         Some(format!("its utility {utility:.2} is below {UTILITY_FLOOR}"))

@@ -189,7 +189,13 @@ impl TrustSnapshot {
     /// patterns of exactly this text. Ask the user's own words ([`Approvals::own_words`]): in a
     /// workspace that stands, its files let no rule act.
     pub fn lets_act(&self, rule: &Reflexion) -> bool {
-        if !rule.is_in_use() || rule.trust() == Trust::Observed || rule.seen_by.is_empty() {
+        rule.is_in_use() && self.seals(rule)
+    }
+
+    /// Returns `true` if this user approved exactly these patterns of exactly this text, whether or not
+    /// the rule is in use.
+    pub fn seals(&self, rule: &Reflexion) -> bool {
+        if rule.trust() == Trust::Observed || rule.seen_by.is_empty() {
             return false;
         }
         match &self.0 {

@@ -129,13 +129,13 @@ fn words_that_the_person_did_not_write_are_no_rule() {
 }
 
 #[test]
-fn the_same_quote_changes_its_candidate() {
+fn the_same_rule_again_changes_its_candidate() {
     let workspace = initialised();
     let message = "never push without asking me, and never with --force";
     says(&workspace, "claude-code", message);
     let first = records(
         &workspace,
-        &json!({"rule": "Ask before a push.", "quote": message}),
+        &json!({"rule": "Never push without asking.", "quote": message}),
     );
     let again = json!({"rule": "Never push without asking, nor with --force.", "quote": message});
     assert_eq!(records(&workspace, &again)["id"], first["id"]);

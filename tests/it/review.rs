@@ -105,7 +105,7 @@ fn a_pipe_gets_each_entry_with_the_command_to_type_and_the_change_of_a_fix() {
             ["procedure", "PROC-001"],
         ]
     );
-    assert!(lines[0].ends_with("→ memctl memory conflicts --merge REFL-001 REFL-002"));
+    assert!(lines[0].ends_with("→ memctl memory conflicts --merge REFL-002 REFL-001"));
     assert!(!text.contains('\u{1b}'), "{text}");
     let of_skill = workspace.run(&["review", "--skills", SKILL]);
     assert_eq!(of_skill.succeeds().stdout.lines().count(), 1);

@@ -21,7 +21,7 @@ use crate::upkeep::{self, ForgetReport};
 ///
 /// Without a text, on a terminal, opens the text of the record in the editor. Other fields, including
 /// those that other programs added, keep every byte. A rule or a lesson with a new text loses the
-/// results of its tests and its usage counts.
+/// results of its tests, its usage counts and its receipts. A rule that you let act on calls goes on to.
 ///
 /// ```console
 /// $ memctl edit REFL-001
@@ -119,6 +119,13 @@ impl Report for EditReport {
         self.now
             .iter()
             .for_each(|(name, text)| page.field(name, text));
+        if !self.patterns.is_empty() {
+            let patterns = self.patterns.join("`, `");
+            let off = format!("memctl approve {} --action off", self.id);
+            page.dim(format!(
+                "it acts at calls as before (`{patterns}`); to end that: {off}"
+            ));
+        }
         page.list("guardrail", &self.guardrails);
         if !self.reset.is_empty() {
             page.dim(format!("reset: {}", self.reset.join(", ")));
@@ -159,7 +166,7 @@ impl Report for ForgetReport {
 /// List related rules, and near ones that nobody has related
 ///
 /// Shows the pairs of rules that wait in `review`. Only `--merge` and `--keep-both` change anything. A merged
-/// rule passes its usage counts, corrections and tests on to the kept one. Nothing is deleted.
+/// rule passes its counts, receipts, corrections, tests and patterns on to the kept one. Nothing is deleted.
 ///
 /// ```console
 /// $ memctl memory conflicts hr/resume-screen
@@ -233,6 +240,9 @@ struct RulePair {
     text_a: String,
     /// Text of the newer rule.
     text_b: String,
+    /// Command that merges them.
+    #[serde(skip)]
+    command: String,
 }
 
 impl RulePair {
@@ -245,6 +255,7 @@ impl RulePair {
             reason: waiting.reason.clone(),
             text_a: text("older"),
             text_b: text("newer"),
+            command: waiting.command.clone(),
         })
     }
 }
@@ -267,9 +278,9 @@ impl Report for Related {
         let first = kinds.into_iter().find_map(|(_, pairs)| pairs.first());
         match first {
             None => page.line("No related or near rules."),
-            Some(RulePair { a, b, .. }) => page.dim(format!(
+            Some(RulePair { a, b, command, .. }) => page.dim(format!(
                 "to keep both: memctl memory conflicts --keep-both {a} {b}\n\
-                 to merge two rules: memctl memory conflicts --merge {a} {b}"
+                 to merge two rules: {command}"
             )),
         }
     }
@@ -285,6 +296,7 @@ impl Report for Separated {
 impl Report for MergeReport {
     fn page(&self, page: &mut Page) {
         page.result("merged", &self.merged, self);
+        page.list("at calls", &self.patterns);
         page.dim(format!("to see its history: memctl why {}", self.merged));
     }
 }

@@ -45,12 +45,19 @@ pub(crate) fn approve(context: &Context, args: &ApproveArgs) -> Done {
             _ => own.push(id.clone()),
         }
     }
+    let of_user = if of_user.is_empty() {
+        None
+    } else {
+        let store = context.of_user_store()?.workspace(None)?;
+        // Of two stores, too, one wrong id approves nothing.
+        review::approvable(&store.store, &of_user, args.action)?;
+        Some((store, of_user))
+    };
     let mut records = Vec::new();
     if !own.is_empty() {
         records = review::approve(&context.workspace(None)?, &own, args.action)?;
     }
-    if !of_user.is_empty() {
-        let store = context.of_user_store()?.workspace(None)?;
+    if let Some((store, of_user)) = of_user {
         for mut record in review::approve(&store, &of_user, args.action)? {
             record.id = with_origin(&record.id, USER_STORE);
             records.push(record);

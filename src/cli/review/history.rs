@@ -149,7 +149,8 @@ pub(crate) struct WhyArgs {
 }
 
 pub(crate) fn why(context: &Context, args: &WhyArgs) -> Done {
-    Ok(Box::new(upkeep::why(&context.workspace(None)?, &args.id)?))
+    let (workspace, id) = context.workspace_of_id(&args.id)?;
+    Ok(Box::new(upkeep::why(&workspace, &id)?))
 }
 
 /// Returns what a link says of executions or places that are not listed: ` and 2 more executions`.

@@ -154,6 +154,7 @@ fn answer(
         .seen_by(viewer)
         .with_lock_limit(LOCK)
         .trusting(environment.approvals(&places.memory))
+        .of_user_if(is_of_user)
         .acting(audit_context);
     let wants_user_store = || -> Option<bool> { config.as_ref()?.parsed("memory.user_store").ok() };
     if is_of_user && (event.kind == EventKind::Prompt || wants_user_store() == Some(false)) {

@@ -21,10 +21,11 @@ use serde_json::{Value, json};
 
 use crate::lessons::telling::table::prepare;
 use crate::model::{
-    CANDIDATE, Correction, Kind, Procedure, QUARANTINED, Record as _, Reflexion, Trust,
+    CANDIDATE, CallAction, Correction, Kind, Procedure, QUARANTINED, Record as _, Reflexion, Trust,
 };
 use crate::notes::indexing::Index;
 use crate::rules::Conflict;
+use crate::rules::acting;
 use crate::rules::in_use::suspicion;
 use crate::rules::place::resolve_conflicts;
 use crate::store::workspace::records::{entry, level, locate, raw};
@@ -46,6 +47,9 @@ pub struct EditReport {
     /// Changed fields with their text as stored.
     #[serde(skip)]
     pub now: Vec<(&'static str, String)>,
+    /// Patterns of a rule that goes on to act on calls.
+    #[serde(skip)]
+    pub patterns: Vec<String>,
     /// Guardrail files that got the new text of a rule.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub guardrails: Vec<String>,
@@ -100,6 +104,7 @@ pub fn edit(
         changed: values.iter().map(|(field, _)| *field).collect(),
         reset: Vec::new(),
         now: Vec::new(),
+        patterns: Vec::new(),
         guardrails: Vec::new(),
         warnings: Vec::new(),
         id,
@@ -129,10 +134,21 @@ pub fn edit(
         update.push(("updated_at", raw(&workspace.timestamp())?));
     }
     let counted = level(writer.store(), &before) != Trust::Observed;
+    // What the person let act on calls goes on to act with its new text: the edit is their own.
+    let acted = before.parse::<Reflexion>();
+    let acted = acted.is_ok_and(|rule| writer.store().approvals().own_words().seals(&rule));
     let entry = writer.update(kind, &report.id, &update)?;
     if counted {
         // An edit does not approve a record that was not approved before.
         writer.vouch(kind, &report.id)?;
+    }
+    if acted {
+        writer.let_act(&report.id)?;
+        let rule: Reflexion = writer.store().get(&report.id)?;
+        let is_off = rule.action == CallAction::Off;
+        let patterns = rule.seen_by.into_iter().filter(|_| !is_off);
+        report.patterns = patterns.map(|pattern| pattern.matches).collect();
+        acting::prepare(writer.store())?;
     }
     let warnings = &mut report.warnings;
     warnings.extend(repair_warnings(writer.take_repairs()));
@@ -285,6 +301,10 @@ fn afresh(entry: &Entry, changed: &[&str]) -> Vec<(&'static str, Value)> {
             ("times_injected", json!(0)),
             ("times_helped", json!(0)),
             ("times_harmed", json!(0)),
+            ("times_told", json!(0)),
+            ("times_heeded", json!(0)),
+            ("times_recurred", json!(0)),
+            ("times_overridden", json!(0)),
             ("utility_score", json!(0.5)),
             ("distilled_by", json!("user")),
         ],

@@ -30,6 +30,7 @@ use crate::review::{PastSessions, replay};
 use crate::rules::SimilarRule;
 use crate::rules::acting::Tables;
 use crate::rules::place::decisions::judged_relation;
+use crate::rules::place::passed_on::same_words;
 use crate::rules::place::{FLOOR, cosine as cosine_of};
 use crate::store::workspace::{Error, Workspace};
 use crate::store::{Scoped, Selection};
@@ -77,6 +78,28 @@ impl Queue {
         Ok(queue)
     }
 
+    /// Names the rules that go once a candidate is approved.
+    fn name_replaced(&mut self, rules: &[Reflexion]) {
+        let of_id = |id: &str| rules.iter().find(|rule| rule.reflexion_id == id);
+        for waiting in self.candidates() {
+            let Some(rule) = of_id(&waiting.id) else {
+                continue;
+            };
+            let name = if rule.withdraws {
+                "takes back"
+            } else {
+                "replaces"
+            };
+            for old in rule.replaces.iter().filter_map(|id| of_id(id)) {
+                let text = format!("{}: {}", old.reflexion_id, old.summary());
+                if rule.withdraws {
+                    waiting.title = format!("{name} {text}");
+                }
+                waiting.part(name, &text);
+            }
+        }
+    }
+
     /// Reads what single records tell. Returns the rules in use and the candidates, too.
     fn of_records(
         store: &Scoped,
@@ -112,6 +135,7 @@ impl Queue {
                 .warnings
                 .extend(problems.iter().map(ToString::to_string));
         }
+        queue.name_replaced(&rules);
         rules.retain(|rule| rule.is_in_use() || rule.is_candidate());
         Ok((queue, rules))
     }
@@ -293,7 +317,14 @@ fn related(rules: &[&Reflexion], in_use: &[usize]) -> Vec<(usize, usize, RuleRel
 /// Entry about two rules, the older one first.
 fn pair(a: &Reflexion, b: &Reflexion, kind: WaitingKind, reason: &str, weight: f64) -> Waiting {
     let (one, two) = (&a.reflexion_id, &b.reflexion_id);
-    let command = format!("memctl memory conflicts --merge {one} {two}");
+    // Of two that may say different things the newer correction wins.
+    let is_same = judged_relation(a, b).is_some_and(|judged| judged.relation == RuleRelation::Same);
+    let (keep, other) = if is_same || same_words(&a.rule, &b.rule) {
+        (one, two)
+    } else {
+        (two, one)
+    };
+    let command = format!("memctl memory conflicts --merge {keep} {other}");
     let mut waiting = about(b, kind, command, reason);
     waiting.id.clone_from(one);
     waiting.other = Some(two.clone());

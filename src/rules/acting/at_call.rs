@@ -10,11 +10,13 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use memctl_sessions::Step;
+use serde::Deserialize;
 use serde_json::json;
 
 use super::call::Call;
 use super::receipts::{Credit, Made, RuleNotes};
 use super::{Tables, prepare};
+use crate::model::text::plain_words;
 use crate::model::{
     ActionType, CallAction, ExecutionLog, Kind, Reflexion, USER_STORE, split_origin,
 };
@@ -88,7 +90,9 @@ pub fn before(
     let notes = notes_of(store, call.session);
     let parsed = Call::of(call.step, call.roots);
     let mut broken = tables.broken(&parsed, &|after| notes.done.iter().any(|one| one == after));
-    broken.retain(|rule| call.filter.has(rule) && covers(rule));
+    broken.retain(covers);
+    once(store, &mut broken, covers);
+    broken.retain(|rule| call.filter.has(rule));
     if broken.is_empty() && notes.told.is_empty() {
         return Ok(Warning::default());
     }
@@ -116,6 +120,41 @@ pub fn before(
         action,
         rules: lines.join("\n"),
     })
+}
+
+/// Leaves out the rules of the user store that this memory has as well, where the person let them act:
+/// its record decides, even if that one is off or retired.
+fn once(store: &Scoped, broken: &mut Vec<Reflexion>, covers: &dyn Fn(&Reflexion) -> bool) {
+    let Some(user) = store.user_store() else {
+        return;
+    };
+    let of_user = |rule: &Reflexion| split_origin(&rule.reflexion_id).1 == Some(USER_STORE);
+    let own = broken.iter().filter(|rule| !of_user(rule));
+    let own: Vec<Vec<String>> = own.map(|rule| plain_words(&rule.rule)).collect();
+    let original = |rule: &Reflexion| -> Option<Reflexion> {
+        let copy = user.find(Kind::Reflexion, split_origin(&rule.reflexion_id).0);
+        let copy: Copied = serde_json::from_slice(&copy.ok()??.text).ok()?;
+        let original = store.find(Kind::Reflexion, &copy.promoted_from?.id);
+        original.ok()??.parse().ok()
+    };
+    let seals = |rule: &Reflexion| store.approvals().own_words().seals(rule);
+    broken.retain(|rule| {
+        let text = plain_words(&rule.rule);
+        let counts = |one: &Reflexion| plain_words(&one.rule) == text && covers(one) && seals(one);
+        !of_user(rule) || !(own.contains(&text) || original(rule).is_some_and(|one| counts(&one)))
+    });
+}
+
+/// Rule of the user store, as far as it names its original.
+#[derive(Deserialize)]
+struct Copied {
+    promoted_from: Option<Original>,
+}
+
+/// Record that was promoted.
+#[derive(Deserialize)]
+struct Original {
+    id: String,
 }
 
 /// Records that a call ran, and stores what is known about rules by then.
@@ -207,7 +246,8 @@ fn settle(store: &Scoped, session: &str, random: fn() -> String) -> Result<(), E
     let is_of_user = |credit: &Credit| split_origin(&credit.id).1 == Some(USER_STORE);
     let (of_user, own): (Vec<Credit>, Vec<Credit>) = owed.into_iter().partition(is_of_user);
     let mut left = Vec::new();
-    for (store, credits) in [(Some(store), own), (store.user_store(), of_user)] {
+    let user = store.user_store().or(store.is_of_user().then_some(store));
+    for (store, credits) in [(Some(store), own), (user, of_user)] {
         if let Some(store) = store.filter(|_| !credits.is_empty())
             && !count(store, &credits, random)?
         {

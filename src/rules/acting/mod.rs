@@ -32,16 +32,16 @@ pub(crate) fn prepare(store: &Scoped) -> Result<(), Error> {
 }
 
 /// Tables of the memory and of the user store.
-pub(crate) struct Tables<'s>(Vec<(Terms, &'s Scoped, bool)>);
+pub(crate) struct Tables<'s>(Vec<(Terms, &'s Scoped)>);
 
 impl<'s> Tables<'s> {
     pub(crate) fn open(store: &'s Scoped) -> Result<Self, Error> {
-        let mut tables = vec![(table(store)?, store, false)];
+        let mut tables = vec![(table(store)?, store)];
         if let Some(user) = store.user_store() {
             // A user store that cannot be read is no reason to keep the others back.
-            tables.extend(table(user).ok().map(|table| (table, user, true)));
+            tables.extend(table(user).ok().map(|table| (table, user)));
         }
-        tables.retain(|(table, ..)| !table.is_blank());
+        tables.retain(|(table, _)| !table.is_blank());
         Ok(Self(tables))
     }
 
@@ -95,7 +95,7 @@ impl<'s> Tables<'s> {
         matches: &dyn Fn(&Reflexion) -> bool,
     ) -> Vec<Reflexion> {
         let mut all = Vec::new();
-        for (table, store, is_of_user) in &self.0 {
+        for (table, store) in &self.0 {
             let mut entries: Vec<u32> = table
                 .postings()
                 .filter(|(number, _)| may_match(*number))
@@ -113,7 +113,7 @@ impl<'s> Tables<'s> {
             }
             let own = store.approvals().own_words();
             rules.retain(|rule| own.lets_act(rule));
-            for rule in rules.iter_mut().filter(|_| *is_of_user) {
+            for rule in rules.iter_mut().filter(|_| store.is_of_user()) {
                 rule.reflexion_id = with_origin(&rule.reflexion_id, USER_STORE);
             }
             all.append(&mut rules);

@@ -286,7 +286,7 @@ fn acting(
         match checked(std::slice::from_ref(&pattern)) {
             Ok(()) => acting.push(pattern),
             Err(bad) => left_out.push(format!(
-                "a pattern of `{field}` is left out: {bad}; {}. Call again with the same `quote` to add it",
+                "a pattern of `{field}` is left out: {bad}; {}. Call again with the same `rule` and `quote` to add it",
                 bad.hint()
             )),
         }

@@ -18,7 +18,7 @@ use serde_json::Value;
 use super::HeardArgs;
 use super::heard::{Earlier, Heard, refused};
 use super::messages::{MadeCall, Message, note_recorded, witness};
-use crate::model::text::{is_generic, key_words};
+use crate::model::text::{is_generic, key_words, similarity};
 use crate::model::{CANDIDATE, CHAT, CallAction, CallPattern, Kind, LessonScope, Reflexion, Said};
 use crate::rules::acting::call::Call;
 use crate::rules::acting::patterns::breaks;
@@ -33,6 +33,8 @@ use crate::store::{self, Selection, Writer, same_project};
 const SHOWN: usize = 3;
 /// Minimum cosine of a neighbour, and of a message that is about a rule.
 const NEAR: f64 = 0.3;
+/// Minimum similarity of two wordings of one rule, by their words.
+const REWORDED: f64 = 0.75;
 
 /// Outcome of recording a heard rule.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -140,17 +142,13 @@ fn record(
         let is_here = is_of(rule, &message.project);
         !rule.observed && is_here && (rule.is_in_use() || rule.is_candidate())
     });
-    // The candidate of the same quote, or of the same words.
-    let said = |said: &Said| said.quote == heard.quote && said.session == message.session;
-    let own = rules.iter().position(|rule| {
-        let is_said = rule.said.iter().any(said) || same_words(&rule.rule, &heard.rule);
-        rule.is_candidate() && rule.source == CHAT && is_said
-    });
+    let own = rules.iter().position(|rule| is_same(rule, &heard, message));
     let own = own.map(|at| rules.swap_remove(at));
     let words = format!("{} {}", heard.rule, heard.quote);
     let mut near = nearest(&words, rules.clone(), SHOWN)?;
     near.retain(|(score, _)| *score >= NEAR);
     let mut warnings = heard.left_out;
+    let is_whole = warnings.is_empty();
     let is_change = heard.earlier.is_some();
     let earlier = match heard.earlier {
         Some(earlier) => earlier_rule(&earlier, rules, &mut near, heard.withdraws)?,
@@ -183,13 +181,14 @@ fn record(
             .iter()
             .map(|rule| rule.reflexion_id.clone())
             .collect(),
+        withdraws: heard.withdraws,
         ..Reflexion::default()
     };
     // The embedder is done: nobody waits for it at the lock.
     let mut writer = workspace.writer()?;
     let rule = match own {
         None => writer.append(rule, workspace.now)?,
-        Some(own) => change_candidate(&mut writer, &own, rule)?,
+        Some(own) => change_candidate(&mut writer, &own, rule, is_whole)?,
     };
     let earlier = earlier.map(|old| give_way(&mut writer, &rule, old, gives_way));
     let earlier = earlier.transpose()?;
@@ -203,7 +202,7 @@ fn record(
         let calls = calls.collect::<Vec<_>>().join(", ");
         warnings.push(format!(
             "no pattern matches the last calls ({calls}); if the person corrects one of them, call again \
-             with the same `quote` and a pattern that matches it"
+             with the same `rule` and `quote`, and a pattern that matches it"
         ));
     }
     // The answer to the agent does not depend on it.
@@ -263,12 +262,40 @@ fn is_of(rule: &Reflexion, project: &str) -> bool {
     rule.skill.is_empty() && (projects.is_empty() || projects.iter().any(is_here))
 }
 
-/// Changes the candidate that the same quote made.
+/// Returns `true` for the candidate of the same words, or of the same quote in other words. Another rule
+/// of the same message is another candidate.
+fn is_same(rule: &Reflexion, heard: &Heard, message: &Message) -> bool {
+    let said = |said: &Said| said.quote == heard.quote && said.session == message.session;
+    let is_reworded = || {
+        let (one, other) = (key_words(&rule.rule), key_words(&heard.rule));
+        let has_words = !one.is_empty() && !other.is_empty();
+        let says_more = has_words && (one.is_subset(&other) || other.is_subset(&one));
+        says_more || similarity(&one, &other, &|_| 1.0) >= REWORDED
+    };
+    let is_one =
+        same_words(&rule.rule, &heard.rule) || (rule.said.iter().any(said) && is_reworded());
+    rule.is_candidate() && rule.source == CHAT && is_one
+}
+
+/// Changes the candidate that the same rule made. What is left out stays, and beside a pattern that
+/// cannot act (`is_whole` is `false`) the stored ones do.
 fn change_candidate(
     writer: &mut Writer,
     own: &Reflexion,
-    rule: Reflexion,
+    mut rule: Reflexion,
+    is_whole: bool,
 ) -> Result<Reflexion, Error> {
+    if rule.seen_by.is_empty() || !is_whole {
+        let new = std::mem::replace(&mut rule.seen_by, own.seen_by.clone());
+        let new = new.into_iter().filter(|one| !own.seen_by.contains(one));
+        rule.seen_by.extend(new);
+    }
+    if rule.applies_when.is_empty() {
+        rule.applies_when.clone_from(&own.applies_when);
+    }
+    if rule.replaces.is_empty() {
+        rule.replaces.clone_from(&own.replaces);
+    }
     let mut said = own.said.clone();
     said.retain(|one| rule.said.iter().all(|new| new.quote != one.quote));
     said.extend(rule.said);
@@ -278,6 +305,7 @@ fn change_candidate(
         seen_by: rule.seen_by,
         said,
         replaces: rule.replaces,
+        withdraws: rule.withdraws,
         ..own.clone()
     };
     update_rule(writer, own, &mut changed)?;

@@ -9,9 +9,10 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::model::{Evidence, Kind, Reflexion, RelatedRule, RuleRelation};
+use crate::model::{CallPattern, Evidence, Kind, Reflexion, RelatedRule, RuleRelation};
 use crate::rules::in_use::why_unused;
 use crate::rules::place::{said_again, superseded, update_rules};
+use crate::rules::{acting, checked};
 use crate::store::workspace::records::locate;
 use crate::store::workspace::{Error, Workspace, repair_warnings};
 
@@ -27,6 +28,9 @@ pub struct MergeReport {
     /// Text of the kept rule.
     #[serde(skip)]
     pub rule: String,
+    /// Patterns that the kept rule took over.
+    #[serde(skip)]
+    pub patterns: Vec<String>,
     /// Guardrail files that the merged rule was removed from.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub guardrails: Vec<String>,
@@ -65,19 +69,39 @@ pub fn merge(workspace: &Workspace, keep: &str, other: &str) -> Result<MergeRepo
     }
     let mut warnings = Vec::new();
     let found = judged_relation(&kept, &merged);
-    if let Some(found) = found.filter(|found| found.relation == RuleRelation::Contradicts) {
+    let found = found.filter(|found| found.relation == RuleRelation::Contradicts);
+    let agrees = found.is_none();
+    if let Some(found) = found {
         warnings.push(format!(
             "`{keep}` and `{other}` contradict each other: {}; `{keep}` holds now",
             found.reason
         ));
+    }
+    let mut patterns = Vec::new();
+    // Patterns of a rule that it contradicts would speak where the kept one is obeyed.
+    if agrees {
+        patterns = unite_calls(&mut kept, &merged, &mut warnings);
     }
     kept.take_over(&merged);
     for correction in std::iter::once(&merged.correction_id).chain(&merged.also_corrected_by) {
         said_again(&mut kept, correction, true);
     }
     let replaced = superseded(&merged, &keep);
-    let both = [(before, kept.clone()), (merged.clone(), replaced)];
+    let both = [(before.clone(), kept.clone()), (merged.clone(), replaced)];
     update_rules(&mut writer, &both)?;
+    if !patterns.is_empty() || before.action != kept.action {
+        // They act on if the person let each of them act before.
+        let own = writer.store().approvals().own_words();
+        let may = |rule: &Reflexion| rule.seen_by.is_empty() || own.seals(rule);
+        if may(&before) && own.seals(&merged) {
+            writer.let_act(&keep)?;
+        } else {
+            warnings.push(format!(
+                "`{keep}` acts at no call before you approve its patterns: memctl approve {keep}"
+            ));
+        }
+        acting::prepare(writer.store())?;
+    }
     warnings.extend(repair_warnings(writer.take_repairs()));
     let guardrails = workspace.change_guardrail(&mut writer, &merged, None, &mut warnings);
     Ok(MergeReport {
@@ -85,9 +109,47 @@ pub fn merge(workspace: &Workspace, keep: &str, other: &str) -> Result<MergeRepo
         rule: kept.rule,
         kept: keep,
         merged: other,
+        patterns,
         guardrails,
         warnings,
     })
+}
+
+/// Adds the patterns and receipts of a rule to those of the kept one, with the stricter answer to a
+/// call. Returns the patterns that it did not have.
+fn unite_calls(
+    kept: &mut Reflexion,
+    merged: &Reflexion,
+    warnings: &mut Vec<String>,
+) -> Vec<String> {
+    for (own, others) in [
+        (&mut kept.times_told, merged.times_told),
+        (&mut kept.times_heeded, merged.times_heeded),
+        (&mut kept.times_recurred, merged.times_recurred),
+        (&mut kept.times_overridden, merged.times_overridden),
+    ] {
+        if let Some(count) = others {
+            *own = Some(own.unwrap_or_default() + count);
+        }
+    }
+    if merged.seen_by.is_empty() {
+        return Vec::new();
+    }
+    let has = |pattern: &&CallPattern| kept.seen_by.contains(pattern);
+    let new = merged.seen_by.iter().filter(|one| !has(one)).cloned();
+    let new: Vec<CallPattern> = new.collect();
+    let both = [&kept.seen_by[..], &new].concat();
+    if let Err(reason) = checked(&both) {
+        let (id, other) = (&kept.reflexion_id, &merged.reflexion_id);
+        warnings.push(format!(
+            "`{id}` does not take the patterns of `{other}`: {reason}"
+        ));
+        return Vec::new();
+    }
+    let own = (!kept.seen_by.is_empty()).then_some(kept.action);
+    kept.action = own.map_or(merged.action, |own| own.max(merged.action));
+    kept.seen_by = both;
+    new.into_iter().map(|pattern| pattern.matches).collect()
 }
 
 /// Judgement of a person or a model on two rules; `None` if there is none.

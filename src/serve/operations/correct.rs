@@ -201,7 +201,7 @@ impl Report for Heard {
         }
         if !self.report.nearest.is_empty() {
             text.push_str(
-                "Nearest rules. If it changes one, call again with the same `quote` and `replaces`:\n",
+                "Nearest rules. If it changes one, call again with the same `rule` and `quote`, and `replaces`:\n",
             );
             let lines = self.report.nearest.iter();
             let lines = lines.map(|other| format!("{}: {}", other.id, other.rule));

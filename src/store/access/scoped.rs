@@ -50,6 +50,8 @@ pub struct Scoped {
     pub(crate) regardless: bool,
     /// The user store that is read beside these records; `None` for none.
     user_store: Option<Arc<Scoped>>,
+    /// `true` if these records are those of the user store.
+    is_of_user: bool,
 }
 
 impl Scoped {
@@ -70,7 +72,20 @@ impl Scoped {
             approvals: Approvals::default(),
             regardless: false,
             user_store: None,
+            is_of_user: false,
         }
+    }
+
+    /// Names these records as those of the user store, where an agent works without another memory.
+    #[must_use]
+    pub fn of_user_if(mut self, is_of_user: bool) -> Self {
+        self.is_of_user = is_of_user;
+        self
+    }
+
+    /// Returns `true` for the user store, whose ids end with its name elsewhere.
+    pub fn is_of_user(&self) -> bool {
+        self.is_of_user
     }
 
     /// Reads the user store in this directory beside these records, with the same access.
@@ -81,6 +96,7 @@ impl Scoped {
             primary: None,
             approvals,
             user_store: None,
+            is_of_user: true,
             ..self.clone()
         };
         self.user_store = Some(Arc::new(user_store));
@@ -138,6 +154,7 @@ impl Scoped {
             primary: None,
             approvals: self.approvals.of_origin(origin),
             user_store: None,
+            is_of_user: false,
             ..self.clone()
         }
     }

@@ -285,6 +285,10 @@ impl<'a> Walk<'a> {
             leads.records(Relation::Supersedes, older, Direction::End);
         }
         if way.is_down() {
+            if link.state.as_deref() == Some("suspended") {
+                let by = [rule.suspended_by];
+                leads.records(Relation::SuspendedBy, by, Direction::End);
+            }
             let newer = [rule.superseded_by];
             leads.records(Relation::SupersededBy, newer, Direction::End);
             for (relation, tests) in [
