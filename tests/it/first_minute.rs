@@ -140,6 +140,8 @@ fn what_past_sessions_repeat_is_kept_by_one_key() {
     terminal.keys(&["y"]);
     let done = terminal.wait_for("kept REFL-");
     assert!(done.contains("never npm install"), "{done}");
+    // Its words alone stop no call, and the page says so.
+    terminal.wait_for("told at the start of sessions; at calls, too: memctl correct");
     terminal.wait_for("memctl search");
     let rules = machine.json(&["list", "rules"]);
     assert!(rules.to_string().contains(SAID), "{rules}");

@@ -21,8 +21,8 @@ use crate::lessons::past::past_sessions as past;
 use crate::lessons::past::past_sessions::PastOptions;
 use crate::lessons::{Asking, LearnOptions, LessonArgs, PROMPT};
 use crate::model::error::UserError;
-use crate::model::{Kind, Reflexion, Trust};
-use crate::review::{Repeat, RepeatKind, Repeats, approve, repeats};
+use crate::model::{Kind, Trust};
+use crate::review::{Approved, Repeat, RepeatKind, Repeats, approve, repeats};
 use crate::rules::hearing::{HeardArgs, record_said};
 use crate::store::workspace::Workspace;
 
@@ -193,29 +193,23 @@ fn keep(context: &Context, repeat: &Repeat, words: &str) -> Result<String, UserE
         let project = context.project_name().unwrap_or_default();
         record_said(&workspace, heard, project)?.id
     };
-    let kept = approved(&workspace, std::slice::from_ref(&id))?;
-    // Words alone say nothing of the calls that break them.
-    let rule = workspace.store.find(Kind::Reflexion, &id)?;
-    let rule = rule.and_then(|entry| entry.parse::<Reflexion>().ok());
-    Ok(match rule.filter(|rule| rule.seen_by.is_empty()) {
-        Some(rule) => format!("{kept}\n{}", at_starts_only(&rule)),
-        None => kept,
-    })
-}
-
-/// Says that a rule without patterns is told at the start of sessions, and how it is told at calls.
-fn at_starts_only(rule: &Reflexion) -> String {
-    format!(
-        "   told at the start of sessions; at calls, too: \
-         memctl correct \"…\" --command REGEX --replaces {}",
-        rule.reflexion_id
-    )
+    approved(&workspace, &[id])
 }
 
 fn approved(workspace: &Workspace, ids: &[String]) -> Result<String, UserError> {
     let approved = approve(workspace, ids, None)?;
     let ids: Vec<&str> = approved.iter().map(|one| one.id.as_str()).collect();
-    Ok(format!("   kept {}", ids.join(", ")))
+    let mut kept = format!("   kept {}", ids.join(", "));
+    // Words alone say nothing of the calls that break them.
+    let is_silent = |one: &&Approved| one.kind == Kind::Reflexion && one.at_calls.is_none();
+    for rule in approved.iter().filter(is_silent) {
+        kept.extend([
+            "\n   told at the start of sessions; at calls, too: ",
+            "memctl correct \"…\" --command REGEX --replaces ",
+            &rule.id,
+        ]);
+    }
+    Ok(kept)
 }
 
 /// Asks for a line of the person, and keeps it.
