@@ -86,7 +86,7 @@ pub struct Reflexion {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub replaces: Vec<String>,
     /// `true` if it only takes back those rules: it is never told.
-    #[serde(deserialize_with = "lenient::or_default", skip_serializing_if = "std::ops::Not::not")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub withdraws: bool,
     /// Id of the candidate that the person's own words replace this rule with; until a person
     /// decides on it, the rule is not told. Empty if there is none.
