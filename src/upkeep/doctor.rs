@@ -16,7 +16,7 @@ use crate::store::{
 };
 use crate::upkeep::merge;
 use crate::upkeep::merge::Conflict as MergeConflict;
-use memctl_files::Directory;
+use memctl_files::{Directory, named};
 
 /// Result of the check and the repair.
 #[derive(Debug, Default, Serialize, schemars::JsonSchema)]
@@ -33,7 +33,7 @@ pub struct DoctorReport {
     pub skills: Vec<String>,
     /// Repaired files.
     pub repaired: Vec<Repaired>,
-    /// Guardrails that could not be written yet.
+    /// Guardrails that could not be written yet, and guardrail files with conflict markers.
     pub guardrails: Vec<String>,
     /// Fields that two branches have set to different values.
     pub conflicts: Vec<MergeConflict>,
@@ -81,7 +81,8 @@ pub fn doctor(workspace: &Workspace, repair: bool) -> Result<DoctorReport, Error
     problems.extend(workspace.store.inspect_execution_logs()?);
     let dangling = dangling(&workspace.store)?;
     let conflicts = merge::open_conflicts(&workspace.store)?;
-    let guardrails: Vec<String> = workspace.pending_of(None)?.iter().map(pending).collect();
+    let mut guardrails: Vec<String> = workspace.pending_of(None)?.iter().map(pending).collect();
+    guardrails.extend(unmerged(&workspace.skills_dir));
     let skills = check_skills(&workspace.skills_dir);
     let irregular = irregular(workspace);
     let procedures = workspace.store.list::<Procedure>(&Selection::default())?;
@@ -203,6 +204,29 @@ fn check_skills(skills_dir: &Path) -> Vec<String> {
         }
     }
     found
+}
+
+/// Maximum size of a guardrail file that is searched for conflict markers, in bytes.
+const GUARDRAILS: u64 = 16 << 20;
+
+/// Describes the guardrail files with the conflict markers of a merge.
+fn unmerged(skills_dir: &Path) -> Vec<String> {
+    let skills = Skills::open(skills_dir).ok();
+    let listing = skills.as_ref().and_then(|skills| skills.list().ok());
+    let (Some(skills), Some(listing)) = (skills, listing) else {
+        return Vec::new();
+    };
+    let mut files = BTreeSet::new();
+    for skill in &listing.skills {
+        files.extend(skills.guardrail_files(skill).unwrap_or_default());
+    }
+    let is_marked = |text: String| text.lines().any(|line| line.starts_with("<<<<<<< "));
+    files.retain(|file| named::read_text(file, GUARDRAILS).is_ok_and(is_marked));
+    let named = files.iter().map(|file| {
+        let file = file.display();
+        format!("`{file}` has conflict markers: edit it, then `git add` it")
+    });
+    named.collect()
 }
 
 /// Describes a rule whose guardrail is not written yet.

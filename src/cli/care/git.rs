@@ -127,17 +127,16 @@ fn merged(
     if let Some(kind) = kind_of(path) {
         driven.of_kind(&joined, kind);
     }
-    if let Some((new, content)) = joined.renamed(path) {
+    if let Some((whose, new, content)) = joined.renamed(path) {
         let root = named::directory(&repository.top().join(&prefix));
         write_renamed(&root, &new, content).map_err(|error| message(&error))?;
-        driven
-            .notes
-            .push(format!("their version is in {new}; add that file"));
+        let note = format!("{whose} version is in {new}; add that file");
+        driven.notes.push(note);
     }
-    if kind_of(path).is_some_and(|kind| joined.new_ids.iter().any(|id| id.kind == kind)) {
-        let outdated = joined.outdated(&versions).into_iter();
-        let note = |file: String| format!("{file} names records by their former ids");
-        driven.notes.extend(outdated.map(note));
+    let mut new = joined.new_ids.iter().chain(&joined.given_up);
+    if kind_of(path).is_some_and(|kind| new.any(|id| id.kind == kind)) {
+        let note = |file: &String| format!("{file} names records by their former ids");
+        driven.notes.extend(joined.outdated.iter().map(note));
     }
     Ok(joined.files.get(path).cloned())
 }
@@ -154,16 +153,18 @@ fn kind_of(path: &str) -> Option<Kind> {
 impl Driven {
     /// Adds what a merge did to the records of a kind.
     fn of_kind(&mut self, joined: &Joined, kind: Kind) {
-        let new = joined.new_ids.iter().filter(|id| id.kind == kind);
-        let new: Vec<String> = new.map(|id| format!("{} → {}", id.from, id.to)).collect();
-        self.notes.extend(match &new[..] {
-            [] => None,
-            [only] => Some(format!("1 record from their side got a new id: {only}")),
-            [first, .., last] => Some(format!(
-                "{} records from their side got new ids: {first} … {last}",
-                new.len()
-            )),
-        });
+        for (whose, new) in [("their", &joined.new_ids), ("our", &joined.given_up)] {
+            let new = new.iter().filter(|id| id.kind == kind);
+            let new: Vec<String> = new.map(|id| format!("{} → {}", id.from, id.to)).collect();
+            self.notes.extend(match &new[..] {
+                [] => None,
+                [only] => Some(format!("1 record from {whose} side got a new id: {only}")),
+                [first, .., last] => Some(format!(
+                    "{} records from {whose} side got new ids: {first} … {last}",
+                    new.len()
+                )),
+            });
+        }
         let notes = joined.notes.iter();
         let notes = notes.filter(|note| note.starts_with(kind.name()));
         self.notes.extend(notes.cloned());

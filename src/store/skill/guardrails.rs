@@ -73,48 +73,94 @@ fn insert(text: &str, section: &str) -> String {
     [&text[..at], &block, &text[at..]].concat()
 }
 
-/// Merges two texts with a common base. The sections that corrections added to one side are
-/// appended to the other, with new numbers. Returns `None` if both sides have other changes, which
-/// need a manual merge.
+/// Merges two texts with a common base, section by section: a section that one side has added,
+/// reworded or removed is taken from it, whatever its number there. New sections get new numbers.
+/// Returns `None` if both sides have reworded one section, or have other changes: these need a manual
+/// merge.
 pub fn join(base: &str, ours: &str, theirs: &str) -> Option<String> {
-    let known = sources(base);
-    let is_new = |section: &&Section<'_>| !known.contains(&section.source);
-    let of_ours = sections(ours);
-    let of_theirs = sections(theirs);
-    let without = |text: &str, sections: &[Section<'_>]| {
-        let mut rest = String::new();
-        let mut from = 0;
-        for section in sections.iter().filter(is_new) {
-            rest.push_str(&text[from..section.start]);
-            from = section.end;
-        }
-        rest.push_str(&text[from..]);
-        let lines: Vec<&str> = rest
-            .lines()
-            .map(str::trim_end)
-            .filter(|l| !l.is_empty())
-            .collect();
-        lines.join("\n")
-    };
-    let rest = |text: &str| without(text, &[]);
-    let (start, added) = if without(theirs, &of_theirs) == rest(base) {
-        (ours, &of_theirs)
-    } else if without(ours, &of_ours) == rest(base) {
-        (theirs, &of_ours)
+    let [rest, of_ours, of_theirs] = [base, ours, theirs].map(without_sections);
+    let (start, other) = if of_theirs == rest {
+        (ours, theirs)
+    } else if of_ours == rest {
+        (theirs, ours)
     } else {
         return None;
     };
-    let here = sources(start);
-    let mut text = start.to_owned();
-    for section in added.iter().filter(is_new) {
-        if here.contains(&section.source) {
+    let before = bodies(base);
+    let (here, there) = (bodies(start), bodies(other));
+    let mut text = String::new();
+    let mut from = 0;
+    for (section, (key, body)) in sections(start).into_iter().zip(&here) {
+        let (before, there) = (find(&before, key), find(&there, key));
+        if there == Some(body) || before == there {
             continue;
         }
+        if before.is_some_and(|before| before != body) {
+            return None;
+        }
+        let (begin, end) = match there {
+            None => with_gap(start, from, section.start, section.end),
+            Some(_) if before.is_none() => return None,
+            Some(_) => {
+                let heading = section.end - section.text.len();
+                let colon = section.text.find(':').unwrap_or_default();
+                (heading + colon + 1, section.end)
+            }
+        };
+        text.push_str(&start[from..begin]);
+        if let Some(body) = there {
+            let line_end = if uses_crlf(start) { "\r\n" } else { "\n" };
+            text.push_str(&body.replace('\n', line_end));
+        }
+        from = end;
+    }
+    text.push_str(&start[from..]);
+    for (key, body) in &there {
+        let before = find(&before, key);
+        if find(&here, key).is_some() || before == Some(body) {
+            continue;
+        }
+        if before.is_some() {
+            return None;
+        }
         let number = highest_number(&text).saturating_add(1);
-        let (_, body) = section.text.split_once(':').unwrap_or(("", section.text));
         text = insert(&text, &format!("## GRD-{number:03}:{body}"));
     }
     Some(text)
+}
+
+/// Lines of a text outside of its sections, without blank ones.
+fn without_sections(text: &str) -> String {
+    let mut rest = String::new();
+    let mut from = 0;
+    for section in sections(text) {
+        rest.push_str(&text[from..section.start]);
+        from = section.end;
+    }
+    rest.push_str(&text[from..]);
+    let lines = rest.lines().map(str::trim_end).filter(|l| !l.is_empty());
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// Key of a section: its source, and how many sections of that source stand before it.
+type Key<'a> = (&'a str, usize);
+
+/// Sections of a text in their order: the text behind the number, with plain line ends.
+fn bodies(text: &str) -> Vec<(Key<'_>, String)> {
+    let mut found: Vec<(Key<'_>, String)> = Vec::new();
+    for section in sections(text) {
+        let source = section.source.trim_end();
+        let earlier = found.iter().filter(|((known, _), _)| *known == source);
+        let key = (source, earlier.count());
+        let (_, body) = section.text.split_once(':').unwrap_or(("", section.text));
+        found.push((key, body.replace("\r\n", "\n")));
+    }
+    found
+}
+
+fn find<'a>(bodies: &'a [(Key<'_>, String)], key: &Key<'_>) -> Option<&'a String> {
+    let found = bodies.iter().find(|(known, _)| known == key);
+    found.map(|(_, body)| body)
 }
 
 /// Section added from a correction.
@@ -128,14 +174,6 @@ struct Section<'a> {
 }
 
 const SOURCE: &str = "**Source**: ";
-
-fn sources(text: &str) -> Vec<&str> {
-    let lines = text.lines();
-    lines
-        .filter_map(|line| line.strip_prefix(SOURCE))
-        .map(str::trim_end)
-        .collect()
-}
 
 fn sections(text: &str) -> Vec<Section<'_>> {
     let mut found = Vec::new();

@@ -5,6 +5,10 @@
 //! the record too, or both texts must be equal. Any other record whose id is taken on our side gets
 //! a new id, and keeps the old one in its list of former ids.
 //!
+//! Git takes a file that one side alone has changed as it is. So a record of theirs keeps its id if
+//! such a file of theirs holds or names it, and ours gives way ([`Ids::given_up`]). It also keeps an
+//! id that an earlier merge gave it.
+//!
 //! The result depends only on the three versions of all files, so the ids are the same for every
 //! file that is merged.
 
@@ -38,6 +42,17 @@ pub(crate) struct Ids {
     pub(crate) new: Vec<NewId>,
 }
 
+/// Words of the files that git takes from one side as they are.
+#[derive(Debug, Default)]
+pub(crate) struct AsIs {
+    /// Words of files that our side alone has changed.
+    pub(crate) ours: HashSet<String>,
+    /// Words of files that their side alone has changed.
+    pub(crate) theirs: HashSet<String>,
+    /// Kinds whose file their side alone has changed.
+    pub(crate) kinds: HashSet<Kind>,
+}
+
 type Births<'a> = HashMap<(Kind, &'a str, &'a str), &'a Record>;
 
 fn births(side: &Side) -> Births<'_> {
@@ -56,29 +71,92 @@ fn find<'a>(births: &Births<'a>, kind: Kind, record: &Record) -> Option<&'a Reco
     ids.find_map(|id| births.get(&(kind, id, record.created.as_str())).copied())
 }
 
+/// Returns the record of ours that is the same as one of theirs.
+fn same<'a>(
+    of_ours: &Births<'a>,
+    kind: Kind,
+    record: &Record,
+    is_in_base: bool,
+) -> Option<&'a Record> {
+    find(of_ours, kind, record).filter(|ours| {
+        record.created.contains('.') || is_in_base || digest(&ours.text) == digest(&record.text)
+    })
+}
+
+fn taken(sides: [&Side; 3]) -> Taken {
+    let mut taken = Taken::default();
+    for side in sides {
+        for (kind, record) in side.all() {
+            taken.take(kind, &record.id);
+        }
+        for tombstone in side.tombstones() {
+            taken.take(tombstone.kind, &tombstone.id);
+        }
+    }
+    taken
+}
+
 impl Ids {
+    /// Other ids for records of ours, where git takes files that name theirs as they are.
+    pub(crate) fn given_up(base: &Side, ours: &Side, theirs: &Side, as_is: &AsIs) -> Vec<NewId> {
+        let (of_base, of_ours) = (births(base), births(ours));
+        let here = ours.all().map(|(kind, r)| ((kind, r.id.as_str()), r));
+        let here: HashMap<(Kind, &str), &Record> = here.collect();
+        let removed = ours.removed_ids();
+        let mut taken = taken([base, ours, theirs]);
+        let mut given: HashMap<(Kind, &str), String> = HashMap::new();
+        let mut displaced = Vec::new();
+        for (kind, record) in theirs.all().filter(|(_, r)| !r.id.is_empty()) {
+            let is_in_base = find(&of_base, kind, record).is_some();
+            let same = same(&of_ours, kind, record, is_in_base);
+            let key = (kind, record.id.as_str());
+            let other = here
+                .get(&key)
+                .filter(|other| same.is_none_or(|same| same.id != other.id));
+            let is_bound = [same, other.copied()].into_iter().flatten();
+            let is_bound = is_bound
+                .into_iter()
+                .any(|ours| as_is.ours.contains(&ours.id));
+            let is_renamed = same.is_some_and(|same| record.before.contains(&same.id));
+            let is_renamed = is_renamed && other.is_none();
+            let is_kept = as_is.kinds.contains(&kind)
+                || !is_bound && (is_renamed || as_is.theirs.contains(&record.id));
+            if !is_kept {
+                continue;
+            }
+            if let Some(same) = same.filter(|same| same.id != record.id) {
+                given.insert((kind, &same.id), record.id.clone());
+            }
+            let is_removed = !is_in_base && removed.contains(&(kind, record.id.clone()));
+            if let Some(other) = other {
+                displaced.push((kind, other.id.as_str(), other.created.as_str()));
+            } else if is_removed && same.is_none() {
+                displaced.push((kind, &record.id, &record.created));
+            }
+        }
+        for (kind, id, born) in displaced {
+            let to = || taken.free(kind, born, DateTime::UNIX_EPOCH);
+            given.entry((kind, id)).or_insert_with(to);
+        }
+        let given = given.into_iter().map(|((kind, from), to)| {
+            let from = from.to_owned();
+            NewId { kind, from, to }
+        });
+        let mut given: Vec<NewId> = given.collect();
+        given.sort_by(|a, b| a.from.cmp(&b.from));
+        given
+    }
+
     pub(crate) fn decide(base: &Side, ours: &Side, theirs: &Side) -> Self {
         let mut ids = Self::default();
         let (of_base, of_ours) = (births(base), births(ours));
-        let mut taken = Taken::default();
+        let mut taken = taken([base, ours, theirs]);
         let here: HashSet<(Kind, &str)> =
             ours.all().map(|(kind, r)| (kind, r.id.as_str())).collect();
         let (removed_base, removed) = (base.removed_ids(), ours.removed_ids());
-        for side in [base, ours, theirs] {
-            for (kind, record) in side.all() {
-                taken.take(kind, &record.id);
-            }
-            for tombstone in side.tombstones() {
-                taken.take(tombstone.kind, &tombstone.id);
-            }
-        }
         for (kind, record) in theirs.all().filter(|(_, r)| !r.id.is_empty()) {
             let before = find(&of_base, kind, record);
-            let same = find(&of_ours, kind, record).filter(|ours| {
-                record.created.contains('.')
-                    || before.is_some()
-                    || digest(&ours.text) == digest(&record.text)
-            });
+            let same = same(&of_ours, kind, record, before.is_some());
             let new = if let Some(same) = same {
                 (same.id != record.id).then(|| same.id.clone())
             } else {
@@ -144,6 +222,15 @@ impl Ids {
         }
         ids
     }
+}
+
+/// Returns the new ids by the former ones, with the names of tests.
+pub(crate) fn by_former(new: &[NewId]) -> HashMap<String, String> {
+    let mut ids = HashMap::new();
+    for id in new {
+        rename(&mut ids, id.kind, &id.from, &id.to);
+    }
+    ids
 }
 
 fn rename(ids: &mut HashMap<String, String>, kind: Kind, from: &str, to: &str) {

@@ -4,8 +4,9 @@
 //! reads all versions of all files, and the result is a pure function of them: each file gets the
 //! same new ids, in any order of the files.
 //!
-//! Git takes a file that only one branch has changed as it is, without calling this program. Such a
-//! file may name a record by its former id: [`Joined::outdated`] lists it for the user.
+//! Git takes a file that only one branch has changed as it is, without calling this program. So the
+//! records that such a file holds or names keep their ids. Where both branches have such files that
+//! give one id to two records, ours counts, and [`Joined::outdated`] lists the other file.
 //!
 //! Deliberately absent: git itself. The caller reads the three versions.
 
@@ -26,9 +27,10 @@ use crate::model::Kind;
 use crate::store::{DIRECTORY, Frame, text_field};
 use crate::upkeep::exchange::import::existing::tests;
 use memctl_files::Directory;
+use memctl_files::json::with_other_strings;
 
-use ids::Ids;
 pub use ids::NewId;
+use ids::{AsIs, Ids};
 pub(crate) use resolve::open_conflicts;
 pub(crate) use side::CONFLICT;
 pub use side::{Conflict, Files, Unjoinable};
@@ -58,6 +60,10 @@ pub struct Joined {
     pub refused: BTreeMap<String, String>,
     /// Records of theirs with new ids.
     pub new_ids: Vec<NewId>,
+    /// Records of ours with other ids.
+    pub given_up: Vec<NewId>,
+    /// Files that git takes from one side as they are, and that name records by former ids.
+    pub outdated: Vec<String>,
     /// Fields that a person has to decide.
     pub conflicts: Vec<Conflict>,
     /// Notes for the user.
@@ -73,6 +79,10 @@ pub fn join(versions: &Versions) -> Result<Joined, Unjoinable> {
     let base = Side::of(&versions.base)?;
     let ours = Side::of(&versions.ours)?;
     let theirs = Side::of(&versions.theirs)?;
+    let as_is = versions.as_is();
+    let given_up = Ids::given_up(&base, &ours, &theirs, &as_is);
+    let of_ours = ids::by_former(&given_up);
+    let ours = ours.renamed(&of_ours);
     let ids = Ids::decide(&base, &ours, &theirs);
     let base = base.mended(&ids.base);
     let theirs = theirs.mended(&ids.theirs);
@@ -111,15 +121,57 @@ pub fn join(versions: &Versions) -> Result<Joined, Unjoinable> {
     let known = (&before, &ids.base);
     let (files, refused) = skills::union(
         &skills::mended(&before, &ids.base, known),
-        &of_skills(&versions.ours),
+        &skills::mended(
+            &of_skills(&versions.ours),
+            &of_ours,
+            (&Files::new(), &HashMap::new()),
+        ),
         &skills::mended(&of_skills(&versions.theirs), &ids.theirs, known),
     );
     joined.files.extend(files);
     let why = "both sides have changed it by hand, or one has removed it";
     let refused = refused.into_iter();
     joined.refused = refused.map(|path| (path, why.to_owned())).collect();
+    joined.outdated = joined.outdated(versions, [&of_ours, &ids.theirs]);
     joined.new_ids = ids.new;
+    joined.given_up = given_up;
     Ok(joined)
+}
+
+impl Versions {
+    /// Files that git takes from ours, and from theirs, because that side alone has changed them.
+    fn one_sided(&self) -> [Vec<(&String, &Vec<u8>)>; 2] {
+        let sides = [(&self.ours, &self.theirs), (&self.theirs, &self.ours)];
+        sides.map(|(side, other)| {
+            let files = side.iter().filter(|(path, bytes)| {
+                let before = self.base.get(*path);
+                before != Some(bytes) && other.get(*path) == before
+            });
+            files.collect()
+        })
+    }
+
+    /// What those files name.
+    fn as_is(&self) -> AsIs {
+        let [ours, theirs] = self.one_sided();
+        let words = |files: &[(&String, &Vec<u8>)]| {
+            let mut words = HashSet::new();
+            for (_, bytes) in files {
+                let text = String::from_utf8_lossy(bytes);
+                words.extend(skills::all_words(&text).map(str::to_owned));
+            }
+            words
+        };
+        let is_theirs = |kind: &Kind| {
+            let file = format!("{DIRECTORY}/{}", kind.file());
+            theirs.iter().any(|(path, _)| **path == file)
+        };
+        AsIs {
+            ours: words(&ours),
+            theirs: words(&theirs),
+            kinds: Kind::ALL.into_iter().filter(is_theirs).collect(),
+        }
+    }
 }
 
 /// Returns our tombstones and the new ones of theirs, sorted by time. A base line that one side removed is dropped.
@@ -157,25 +209,34 @@ pub fn write_renamed(root: &Directory, path: &str, content: &[u8]) -> Result<(),
 }
 
 impl Joined {
-    /// New path of their version of a file that is named after a record with a new id, and its
-    /// content.
-    pub fn renamed(&self, path: &str) -> Option<(String, &[u8])> {
-        let ids = self.new_ids.iter();
-        let ids = ids.filter_map(|id| tests(id.kind, &id.from, &id.to));
-        let path = skills::moved(path, &ids.collect())?;
-        let content = self.files.get(&path)?;
-        Some((path, content))
+    /// A side's version of a file that is named after a record with a new id: whose it is, its new
+    /// path and its content.
+    pub fn renamed(&self, path: &str) -> Option<(&'static str, String, &[u8])> {
+        let sides = [("their", &self.new_ids), ("our", &self.given_up)];
+        sides.into_iter().find_map(|(whose, ids)| {
+            let ids = ids.iter();
+            let ids = ids.filter_map(|id| tests(id.kind, &id.from, &id.to));
+            let path = skills::moved(path, &ids.collect())?;
+            let content = self.files.get(&path)?;
+            Some((whose, path, content.as_slice()))
+        })
     }
 
-    /// Files that only one side has changed, and that name records by former ids.
-    pub fn outdated(&self, versions: &Versions) -> Vec<String> {
-        let Versions { base, ours, theirs } = versions;
-        let of_theirs = theirs.iter().filter(|(path, bytes)| {
-            let (before, here) = (base.get(*path), ours.get(*path));
-            before == here && here != Some(bytes)
-        });
-        let of_theirs = of_theirs.filter(|(path, bytes)| self.files.get(*path) != Some(bytes));
-        of_theirs.map(|(path, _)| path.clone()).collect()
+    /// Files that git takes as they are although they name records by former ids. `ids` are the
+    /// new ids of ours and of theirs.
+    fn outdated(&self, versions: &Versions, ids: [&HashMap<String, String>; 2]) -> Vec<String> {
+        let mut found = Vec::new();
+        for (files, ids) in versions.one_sided().into_iter().zip(ids) {
+            let is_outdated = |(path, bytes): &(&String, &Vec<u8>)| {
+                if is_of_corrections(path) {
+                    return self.files.get(*path) != Some(*bytes);
+                }
+                with_other_strings(&String::from_utf8_lossy(bytes), ids).is_some()
+            };
+            let outdated = files.into_iter().filter(is_outdated);
+            found.extend(outdated.map(|(path, _)| path.clone()));
+        }
+        found
     }
 
     /// Writes the merged records of a kind into their file.

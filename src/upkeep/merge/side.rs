@@ -155,6 +155,22 @@ impl Side {
         }
         self
     }
+
+    /// Replaces ids that the records of this side have given up; each keeps its former one.
+    pub(crate) fn renamed(self, ids: &HashMap<String, String>) -> Self {
+        let before = self.records.clone();
+        let mut side = self.mended(ids);
+        for (kind, records) in &mut side.records {
+            for (record, before) in records.iter_mut().zip(&before[kind]) {
+                if record.id != before.id && !record.before.contains(&before.id) {
+                    record.before.push(before.id.clone());
+                    let former = serde_json::Value::from(record.before.clone()).to_string();
+                    record.text = with_fields(&record.text, &[(MERGED_FROM, former)], 6);
+                }
+            }
+        }
+        side
+    }
 }
 
 fn text_of<'f>(files: &'f Files, path: &str) -> Result<Option<&'f str>, Unjoinable> {

@@ -26,7 +26,7 @@ pub fn is_of_corrections(path: &str) -> bool {
 }
 
 /// Replaces ids in the files of one side, and renames case files. `base` is the common ancestor
-/// with its own new ids: an id in a base file means the record of that time.
+/// with its own new ids: an id in a file of that time means the record of that time.
 pub(crate) fn mended(
     files: &Files,
     ids: &HashMap<String, String>,
@@ -40,9 +40,10 @@ pub(crate) fn mended(
         let mut ids = ids.clone();
         if let Some(before) = base
             .get(path)
+            .filter(|before| *before == bytes)
             .and_then(|bytes| std::str::from_utf8(bytes).ok())
         {
-            for word in before.split(|c| !is_word(c)) {
+            for word in all_words(before) {
                 match of_base.get(word) {
                     Some(new) => ids.insert(word.to_owned(), new.clone()),
                     None => ids.remove(word),
@@ -89,6 +90,12 @@ fn sealed(text: &str) -> String {
 
 fn is_word(c: char) -> bool {
     c.is_alphanumeric() || matches!(c, '-' | '_')
+}
+
+/// Words of a text; an id is one.
+pub(crate) fn all_words(text: &str) -> impl Iterator<Item = &str> {
+    let words = text.split(|c| !is_word(c));
+    words.filter(|word| !word.is_empty())
 }
 
 /// Replaces ids where they are whole words.

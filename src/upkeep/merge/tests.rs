@@ -196,6 +196,40 @@ proptest! {
     }
 }
 
+/// What git makes of two sides: it takes a file that one side alone has changed as it is.
+fn merged_by_git(base: &Files, ours: &Files, theirs: &Files) -> Files {
+    let mut files = joined(base, ours, theirs).files;
+    for (path, before) in base {
+        if ours[path] == *before {
+            files.insert(path.clone(), theirs[path].clone());
+        } else if theirs[path] == *before {
+            files.insert(path.clone(), ours[path].clone());
+        }
+    }
+    files
+}
+
+proptest! {
+    /// `contents` checks that each rule is tied to its own correction.
+    #[test]
+    fn references_are_right_after_a_merge_of_a_merge(
+        a in 0..3_u8, b in 0..3_u8, edits in proptest::collection::vec((0..6_u8, 0..3_u8), 0..3), later in 0..2_u8,
+    ) {
+        let comes = |comes: u8| Story { comes, ..Story::default() };
+        let base = World::default().with(1, &comes(2));
+        let (ann, ben) = (base.clone().with(2, &comes(a)), base.clone().with(3, &comes(b)));
+        let shared = merged_by_git(&base.files(), &ben.files(), &ann.files());
+        // Ann edits while Ben pushes his merge; then each pulls.
+        let next = ann.clone().with(4, &Story { comes: later, edits, ..Story::default() });
+        let (ann, next) = (ann.files(), next.files());
+        let all = contents(&shared).len() + 2 * usize::from(later);
+        for (ours, theirs) in [(&next, &shared), (&shared, &next)] {
+            let found = contents(&merged_by_git(&ann, ours, theirs));
+            prop_assert_eq!(found.len(), all);
+        }
+    }
+}
+
 #[test]
 fn lines_of_both_sides_stand_in_the_order_of_time() {
     let line = |n: u32| format!("{{\"at\": \"2026-01-01T00:00:{n:02}Z\"}}");

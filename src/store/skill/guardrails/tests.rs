@@ -118,7 +118,10 @@ fn what_two_branches_have_added_stands_together() {
         );
         let joined = join(&base, &ours, &theirs).unwrap();
         assert_eq!(
-            sources(&joined),
+            sections(&joined)
+                .iter()
+                .map(|section| section.source)
+                .collect::<Vec<_>>(),
             ["CORR-001", "CORR-002", "CORR-003", "CORR-004"]
         );
         for number in 1..=4 {
@@ -145,6 +148,47 @@ fn what_two_branches_have_added_stands_together() {
         );
         assert_eq!(join(&base, &edited, &theirs.replace("# G", "# H")), None);
     }
+}
+
+#[test]
+fn a_section_that_one_branch_has_reworded_or_removed_meets_those_of_the_other() {
+    let with = |text: &str, id: &str| {
+        let added = Guardrail {
+            correction_id: id,
+            ..GUARDRAIL
+        };
+        append(text, &added).unwrap()
+    };
+    let base = with(&with("# G\n", "CORR-001"), "CORR-003");
+    // The other branch has merged a section before ours, so that ours has another number there.
+    let theirs = with(&with(&with("# G\n", "CORR-001"), "CORR-002"), "CORR-003");
+    let mine = Guardrail {
+        correction_id: "CORR-001",
+        ..GUARDRAIL
+    };
+    let new = Guardrail {
+        rule: "Another.",
+        ..mine
+    };
+    let reworded = rewrite(&base, &mine, Some(&new)).text.unwrap();
+    let removed = rewrite(&base, &mine, None).text.unwrap();
+    for (ours, theirs) in [(&reworded, &theirs), (&theirs, &reworded)] {
+        let joined = join(&base, ours, theirs).unwrap();
+        assert_eq!(joined.matches("Another.").count(), 1, "{joined}");
+        assert_eq!(joined.matches(SOURCE).count(), 3, "{joined}");
+    }
+    for (ours, theirs) in [(&removed, &theirs), (&theirs, &removed)] {
+        let joined = join(&base, ours, theirs).unwrap();
+        assert!(!joined.contains("CORR-001"), "{joined}");
+        assert_eq!(joined.matches(SOURCE).count(), 2, "{joined}");
+    }
+    let other = Guardrail {
+        rule: "A third.",
+        ..mine
+    };
+    let other = rewrite(&base, &mine, Some(&other)).text.unwrap();
+    assert_eq!(join(&base, &reworded, &other), None);
+    assert_eq!(join(&base, &reworded, &removed), None);
 }
 
 /// Lines of real files, and lines that an attacker could forge.
