@@ -24,4 +24,4 @@ pub use edit::{Draft, EditReport, draft, edit};
 pub use promote::{Promoted, promote};
 pub use repeats::{Repeat, RepeatKind, Repeats, repeats};
 pub use replay::{PastSessions, Replay, replay};
-pub use trust::{TrustMode, Untrusted, UntrustedRecord, trust, trust_origin, untrusted};
+pub use trust::{TrustMode, Untrusted, UntrustedRecord, revoke, trust, trust_origin, untrusted};

@@ -103,6 +103,19 @@ pub fn trust(workspace: &Workspace, mode: TrustMode) -> Result<(), Error> {
     Ok(())
 }
 
+/// Revokes all trust in this workspace: the decision about it, and the approvals of its records.
+pub fn revoke(workspace: &Workspace) -> Result<(), Error> {
+    let mut entries = Vec::new();
+    for kind in ACTING {
+        workspace
+            .store
+            .each_entry(kind, &Selection::default(), &mut |entry| {
+                entries.push(entry)
+            })?;
+    }
+    Ok(workspace.store.approvals().revoke(&entries)?)
+}
+
 /// Makes the approvals of a remote origin count. Returns the full origin.
 pub fn trust_origin(workspace: &Workspace, beginning: &str) -> Result<String, Error> {
     let pulled = workspace.store.pulled_as(beginning)?;

@@ -6,7 +6,8 @@
 //!
 //! ```text
 //! key                      32 random bytes: key of the digests and signatures below
-//! approved                 one digest per line: each text that the user stated or approved here
+//! approved                 one digest per line: each text that the user stated or approved here;
+//!                          a line `-<digest>` revokes it
 //! workspaces/<name>.json   the user's decisions about one workspace: a [`Note`]
 //! ```
 //!
@@ -296,13 +297,35 @@ impl UserKey {
 }
 
 const APPROVED: &str = "approved";
+/// Beginning of a line that revokes a digest.
+const REVOKED: char = '-';
 /// Maximum size of the list in bytes: a quarter of a million texts.
 const LONGEST_LIST: u64 = 16 << 20;
 
 /// Reads the digests in the list; skips invalid lines.
 fn approved(state: &Path) -> HashSet<Mac> {
     let text = named::read_text(&state.join(APPROVED), LONGEST_LIST).unwrap_or_default();
-    text.lines().filter_map(parse).collect()
+    let mut digests = HashSet::new();
+    for line in text.lines() {
+        match line.strip_prefix(REVOKED).map(parse) {
+            Some(Some(digest)) => drop(digests.remove(&digest)),
+            Some(None) => {}
+            None => digests.extend(parse(line)),
+        }
+    }
+    digests
+}
+
+/// Appends lines that revoke those of the digests that are in the list.
+fn revoke(state: &Path, digests: &[Mac]) -> Result<(), Error> {
+    let known = approved(state);
+    let gone = digests.iter().filter(|digest| known.contains(*digest));
+    let lines: String = gone.map(|d| format!("{REVOKED}{}\n", hex(d))).collect();
+    if lines.is_empty() {
+        return Ok(());
+    }
+    let file = state.join(APPROVED);
+    named::append(&file, lines.as_bytes()).map_err(Error::io("append to", &file))
 }
 
 /// Appends the digests that are not yet in the list.
@@ -496,9 +519,17 @@ impl Approvals {
         self.change(random, |note| note.settings = Some(digest))
     }
 
-    /// Revokes all trust in the workspace and in its remote records. Individually approved texts
-    /// stay approved.
-    pub fn revoke(&self) -> Result<(), Error> {
+    /// Revokes all trust in the workspace, in its remote records and in the texts of its entries.
+    pub fn revoke(&self, entries: &[Entry]) -> Result<(), Error> {
+        if let (Some(state), Some(key)) = (&self.state, self.key()) {
+            let mut digests = Vec::new();
+            for entry in entries.iter().filter(|entry| acts(entry.kind)) {
+                digests.extend(digest_of(&key, entry));
+                let rule = entry.parse::<Reflexion>().ok();
+                digests.extend(rule.and_then(|rule| digest_of_patterns(&key, &rule)));
+            }
+            revoke(state, &digests)?;
+        }
         match self.stored() {
             Some(note) => self.keep(Note {
                 audited: note.audited,

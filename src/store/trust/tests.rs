@@ -142,7 +142,7 @@ fn pulled_records_stand_by_their_origin() {
         .unwrap();
     assert!(approvals.of_origin("3f2a").stands() && !approvals.of_origin("4f2a").stands());
     assert!(approvals.stands());
-    approvals.revoke().unwrap();
+    approvals.revoke(&[]).unwrap();
     assert!(!approvals.stands() && !approvals.of_origin("3f2a").stands());
 }
 
