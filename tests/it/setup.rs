@@ -115,6 +115,30 @@ fn plan_changes_nothing_and_a_script_has_to_say_yes() {
 }
 
 #[test]
+fn hooks_removed_alone_leave_an_undo_that_restores_every_byte() {
+    for own in [
+        "{\"a\":1}",
+        "{}",
+        "{\n  // mine\n  \"model\": \"opus\"\n}\n",
+    ] {
+        let workspace = machine();
+        let settings = workspace.home().join(".claude/settings.json");
+        fs::write(&settings, own).unwrap();
+        let gemini = workspace.home().join(".gemini/settings.json");
+        fs::create_dir_all(gemini.parent().unwrap()).unwrap();
+        fs::write(&gemini, own).unwrap();
+        workspace.json(&["setup", "claude-code", "gemini", "--yes"]);
+        for host in ["claude-code", "gemini"] {
+            workspace.run(&["hooks", "uninstall", host]).succeeds();
+        }
+        assert_ne!(fs::read_to_string(&gemini).unwrap(), own);
+        workspace.json(&["setup", "claude-code", "gemini", "--undo"]);
+        assert_eq!(fs::read_to_string(&gemini).unwrap(), own);
+        assert_eq!(fs::read_to_string(&settings).unwrap(), own);
+    }
+}
+
+#[test]
 fn second_run_changes_no_byte_and_undo_restores_the_settings() {
     let workspace = machine();
     let settings = workspace.home().join(".claude/settings.json");

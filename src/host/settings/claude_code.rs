@@ -122,7 +122,7 @@ pub fn allow_lessons(file: &SharedFile, state_dir: Option<&Path>) -> Result<bool
 /// person gave stays.
 pub fn disallow_lessons(file: &SharedFile, state_dir: Option<&Path>) -> Result<bool, Error> {
     let settings = Settings { file, state_dir };
-    Ok(settings.kept::<Permission>().is_some() && settings.remove(&Permission)?)
+    Ok(settings.kept(Permission::NAME).is_some() && settings.remove(&Permission)?)
 }
 
 struct Permission;

@@ -2,7 +2,8 @@
 //!
 //! An [`Entry`] is found in a text, added to it, and taken out again; the rest of the text keeps every byte.
 //! What a change replaced, and what stands there since, is kept outside the file: where that stands still, the
-//! removal restores the text. Else the entry is taken out by its place. A file and directories that were
+//! removal restores the text. Else the entry is taken out by its place, and what is kept about entries that
+//! were added later then leads to the text before both. A file and directories that were
 //! created for it are removed with it.
 //!
 //! A file in another format is never changed, nor is an entry of somebody else. A link of the user is
@@ -75,6 +76,9 @@ impl Explain for Error {
         (kind, Some(hint))
     }
 }
+
+/// Names of the entries: of the directories with what is kept about them.
+const NAMES: [&str; 4] = ["hooks", "mcp", "statusline", "permission"];
 
 /// What is wrong with a text, to follow its path: `has …`, `is not …`.
 type Fault = String;
@@ -175,7 +179,7 @@ impl Settings<'_> {
         }
         let mut kept = Kept::default();
         if found != InstallationStatus::Absent {
-            kept = self.kept::<E>().unwrap_or_default();
+            kept = self.kept(E::NAME).unwrap_or_default();
             text = self.without(entry, &text, Some(&kept))?;
         }
         let with = entry.add(&text).map_err(|fault| self.fault(fault))?;
@@ -187,12 +191,8 @@ impl Settings<'_> {
         kept.made_file |= now.is_none();
         let made = self.file.missing_parents();
         kept.made.splice(0..0, made);
-        if let Some(state) = self.state::<E>() {
-            let json = serde_json::to_vec_pretty(&kept).map_err(store::Error::from)?;
-            if let Some(above) = state.parent() {
-                named::create_dir(above).map_err(store::Error::io("create", above))?;
-            }
-            named::replace(&state, &json).map_err(store::Error::io("write", &state))?;
+        if let Some(state) = self.state(E::NAME) {
+            keep(&state, &kept)?;
         }
         self.replace(&with)?;
         Ok(true)
@@ -200,13 +200,14 @@ impl Settings<'_> {
 
     /// Takes an entry out. Returns `false` if it is not there.
     fn remove<E: Entry>(self, entry: &E) -> Result<bool, Error> {
-        let kept = self.kept::<E>();
+        let kept = self.kept(E::NAME);
         let now = read(self.file)?.unwrap_or_default();
         let found = entry.find(&now).map_err(|fault| self.fault(fault))?;
         let is_there = found != InstallationStatus::Absent;
         if is_there {
             let text = self.without(entry, &now, kept.as_ref())?;
             let kept = kept.unwrap_or_default();
+            self.keep_later(entry, &now, &kept)?;
             let is_ours = kept.made_file || entry.is_whole_file();
             if is_ours && entry.is_empty(&text) {
                 let removed = self.file.remove();
@@ -217,10 +218,50 @@ impl Settings<'_> {
                 self.replace(&text)?;
             }
         }
-        if let Some(state) = self.state::<E>() {
+        if let Some(state) = self.state(E::NAME) {
             drop(named::remove(&state));
         }
         Ok(is_there)
+    }
+
+    /// Makes what is kept about entries that were added after this one lead to the text before all of
+    /// them. Does nothing if this one is the last, or if the text before it cannot be restored.
+    fn keep_later<E: Entry>(self, entry: &E, now: &str, kept: &Kept) -> Result<(), Error> {
+        let is_gone = |text: &String| entry.find(text) == Ok(InstallationStatus::Absent);
+        let mut others: Vec<(&str, Kept)> = NAMES
+            .into_iter()
+            .filter(|name| *name != E::NAME)
+            .filter_map(|name| Some((name, self.kept(name)?)))
+            .collect();
+        // The later entries with the text that has them, the newest first.
+        let mut later: Vec<(&str, Kept, String)> = Vec::new();
+        let mut text = now.to_owned();
+        let mut before = loop {
+            if let Some(before) = kept.undone(&text).filter(is_gone) {
+                break before;
+            }
+            let undone = others.iter().enumerate();
+            let mut undone = undone.filter_map(|(at, (_, other))| Some((at, other.undone(&text)?)));
+            let Some((at, without)) = undone.find(|(_, text)| !is_gone(text)) else {
+                return Ok(());
+            };
+            let (name, other) = others.remove(at);
+            later.push((name, other, std::mem::replace(&mut text, without)));
+        };
+        let last = later.len().saturating_sub(1);
+        for (at, (name, mut other, with)) in later.into_iter().enumerate().rev() {
+            let after = entry.take_out(&with).map_err(|fault| self.fault(fault))?;
+            other.set_change(&before, &after);
+            if at == last {
+                other.made_file |= kept.made_file;
+                other.made.extend(kept.made.iter().cloned());
+            }
+            if let Some(state) = self.state(name) {
+                keep(&state, &other)?;
+            }
+            before = after;
+        }
+        Ok(())
     }
 
     fn without<E: Entry>(self, entry: &E, now: &str, kept: Option<&Kept>) -> Result<String, Error> {
@@ -242,18 +283,27 @@ impl Settings<'_> {
     }
 
     /// Path of what is kept about the file.
-    fn state<E: Entry>(self) -> Option<PathBuf> {
+    fn state(self, of: &str) -> Option<PathBuf> {
         let path = self.file.path().to_string_lossy();
         let name = hex(&Sha256::digest(path.as_bytes()));
-        let directory = self.state_dir?.join(E::NAME);
+        let directory = self.state_dir?.join(of);
         Some(directory.join(format!("{}.json", &name[..24])))
     }
 
-    fn kept<E: Entry>(self) -> Option<Kept> {
-        let text = named::read(&self.state::<E>()?, LONGEST).ok()?;
+    fn kept(self, of: &str) -> Option<Kept> {
+        let text = named::read(&self.state(of)?, LONGEST).ok()?;
         let kept: Kept = serde_json::from_slice(&text).ok()?;
         (kept.path == self.file.path()).then_some(kept)
     }
+}
+
+/// Writes what is kept about a file.
+fn keep(state: &Path, kept: &Kept) -> Result<(), store::Error> {
+    let json = serde_json::to_vec_pretty(kept)?;
+    if let Some(above) = state.parent() {
+        named::create_dir(above).map_err(store::Error::io("create", above))?;
+    }
+    named::replace(state, &json).map_err(store::Error::io("write", state))
 }
 
 /// Reads a settings file; `None` if it does not exist.
