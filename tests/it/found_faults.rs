@@ -120,3 +120,43 @@ fn item_14_a_changed_value_of_an_option_is_told() {
         "{told:?}"
     );
 }
+
+/// A workspace with a rule and a candidate, and a clone of its memory that nobody trusts.
+fn workspace_and_clone() -> (Workspace, Workspace) {
+    let workspace = Workspace::sample();
+    for text in ["Name it.", "Say the score."] {
+        workspace
+            .run(&["correct", "hr/resume-screen", text])
+            .succeeds();
+    }
+    let clone = Workspace::sample();
+    std::fs::create_dir_all(clone.memory("")).unwrap();
+    for name in [
+        "reflexion_entries.json", "corrections.json", "workspace.json",
+    ] {
+        if workspace.memory(name).exists() {
+            std::fs::copy(workspace.memory(name), clone.memory(name)).unwrap();
+        }
+    }
+    (workspace, clone)
+}
+
+#[test]
+fn after_a_revocation_nothing_is_trusted() {
+    let (_, clone) = workspace_and_clone();
+    let untrusted = || {
+        clone.json(&["trust", "--dry-run"])["rules"]
+            .as_array()
+            .unwrap()
+            .len()
+    };
+    assert_eq!(untrusted(), 2);
+    for trust in [&["trust", "--once"][..], &["trust", "--yes"]] {
+        clone.run(trust).succeeds();
+        assert_eq!(untrusted(), 0);
+        clone.run(&["trust", "--revoke"]).succeeds();
+        assert_eq!(untrusted(), 2, "{trust:?}");
+    }
+    clone.run(&["trust", "--once"]).succeeds();
+    assert_eq!(untrusted(), 0);
+}

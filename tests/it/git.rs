@@ -375,7 +375,6 @@ fn references_are_right_where_one_branch_changed_a_file_alone() {
             rule["pinned"] == true || rule["root_cause"] == "Mine.",
             "{rule}"
         );
-        repository.commit("follow");
         repository.git(&["switch", "-q", "main"]);
         repository.git(&["merge", "-q", "--no-edit", "ann"]);
         repository.holds(&words);

@@ -167,7 +167,7 @@ pub(crate) fn trust(context: &Context, args: &TrustArgs) -> Done {
     };
     if args.revoke {
         if !args.dry_run {
-            approvals.revoke()?;
+            review::revoke(&workspace)?;
             report.decision = "revoked";
         }
         return Ok(Box::new(report));
