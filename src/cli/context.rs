@@ -234,6 +234,27 @@ impl Context {
         })
     }
 
+    /// Returns `true` if there is a memory here: a directory, or one of a database.
+    pub(crate) fn has_memory(&self) -> bool {
+        Directory::at(&self.places.memory).is_there()
+    }
+
+    /// Says that there is no memory here, and how to begin one.
+    pub(crate) fn no_memory(&self) -> (String, &'static str) {
+        let path = self.places.memory.display();
+        let message = format!("no workspace found at `{path}`");
+        (message, "memctl init, or memctl setup")
+    }
+
+    /// Fails if there is no memory here.
+    pub(crate) fn needs_memory(&self) -> Result<(), UserError> {
+        if self.has_memory() {
+            return Ok(());
+        }
+        let (message, way) = self.no_memory();
+        Err(UserError::usage(message, way))
+    }
+
     /// Returns the session of a command: from the flag, else from the variable `MEMCTL_SESSION`.
     pub(crate) fn session(&self, given: Option<String>) -> Option<String> {
         given.or_else(|| self.environment.var("MEMCTL_SESSION"))

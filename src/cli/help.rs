@@ -227,14 +227,28 @@ pub(crate) fn refuse(error: &clap::Error, arguments: &[OsString], plain: bool) -
     } else if let Some(ContextValue::String(typed)) = error.get(ContextKind::InvalidSubcommand) {
         unknown_command(typed)
     } else {
-        wrong_usage(error, &text)
+        wrong_usage(error, &text, arguments)
     };
     printer.error(&refusal);
     ExitCode::from(Kind::Usage.code())
 }
 
+/// Command that shows the help of the typed command.
+fn help_of(arguments: &[OsString]) -> String {
+    let program = Cli::command();
+    let mut command = &program;
+    let mut path = "memctl".to_owned();
+    for word in arguments.iter().skip(1).filter_map(|word| word.to_str()) {
+        if let Some(sub) = command.find_subcommand(word) {
+            path = format!("{path} {}", sub.get_name());
+            command = sub;
+        }
+    }
+    format!("{path} --help")
+}
+
 /// Takes the message and the hint out of a message of clap.
-fn wrong_usage(error: &clap::Error, text: &str) -> UserError {
+fn wrong_usage(error: &clap::Error, text: &str, arguments: &[OsString]) -> UserError {
     let text = text.strip_prefix("error: ").unwrap_or(text).trim();
     let (message, usage) = text.split_once("\n\nUsage:").unwrap_or((text, ""));
     let until = |text: &str, end| text.split(end).next().unwrap_or_default().trim().to_owned();
@@ -247,7 +261,7 @@ fn wrong_usage(error: &clap::Error, text: &str) -> UserError {
             until(&message, "\n\n  tip:"),
             format!("did you mean `{similar}`?"),
         ),
-        _ if usage.is_empty() => UserError::usage(message, "memctl --help"),
+        _ if usage.is_empty() => UserError::usage(message, help_of(arguments)),
         _ => UserError::usage(message, format!("usage: {usage}")),
     }
 }
@@ -302,5 +316,12 @@ mod tests {
         check("uninstall", "memctl setup --undo");
         check("conflcts", "memctl memory conflicts");
         assert!(meant(&Cli::command(), "zzz").is_empty());
+        let check = |line: &str, expected: &str| {
+            let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+            assert_eq!(help_of(&words), expected);
+        };
+        check("memctl --limit 0", "memctl --help");
+        check("memctl --json list --limit 0 rules", "memctl list --help");
+        check("memctl memory add x --type y", "memctl memory add --help");
     }
 }

@@ -250,10 +250,32 @@ const WITHOUT_MEMORY: &[&str] = &[
     // Read the files as files; the store refuses their repairs.
     "merge-driver", "doctor",
 ];
+/// Commands that show what the memory of this project has.
+const READS_MEMORY: &[&str] = &[
+    "list", "search", "review", "stats", "doctor", "memory status",
+];
 /// Commands that take a directory which does not exist.
 const WITHOUT_ROOT: &[&str] = &["setup", "init", "hook", "statusline", "mcp"];
 
+/// Does a command. One that reads the memory says first that it is off, or at the end that there is none.
 fn dispatch(context: &Context, command: Command) -> Result<u8, UserError> {
+    let reads = context.is_one_of(READS_MEMORY);
+    let off = context
+        .off
+        .as_ref()
+        .filter(|_| reads && context.is_one_of(WITHOUT_MEMORY));
+    if let Some(off) = off {
+        context.printer.warn(&format!("{off}: {}", off.hint()));
+    }
+    let done = carry_out(context, command);
+    if reads && !context.has_memory() {
+        let (missing, way) = context.no_memory();
+        context.printer.warn(&format!("{missing}: {way}"));
+    }
+    done
+}
+
+fn carry_out(context: &Context, command: Command) -> Result<u8, UserError> {
     if let Some(off) = &context.off
         && !context.is_one_of(WITHOUT_MEMORY)
     {

@@ -156,8 +156,10 @@ fn log(context: &Context, args: LogArgs) -> Done {
 
 /// Update the progress of a session
 ///
-/// States advance in the order listed below, and may be skipped. Completed steps raise the
-/// percentage; it falls only when a reviewer sends the session back.
+/// Every state may follow every other until a final one: `completed`, `error` and `cancelled`. Completed
+/// steps raise the percentage; it falls only when a reviewer sends the session back. Also accepted:
+/// `analyzing_brand`, `researching_competitors`, `analyzing_trends`, `generating_concepts`,
+/// `generating_scripts` and `generating_videos`.
 ///
 /// ```console
 /// $ memctl session progress latest --status awaiting_approval --completed research

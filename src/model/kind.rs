@@ -280,6 +280,9 @@ pub const CHAT: &str = "chat";
 /// `status` of a rule that awaits a user's approval.
 pub const CANDIDATE: &str = "candidate";
 
+/// State of a candidate that a person has rejected.
+pub const REJECTED: &str = "rejected";
+
 /// Value of a `trust` field: nobody has approved the record.
 pub const OBSERVED: &str = "observed";
 
@@ -296,15 +299,19 @@ names! {
     }
 }
 
-/// Returns the label shown before a record, so that no reader takes an agent's text for a user's;
-/// `None` for all other records.
-pub fn mark(status: Option<&str>, source: Option<&str>) -> Option<&'static str> {
-    match (status == Some(CANDIDATE), source) {
-        (true, Some(AGENT)) => Some("candidate [agent]"),
-        (true, _) => Some("candidate"),
-        (false, Some(AGENT)) => Some("[agent]"),
-        (false, _) => None,
-    }
+/// Returns the label shown before a record, so that no reader takes an agent's text for a user's, or a
+/// rule for one in force; `None` for all other records. `trust` is that of a rule; `None` for other
+/// kinds.
+pub fn mark(status: Option<&str>, source: Option<&str>, trust: Option<Trust>) -> Option<String> {
+    let state = match (status, trust) {
+        (Some("active"), Some(Trust::Observed)) => Some(OBSERVED),
+        (Some("active"), _) => None,
+        (Some(status), Some(_)) => Some(status),
+        (status, _) => status.filter(|status| *status == CANDIDATE),
+    };
+    let agent = (source == Some(AGENT)).then_some("[agent]");
+    let words: Vec<&str> = state.into_iter().chain(agent).collect();
+    (!words.is_empty()).then(|| words.join(" "))
 }
 
 #[cfg(test)]

@@ -31,7 +31,7 @@ pub use id::{
     with_origin,
 };
 pub(crate) use kind::by_kind;
-pub use kind::{AGENT, CANDIDATE, CHAT, Document, Kind, OBSERVED, Record, Trust, mark};
+pub use kind::{AGENT, CANDIDATE, CHAT, Document, Kind, OBSERVED, REJECTED, Record, Trust, mark};
 pub use memctl_llm::Usage;
 pub use memory::{Expiry, Memory, MemoryType, ending, later, utc};
 pub use memory_schema::{MetadataField, Misfit, Shape};

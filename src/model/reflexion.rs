@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
-use crate::model::kind::{AGENT, CANDIDATE, CHAT, Kind, Record, Trust};
+use crate::model::kind::{AGENT, CANDIDATE, CHAT, Kind, REJECTED, Record, Trust};
 use crate::model::rule_parts::{CallAction, CallPattern, Judgement, RelatedRule, Said, patterns};
 use crate::model::rule_parts::{Evidence, Receipts, count};
 use crate::model::text::one_line;
@@ -145,10 +145,18 @@ impl Reflexion {
         self.status == CANDIDATE
     }
 
-    /// Returns the state: `superseded`, `candidate`, `withdrawal`, `suspended`, `retired` or `active`.
+    /// Returns `true` for a candidate that a person has rejected.
+    fn is_rejected(&self) -> bool {
+        self.is_candidate() && self.judgement.is_some()
+    }
+
+    /// Returns the state: `superseded`, `rejected`, `candidate`, `withdrawal`, `suspended`, `retired`
+    /// or `active`.
     pub fn state(&self) -> &'static str {
         if !self.superseded_by.is_empty() {
             "superseded"
+        } else if self.is_rejected() {
+            REJECTED
         } else if self.is_candidate() {
             CANDIDATE
         } else if self.withdraws {
@@ -332,6 +340,8 @@ mod tests {
         check(r#", "status": "candidate""#, "candidate", Trust::Observed);
         let candidate = r#", "source": "agent", "status": "candidate", "utility_score": 0.0"#;
         check(candidate, "candidate", Trust::Observed);
+        let by = r#""judgement": {"verdict": "discard", "by": "user"}"#;
+        check(&format!("{candidate}, {by}"), "rejected", Trust::Observed);
         check(r#", "utility_score": 0.0"#, "retired", Trust::User);
         check(
             r#", "superseded_by": "REFL-002""#,

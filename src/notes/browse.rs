@@ -14,7 +14,9 @@ use crate::model::{
 };
 use crate::store::workspace::records::{document, entry, locate};
 use crate::store::workspace::{Error, Workspace};
-use crate::store::{Entry, Error as StoreError, Pulled, Retrieved, Scoped, Selection};
+use crate::store::{
+    Entry, Error as StoreError, Pulled, Retrieved, Scoped, Selection, TrustSnapshot,
+};
 
 /// Records of one kind.
 #[derive(Debug, Clone, Serialize, schemars::JsonSchema)]
@@ -139,13 +141,14 @@ impl ListedSaid {
 
 impl Listed {
     /// Converts an entry; one that cannot be read keeps only its id.
-    pub(crate) fn of(entry: Entry) -> Self {
+    pub(crate) fn of(entry: Entry, trust_snapshot: &TrustSnapshot) -> Self {
         let Some(document) = document(&entry) else {
             return Self {
                 id: entry.id,
                 ..Self::default()
             };
         };
+        let trust = trust_snapshot.of_entry(&entry, document.trust);
         let mut listed = Self::default();
         match document.kind {
             Kind::Procedure => {
@@ -168,7 +171,7 @@ impl Listed {
             memory_type: document.memory_type,
             user_id: document.user_id,
             expires_at: document.expires.as_deref().map(utc),
-            trust: Some(document.trust),
+            trust: Some(trust),
             status: document.status,
             source: document.source,
             ..listed
@@ -253,7 +256,10 @@ fn newest(
     if is_meant.is_none() {
         total = workspace.store.count(kind)?;
     }
-    let mut records: Vec<Listed> = entries.into_iter().rev().map(Listed::of).collect();
+    let trust_snapshot = workspace.store.trust_snapshot();
+    let records = entries.into_iter().rev();
+    let records = records.map(|entry| Listed::of(entry, &trust_snapshot));
+    let mut records: Vec<Listed> = records.collect();
     if kind == Kind::Memory {
         total += add_pulled(workspace, &mut records, &is_meant_or_all)?;
         records.truncate(limit);
@@ -287,9 +293,10 @@ fn add_pulled(
 ) -> Result<u64, Error> {
     let before = records.len();
     for Pulled { origin, store } in workspace.store.others() {
+        let trust_snapshot = store.trust_snapshot();
         store.each_entry(Kind::Memory, &Selection::default(), &mut |entry| {
             if is_meant(&entry) {
-                let listed = Listed::of(entry);
+                let listed = Listed::of(entry, &trust_snapshot);
                 let id = with_origin(&listed.id, &origin);
                 records.push(Listed { id, ..listed });
             }
@@ -324,7 +331,9 @@ pub fn show(workspace: &Workspace, id: &str) -> Result<ShowReport, Error> {
         retrieved,
         id,
         kind,
-        trust: document.as_ref().map(|d| d.trust),
+        trust: document
+            .as_ref()
+            .map(|d| workspace.store.trust_snapshot().of_entry(&entry, d.trust)),
         status: document.as_ref().and_then(|d| d.status.clone()),
         source: document.and_then(|d| d.source),
         record: record.map_err(StoreError::from)?,

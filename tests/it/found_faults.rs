@@ -160,3 +160,127 @@ fn after_a_revocation_nothing_is_trusted() {
     clone.run(&["trust", "--once"]).succeeds();
     assert_eq!(untrusted(), 0);
 }
+
+#[test]
+fn one_word_says_the_state_of_a_rule_everywhere() {
+    let (workspace, clone) = workspace_and_clone();
+    let rules = || clone.json(&["list", "rules"])["records"].clone();
+    assert_eq!(rules()[0]["trust"], "observed");
+    assert_eq!(clone.json(&["show", "REFL-001"])["trust"], "observed");
+    let found = clone.json(&["search", "score", "--keyword"]);
+    assert_eq!(found["results"][0]["trust"], "observed");
+    let text = |args: &[&str]| clone.run(args).succeeds().stdout.clone();
+    for page in [
+        text(&["list", "rules"]),
+        text(&["list"]),
+        text(&["search", "score", "--keyword"]),
+    ] {
+        assert!(page.contains("observed: Say"), "{page}");
+    }
+    assert!(text(&["show", "REFL-001"]).starts_with("observed"));
+    assert!(text(&["why", "REFL-001"]).contains("observed"));
+    // Other states of a rule.
+    let path = workspace.memory("reflexion_entries.json");
+    let file = std::fs::read_to_string(&path).unwrap();
+    let candidate = r#""status": "candidate", "judgement": {"verdict": "discard", "by": "user"}"#;
+    for (field, word) in [
+        (r#""superseded_by": "REFL-002""#, "superseded"),
+        (r#""suspended_by": "REFL-002""#, "suspended"),
+        (candidate, "rejected"),
+    ] {
+        let mut rules: Value = serde_json::from_str(&file).unwrap();
+        let fields: Value = serde_json::from_str(&format!("{{{field}}}")).unwrap();
+        let rule = rules["entries"][0].as_object_mut().unwrap();
+        rule.extend(fields.as_object().unwrap().clone());
+        std::fs::write(&path, rules.to_string()).unwrap();
+        let list = workspace.json(&["list", "rules", "--status", word]);
+        assert_eq!(list["records"][0]["status"], word);
+        assert_eq!(
+            workspace.json(&["why", "REFL-001"])["chain"][0]["status"],
+            word
+        );
+        let page = workspace.run(&["list", "rules"]).succeeds().stdout.clone();
+        assert!(page.contains(&format!("{word}: Name")), "{page}");
+    }
+}
+
+#[test]
+fn where_there_is_no_workspace_every_command_says_so_and_begins_none() {
+    let mut workspace = Workspace::empty();
+    workspace.set("MEMCTL_STORE", "json");
+    for args in [
+        &["list"][..],
+        &["list", "rules"],
+        &["search", "x", "--keyword"],
+        &["review"],
+        &["stats"],
+        &["doctor"],
+        &["memory", "status"],
+    ] {
+        let ran = workspace.run(args);
+        ran.succeeds();
+        assert!(
+            ran.stderr.contains("no workspace found at"),
+            "{args:?}: {ran:?}"
+        );
+        assert!(
+            ran.stderr.contains("memctl init, or memctl setup"),
+            "{args:?}: {ran:?}"
+        );
+    }
+    for args in [
+        &["memory", "purge", "--yes"][..],
+        &["memory", "disable", "--user", "ann"],
+        &["trust"],
+        &["trust", "--revoke"],
+    ] {
+        workspace.run(args).fails(2, "no workspace found at");
+    }
+    assert!(!workspace.memory("").exists());
+    workspace.run(&["init"]).succeeds();
+    let ran = workspace.run(&["list"]);
+    assert!(!ran.stderr.contains("no workspace"), "{ran:?}");
+}
+
+#[test]
+fn doctor_and_status_first_say_that_memory_is_off_and_what_switches_it_on() {
+    let mut workspace = Workspace::sample();
+    workspace.run(&["init"]).succeeds();
+    workspace.run(&["memory", "disable"]).succeeds();
+    let said = |workspace: &Workspace, hint: &str| {
+        for args in [&["doctor"][..], &["memory", "status"]] {
+            let ran = workspace.run(args);
+            let first = ran.stderr.lines().next().unwrap_or_default();
+            assert!(first.contains("memory is disabled by"), "{args:?}: {ran:?}");
+            assert!(first.contains(hint), "{args:?}: {ran:?}");
+            let advises = ran.stderr.contains("memctl memory enable")
+                || ran.stdout.contains("memctl memory enable");
+            assert_eq!(advises, hint == "memctl memory enable", "{args:?}: {ran:?}");
+        }
+    };
+    said(&workspace, "memctl memory enable");
+    workspace.run(&["memory", "enable"]).succeeds();
+    workspace.set("MEMCTL_MEMORY", "off");
+    said(&workspace, "unset MEMCTL_MEMORY");
+}
+
+#[test]
+fn what_is_gone_for_good_offers_no_undo_and_hints_name_the_right_place() {
+    let workspace = Workspace::sample();
+    workspace
+        .run(&["correct", "hr/resume-screen", "Name it."])
+        .succeeds();
+    workspace.run(&["memory", "promote", "REFL-001"]).succeeds();
+    let ran = workspace.run(&["forget", "REFL-001@user", "--for-good"]);
+    ran.succeeds();
+    assert!(!ran.stderr.contains("memctl undo"), "{ran:?}");
+    workspace
+        .run(&["undo", "nosuch", "--user-store"])
+        .fails(2, "memctl undo --list --user-store");
+    workspace
+        .run(&["list", "--limit", "0"])
+        .fails(2, "hint: memctl list --help");
+    workspace
+        .run(&["session", "progress", "latest", "--status", "x"])
+        .fails(2, "hint: memctl session progress --help");
+}

@@ -144,10 +144,8 @@ pub(crate) struct TrustArgs {
 
 pub(crate) fn trust(context: &Context, args: &TrustArgs) -> Done {
     let memory = &context.places.memory;
-    if !Directory::at(memory).check()? {
-        let message = format!("no workspace found at `{}`", memory.display());
-        return Err(UserError::usage(message, "memctl init"));
-    }
+    Directory::at(memory).check()?;
+    context.needs_memory()?;
     if context.environment.state_dir.is_none() {
         return Err(UserError::usage(
             "cannot store the decision: no home directory found",

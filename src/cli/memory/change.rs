@@ -8,8 +8,8 @@ use crate::cli::ask::{confirms, editor};
 use crate::cli::context::Context;
 use crate::cli::output::{Done, Page, Report};
 use crate::cli::review::queue;
-use crate::model::SkillPath;
 use crate::model::error::UserError;
+use crate::model::{SkillPath, USER_STORE, with_origin};
 use crate::review::queue::{NEAREST, Waiting, WaitingKind};
 use crate::review::{self, Draft, EditReport};
 use crate::rules::{self, MergeReport, Separated};
@@ -153,7 +153,11 @@ pub(crate) struct ForgetArgs {
 pub(crate) fn forget(context: &Context, args: &ForgetArgs) -> Done {
     let (workspace, id) = context.workspace_of_id(&args.id)?;
     let mut report = upkeep::forget(&workspace, &id, args.for_good)?;
-    report.id = context.id_of(&args.id, report.id);
+    report.id = if args.for_good && id != args.id {
+        with_origin(&report.id, USER_STORE)
+    } else {
+        context.id_of(&args.id, report.id)
+    };
     Ok(Box::new(report))
 }
 

@@ -10,21 +10,21 @@ use serde::Serialize;
 
 use crate::cli::context::Context;
 use crate::cli::learn::sessions::LEAST_TEXT;
-use crate::cli::memory::marked;
 use crate::cli::memory::notes::table as notes_table;
+use crate::cli::memory::{marked, of_rule};
 use crate::cli::output::{Done, Page, Report, Style, Table, change, clean, end, plural};
 use crate::model::error::UserError;
 use crate::model::{
-    CANDIDATE, Condition, EPISODE, Evidence, Kind, MemoryType, QUARANTINED, Receipts, SkillPath,
-    USER_STORE, mark, with_origin,
+    CANDIDATE, Condition, EPISODE, Evidence, Kind, MemoryType, QUARANTINED, REJECTED, Receipts,
+    SkillPath, USER_STORE, mark, with_origin,
 };
 use crate::notes::{self, ListReport, Listed, ShowReport};
 use crate::serve::arguments::{LISTED, TYPED};
 use crate::store::workspace::{Error, Workspace};
 
 /// Statuses of rules and procedures.
-const STATUSES: [&str; 6] = [
-    "active", CANDIDATE, "superseded", "retired", QUARANTINED, EPISODE,
+const STATUSES: [&str; 8] = [
+    "active", CANDIDATE, REJECTED, "suspended", "superseded", "retired", QUARANTINED, EPISODE,
 ];
 
 /// List the newest records
@@ -168,7 +168,12 @@ impl ListReport {
                 record.id.clone(),
                 record.skill.clone().unwrap_or_default(),
                 page.age(&record.created),
-                marked(record.status.as_deref(), record.source.as_deref(), &text),
+                marked(
+                    record.status.as_deref(),
+                    record.source.as_deref(),
+                    of_rule(self.kind, record.trust),
+                    &text,
+                ),
             ]);
         }
         page.table(&table);
@@ -326,7 +331,7 @@ impl Report for AllKinds {
                 kind.noun().to_owned(),
                 record.id.clone(),
                 page.age(&record.created),
-                marked(status, source, &text(record)),
+                marked(status, source, of_rule(*kind, record.trust), &text(record)),
             ]);
         }
         page.table(&table);
@@ -362,7 +367,8 @@ pub(crate) fn show(context: &Context, args: &ShowArgs) -> Done {
 impl Report for ShowReport {
     fn page(&self, page: &mut Page) {
         page.warnings(&self.warnings);
-        if let Some(mark) = mark(self.status.as_deref(), self.source.as_deref()) {
+        let trust = of_rule(self.kind, self.trust);
+        if let Some(mark) = mark(self.status.as_deref(), self.source.as_deref(), trust) {
             let waits = self.status.as_deref() == Some(CANDIDATE);
             let hint = waits.then(|| format!("  memctl approve {}", self.id));
             page.warn(mark, hint.unwrap_or_default());

@@ -13,7 +13,7 @@ use crate::cli::memory::transfer::{ExportArgs, ImportArgs, export, import};
 use crate::cli::output::{Done, Page, Report, Table, plural, product};
 use crate::cli::review::approve::{PinArgs, PromoteArgs, pin, promote};
 use crate::model::error::{Kind as ErrorKind, UserError};
-use crate::model::{Kind, Scope, SkillPath, Viewer, mark};
+use crate::model::{Kind, Scope, SkillPath, Trust, Viewer, mark};
 use crate::serve::arguments::TYPED;
 use crate::skills::{self, PromptReport};
 use crate::store::{Audited, Scoped};
@@ -95,10 +95,6 @@ fn status(context: &Context, _args: &StatusArgs) -> Done {
 
 impl Report for StatusReport {
     fn page(&self, page: &mut Page) {
-        if !self.enabled {
-            let off = "memory is not read or written: memctl memory enable";
-            page.warn("off: ", off);
-        }
         page.line(format!("Store: {}", self.store));
         page.line(format!(
             "Executions: {}  |  Corrections: {}  |  Reflexions: {}  |  Tests: {}",
@@ -240,9 +236,7 @@ fn switch(context: &Context, is_disabled: bool) -> Done {
         ));
     };
     let store = context.store(&config)?.even_if_disabled();
-    if !store.directory().is_there() {
-        return Err(UserError::usage("no memory found", "memctl init"));
-    }
+    context.needs_memory()?;
     let changed = store.switch_user(&user, is_disabled)?;
     Ok(Box::new(SwitchReport::of(
         context,
@@ -313,11 +307,21 @@ pub(crate) fn counted(name: &str, count: u64) -> String {
 }
 
 /// Returns the text of a record for a table, after its status mark.
-pub(crate) fn marked(status: Option<&str>, source: Option<&str>, text: &str) -> String {
-    match mark(status, source) {
+pub(crate) fn marked(
+    status: Option<&str>,
+    source: Option<&str>,
+    trust: Option<Trust>,
+    text: &str,
+) -> String {
+    match mark(status, source, trust) {
         Some(mark) => format!("{mark}: {text}"),
         None => text.to_owned(),
     }
+}
+
+/// Trust in a rule; `None` for other kinds.
+pub(crate) fn of_rule(kind: Kind, trust: Option<Trust>) -> Option<Trust> {
+    trust.filter(|_| kind == Kind::Reflexion)
 }
 
 /// Show who read and wrote which records, when and why

@@ -195,6 +195,7 @@ pub(crate) struct PurgeArgs {
 
 pub(crate) fn purge(context: &Context, args: &PurgeArgs) -> Done {
     let mut workspace = context.workspace(None)?;
+    context.needs_memory()?;
     // A purge works while memory is switched off.
     workspace.store = workspace.store.even_if_disabled();
     if !args.dry_run && !args.yes {

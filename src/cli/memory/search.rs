@@ -5,7 +5,7 @@ use clap::Args;
 use memctl_search::Fusion;
 
 use crate::cli::context::Context;
-use crate::cli::memory::marked;
+use crate::cli::memory::{marked, of_rule};
 use crate::cli::output::{Done, Page, Report, Table};
 use crate::model::error::UserError;
 use crate::model::{Condition, Kind, MemoryType, Trust};
@@ -168,6 +168,7 @@ fn table(results: &[Found]) -> Table {
             marked(
                 found.status.as_deref(),
                 found.source.as_deref(),
+                of_rule(found.kind, Some(found.trust)),
                 &found.snippet,
             ),
         ]);

@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::cli::context::Context;
 use crate::cli::output::{Done, Page, Report, Style, end, plural};
 use crate::model::error::UserError;
-use crate::model::mark;
+use crate::model::{Kind, mark};
 use crate::serve::arguments::TYPED;
 use crate::upkeep::undo::{self, ChangeReport, UndoReport};
 use crate::upkeep::{self, Link, WhyReport};
@@ -58,9 +58,18 @@ pub(crate) fn undo(context: &Context, args: &UndoArgs) -> Done {
             changes: undo::changes(&workspace.store, args.limit as usize)?,
         }));
     }
+    let reverted = undo::revert(&workspace, name, args.dry_run);
+    let reverted = reverted.map_err(|error| {
+        let mut error = UserError::from(error);
+        error.hint = error.hint.map(|hint| match hint.as_str() {
+            undo::LIST => format!("{hint} --user-store"),
+            _ => hint,
+        });
+        error
+    })?;
     Ok(Box::new(UndoReport {
         of_user_store: true,
-        ..undo::revert(&workspace, name, args.dry_run)?
+        ..reverted
     }))
 }
 
@@ -191,8 +200,12 @@ impl Report for WhyReport {
             let relation = relation
                 .map(|words| format!("{words} "))
                 .unwrap_or_default();
-            let state = mark(link.status.as_deref(), link.source.as_deref());
-            let state = state.or(link.state.as_deref()).unwrap_or_default();
+            let trust = link.trust.filter(|_| link.kind == Kind::Reflexion.name());
+            let state = mark(link.status.as_deref(), link.source.as_deref(), trust);
+            let state = state
+                .as_deref()
+                .or(link.state.as_deref())
+                .unwrap_or_default();
             let style = match state {
                 "accepted" | "approved" => Style::Good,
                 "rejected" | "error" => Style::Bad,

@@ -13,7 +13,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Instant;
 
-use crate::model::{Document, Kind};
+use crate::model::{CANDIDATE, Document, Kind, REJECTED};
 use memctl_search::{
     Admission, ByWords, Fusion, Question, Ranked, Ranker, has_names, snippet, texts_of, words,
 };
@@ -280,7 +280,7 @@ fn search(
 
 /// Returns the part of a hit that [`newer_first()`] compares: notes and rules, no single events.
 fn dated<'t>(ranker: &Ranker<'_>, hit: &Ranked, document: &'t Document) -> Dated<'t> {
-    let is_active = document.status.as_deref() != Some("candidate");
+    let is_active = !matches!(document.status.as_deref(), Some(CANDIDATE | REJECTED));
     Dated {
         document: hit.document,
         group: match document.kind {

@@ -224,6 +224,9 @@ begin
   if not memctl.has_role(memctl.current_user_id(), 'admin') then
     raise exception 'only an administrator may read what belongs to others' using errcode = '42501';
   end if;
+  if length(reason) not between 8 and 1000 then
+    raise exception 'the reason must have 8 to 1000 characters' using errcode = '23514';
+  end if;
   insert into memctl.admin_reads (user_id, session_role, reason, until)
     values (memctl.current_user_id(), session_user, open_admin_read.reason, ends);
   return ends;

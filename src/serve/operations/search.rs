@@ -152,7 +152,8 @@ impl Hit {
             (None, Some(memory_type)) => format!(" ({})", memory_type.name()),
             (None, None) => String::new(),
         };
-        let mark = mark(self.status.as_deref(), self.source.as_deref());
+        let trust = (self.kind == Kind::Reflexion).then_some(self.trust);
+        let mark = mark(self.status.as_deref(), self.source.as_deref(), trust);
         let mark = mark.map(|mark| format!(" {mark}")).unwrap_or_default();
         let weak = if self.weak { " (weak match)" } else { "" };
         format!("{} {}{of}{mark}{weak}: {}\n", self.id, self.kind, self.text)

@@ -164,7 +164,7 @@ pub fn revert_with_user_store(
 }
 
 /// Command that lists the changes.
-const LIST: &str = "memctl undo --list";
+pub(crate) const LIST: &str = "memctl undo --list";
 
 fn not_undoable(change: &str, reason: &str) -> Error {
     Error::input(format!("`{change}` was not reverted: {reason}"), LIST)
