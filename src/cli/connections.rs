@@ -100,12 +100,12 @@ impl Context {
             model: text("embedding.model").unwrap_or_else(|| model.to_owned()),
             limits,
         };
-        Ok(EmbedderConfig::Remote(RemoteEmbedderConfig {
+        Ok(EmbedderConfig::Remote(Box::new(RemoteEmbedderConfig {
             protocol,
             endpoint,
             dimensions: dimensions.transpose()?,
             batch: number("embedding.batch")?.min(LARGEST_BATCH),
-        }))
+        })))
     }
 
     /// Returns a prompt that replaces the built-in one.

@@ -139,9 +139,7 @@ impl Context {
             .into_iter()
             .filter_map(|(name, value)| Some((name, value?.to_owned())));
         let flags: Vec<_> = flags.collect();
-        Ok(Config::load(
-            &self.environment, &self.places.memory, &flags,
-        )?)
+        Config::load(&self.environment, &self.places.memory, &flags)
     }
 
     /// Opens the workspace and applies what other copies of the memory have written. `model` is the

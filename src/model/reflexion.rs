@@ -23,6 +23,7 @@ const OUTCOMES: f64 = 5.0;
 /// A rule learned from a correction: an entry of `reflexion_entries.json`.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default, remote = "Reflexion")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a field of the file")]
 pub struct Reflexion {
     /// `REFL-{NNN}`.
     pub reflexion_id: String,

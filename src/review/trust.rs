@@ -110,7 +110,7 @@ pub fn revoke(workspace: &Workspace) -> Result<(), Error> {
         workspace
             .store
             .each_entry(kind, &Selection::default(), &mut |entry| {
-                entries.push(entry)
+                entries.push(entry);
             })?;
     }
     Ok(workspace.store.approvals().revoke(&entries)?)

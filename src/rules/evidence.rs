@@ -379,7 +379,7 @@ pub fn blame(
             reason,
         });
     };
-    let mut names: Vec<String> = Vec::new();
+    let mut seen: Vec<String> = Vec::new();
     for name in named {
         let name = workspace.store.resolve(Kind::Reflexion, name, None)?;
         if !rules.iter().any(|rule| rule.reflexion_id == name) {
@@ -394,9 +394,9 @@ pub fn blame(
             let why = format!("`{name}` was not in the prompt of `{id}`, or does not apply to it");
             return Err(Error::input(why, hint));
         }
-        if !names.contains(&name) {
+        if !seen.contains(&name) {
             add(&name, "you named it");
-            names.push(name);
+            seen.push(name);
         }
     }
     if named.is_empty() && !rules.is_empty() {

@@ -167,7 +167,9 @@ fn of_records(
     };
     let clean = |text: &mut String| *text = memctl_redact::redact(text).text.into_owned();
     let mut layers = skill.layers();
-    layers.iter_mut().for_each(|layer| clean(&mut layer.text));
+    for layer in &mut layers {
+        clean(&mut layer.text);
+    }
     // Data files from other programs or older versions may hold secrets.
     let mut rules = rules.to_vec();
     for rule in &mut rules {

@@ -320,12 +320,12 @@ fn approved(state: &Path) -> HashSet<Mac> {
 fn revoke(state: &Path, digests: &[Mac]) -> Result<(), Error> {
     let known = approved(state);
     let gone = digests.iter().filter(|digest| known.contains(*digest));
-    let lines: String = gone.map(|d| format!("{REVOKED}{}\n", hex(d))).collect();
+    let lines: Vec<String> = gone.map(|d| format!("{REVOKED}{}\n", hex(d))).collect();
     if lines.is_empty() {
         return Ok(());
     }
     let file = state.join(APPROVED);
-    named::append(&file, lines.as_bytes()).map_err(Error::io("append to", &file))
+    named::append(&file, lines.concat().as_bytes()).map_err(Error::io("append to", &file))
 }
 
 /// Appends the digests that are not yet in the list.

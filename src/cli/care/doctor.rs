@@ -101,7 +101,9 @@ impl Report for DoctorReport {
             ("skill: ", &self.skills),
             ("git: ", &self.git),
         ] {
-            found.iter().for_each(|one| page.warn(name, one));
+            for one in found {
+                page.warn(name, one);
+            }
         }
         self.git_offer
             .iter()

@@ -153,14 +153,14 @@ impl From<Name> for String {
 
 /// Returns the relevant document ids with their grades; 1 without a grade.
 fn graded(ids: Vec<Name>, grades: &HashMap<String, f64>) -> Result<HashMap<String, f64>, String> {
-    let graded = ids.into_iter().map(|id| {
+    let relevant = ids.into_iter().map(|id| {
         let id = String::from(id);
         match grades.get(&id).copied().unwrap_or(1.0) {
             grade if grade > 0.0 => Ok((id, grade)),
             _ => Err(format!("the grade of `{id}` is not a number above 0")),
         }
     });
-    graded.collect()
+    relevant.collect()
 }
 
 impl Report for EvaluateReport {

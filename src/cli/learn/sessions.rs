@@ -202,16 +202,12 @@ fn recoveries(episodes: &[EpisodeReport], page: &mut Page) {
 
 /// The change of a recovery on one line, or the reason why it is no pattern.
 fn outcome(episode: &EpisodeReport, room: usize) -> (Style, String) {
-    match &episode.fix {
-        Some(fix) => (
-            Style::Good,
-            change(&fix.failing_code, &fix.working_code, room),
-        ),
-        None => {
-            let reason = episode.no_fix.unwrap_or_default().replace('_', " ");
-            (Style::Dim, format!("no pattern: {reason}"))
-        }
+    if let Some(fix) = &episode.fix {
+        let change = change(&fix.failing_code, &fix.working_code, room);
+        return (Style::Good, change);
     }
+    let reason = episode.no_fix.unwrap_or_default().replace('_', " ");
+    (Style::Dim, format!("no pattern: {reason}"))
 }
 
 /// The counts above 0, in words.

@@ -75,8 +75,8 @@ fn describe(text: &mut String, indent: &str, field: &MetadataField) {
 }
 
 pub(crate) fn add(context: &Context, args: AddArgs) -> Done {
-    let (content, metadata) = (Some(args.content.as_str()), args.metadata.as_deref());
-    Context::one_from_input([("--content", content), ("--metadata", metadata)])?;
+    let metadata = args.metadata.as_deref();
+    Context::one_from_input([("--content", Some(&args.content)), ("--metadata", metadata)])?;
     let options = AddOptions {
         memory_type: args.memory_type,
         content: context.text(&args.content)?,

@@ -150,8 +150,9 @@ impl Report for FindReport {
             page.dim(format!(
                 "fusion: {fusion}, embedder: {embedder}, {vectors} with a vector"
             ));
-            let embedded = asked.embedded.iter();
-            embedded.for_each(|text| page.dim(format!("compared by meaning: {text}")));
+            if let Some(text) = &asked.embedded {
+                page.dim(format!("compared by meaning: {text}"));
+            }
         }
     }
 }

@@ -165,7 +165,9 @@ impl Walk<'_> {
         let mut page = printer.page();
         page.good(did, "");
         printer.line(&page.into_text());
-        warnings.iter().for_each(|warning| printer.warn(warning));
+        for warning in warnings {
+            printer.warn(warning);
+        }
     }
 
     /// Decides about an entry by one of its keys. Returns `false` if the user gave up.

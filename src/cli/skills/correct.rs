@@ -444,23 +444,15 @@ pub(crate) fn write(context: &Context, execution: &Execution) -> Result<String, 
         show(&execution.output_summary),
         show(&execution.input_summary),
     );
-    let written = match editor(&context.environment)
+    let edited = editor(&context.environment)
         .extension(".md")
-        .edit(&template)
-    {
-        Ok(text) => {
-            let text = text.unwrap_or_default();
-            text.split(RULER)
-                .next()
-                .unwrap_or_default()
-                .trim()
-                .to_owned()
-        }
+        .edit(&template);
+    let Ok(text) = edited else {
         // Without an editor, one line is enough.
-        Err(_) => {
-            let question = Input::new().with_prompt("What was wrong, and what should change?");
-            ask(|| question.interact_text())?
-        }
+        let question = Input::new().with_prompt("What was wrong, and what should change?");
+        return ask(|| question.interact_text());
     };
-    Ok(written)
+    let text = text.unwrap_or_default();
+    let written = text.split(RULER).next().unwrap_or_default();
+    Ok(written.trim().to_owned())
 }

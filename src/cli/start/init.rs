@@ -99,9 +99,10 @@ fn attributes() -> String {
         "skills/**/tests/generated/*.json",
     ];
     let patterns = of_memory.chain(of_skills.map(str::to_owned));
-    patterns
+    let lines: Vec<String> = patterns
         .map(|pattern| format!("/{pattern} merge={NAME}\n"))
-        .collect()
+        .collect();
+    lines.concat()
 }
 
 /// Installs what is missing. Returns what was installed, and what a person has to do.

@@ -220,9 +220,9 @@ pub async fn sync(
         Some((pull.plan(&connection).await?, others))
     };
     let pushed = push_plan.iter().map(push::Plans::shrinking);
-    let pulled = pull_plans.iter();
-    let pulled = pulled.flat_map(|(pull, others)| [pull.shrinking(), others.shrinking()]);
-    let much = pushed.chain(pulled).find(|shrinking| shrinking.is_much());
+    let plans = pull_plans.iter();
+    let plans = plans.flat_map(|(pull, others)| [pull.shrinking(), others.shrinking()]);
+    let much = pushed.chain(plans).find(|shrinking| shrinking.is_much());
     if let Some(shrinking) = much.filter(|_| !options.may_shrink) {
         return Err(Error::Shrinks(shrinking));
     }

@@ -163,6 +163,14 @@ impl Of {
     }
 }
 
+/// Parts of a list in SQL, each behind a comma.
+fn list(parts: impl Iterator<Item = String>) -> String {
+    parts
+        .map(|part| format!(", {part}"))
+        .collect::<Vec<_>>()
+        .concat()
+}
+
 impl Table {
     /// SQL of the rows of this login, after `from`; a condition may follow.
     pub(crate) fn own(self) -> String {
@@ -176,13 +184,8 @@ impl Table {
     pub(crate) fn insert(self) -> String {
         let (name, holder) = (self.name, self.holder);
         let columns = self.columns.iter();
-        let mut names: String = columns
-            .clone()
-            .map(|(name, ..)| format!(", {name}"))
-            .collect();
-        let mut values: String = columns
-            .map(|(name, of, _)| format!(", {}", of.sql(name)))
-            .collect();
+        let mut names = list(columns.clone().map(|(name, ..)| (*name).to_owned()));
+        let mut values = list(columns.map(|(name, of, _)| of.sql(name)));
         // The defaults of these columns say the same, and would look up the user for each row.
         let me = "(select memctl.current_user_id())";
         names.push_str(", user_id");
@@ -209,9 +212,7 @@ impl Table {
     /// SQL that writes rows, with the parameters of [`Self::insert`]. Identical rows are not touched.
     pub(crate) fn upsert(self) -> String {
         let columns = self.columns.iter();
-        let sets: String = columns
-            .map(|(name, ..)| format!(", {name} = excluded.{name}"))
-            .collect();
+        let sets = list(columns.map(|(name, ..)| format!("{name} = excluded.{name}")));
         let set_user = if self.has_user() {
             ", user_id = excluded.user_id"
         } else {

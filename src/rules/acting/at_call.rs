@@ -180,7 +180,9 @@ pub fn after(
     let key = is_awaited.then(|| key(call));
     record(store, call.session, |notes| {
         notes.fulfilled(done);
-        key.into_iter().for_each(|key| notes.ran(key));
+        if let Some(key) = key {
+            notes.ran(key);
+        }
     })?;
     settle(store, call.session, random)
 }

@@ -271,7 +271,7 @@ fn changed(words: &[String], targets: &[String]) -> Vec<String> {
             }
             "curl" | "wget" => {
                 let is_option = |flag: &&str| matches!(*flag, "-o" | "-O" | "--output");
-                let at = arguments.iter().position(|flag| is_option(flag));
+                let at = arguments.iter().position(is_option);
                 let path = at.and_then(|at| arguments.get(at + 1));
                 owned(
                     path.filter(|path| !path.starts_with('-'))

@@ -26,6 +26,7 @@ pub(super) struct Languages {
 }
 
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "columns of a table")]
 struct Form {
     is_english: bool,
     /// Asks for the reason of what the agent did: the only form that a question may have.

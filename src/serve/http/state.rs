@@ -266,7 +266,7 @@ impl Call {
             return Err(Problem::busy("the server is overloaded", 1));
         };
         let memory = self.server.options.workspace.store.directory();
-        if is_disabled(&Directory::at(memory.to_path_buf())) {
+        if is_disabled(&Directory::at(memory)) {
             return Err(Problem::disabled());
         }
         Ok(place)

@@ -91,7 +91,7 @@ impl Scoped {
             return Ok(table(0, 0, Map::Memory(vec![0; HEADER]), None));
         };
         let now = FileState::of(&data).map_err(Error::io("read", &path))?;
-        if let Some(saved) = Map::open(&self.directory().below(DERIVED), &terms_name(file))
+        if let Some(saved) = Map::open(&self.directory().below(DERIVED), terms_name(file))
             && let Some((entries, postings)) = believed(&saved, &now, scheme)
         {
             return Ok(table(entries, postings, saved, Some(data)));

@@ -53,6 +53,7 @@ fn a_head_that_names_what_nobody_understands_is_refused() {
         r#","kid":"' or 1=1 --""#,
         r#","x5u":"http://127.0.0.1:1/key.pem","jku":"http://127.0.0.1:1/jwks.json""#,
         r#","odd":{"deep":[{"er":1}]}"#,
+        r#","odd":{"a":1,"a":2}"#,
     ] {
         let head = with(more);
         check(&served, &signed(&head, &claims), &head, 200);
@@ -70,7 +71,6 @@ fn a_head_that_names_what_nobody_understands_is_refused() {
         r#","kid":["a"]"#,
         r#","kid":{"$ne":null}"#,
         r#","alg":"none""#,
-        r#","odd":{"a":1,"a":2}"#,
     ] {
         let head = with(more);
         check(&served, &signed(&head, &claims), &head, 401);

@@ -24,7 +24,7 @@ pub enum EmbedderConfig {
     #[default]
     BuiltIn,
     /// Model behind a URL.
-    Remote(RemoteEmbedderConfig),
+    Remote(Box<RemoteEmbedderConfig>),
 }
 
 /// Model behind a URL.

@@ -121,7 +121,7 @@ impl Row {
         self.domain == hash(domain)
     }
 
-    fn to_bytes(&self) -> [u8; ROW] {
+    fn to_bytes(self) -> [u8; ROW] {
         let mut bytes = [0; ROW];
         bytes[0..8].copy_from_slice(&self.at.to_le_bytes());
         bytes[8..12].copy_from_slice(&self.length.to_le_bytes());
@@ -165,7 +165,7 @@ impl Offsets {
     /// Returns a table built by a scan.
     pub(crate) fn in_memory(header: Header, rows: impl IntoIterator<Item = Row>) -> Self {
         let mut bytes = vec![0; HEADER];
-        bytes.extend(rows.into_iter().flat_map(|row| row.to_bytes()));
+        bytes.extend(rows.into_iter().flat_map(Row::to_bytes));
         let bytes = Map::Memory(bytes);
         Self { header, bytes }
     }
@@ -204,7 +204,7 @@ impl Offsets {
             return Ok(());
         };
         let before = header.count - rows.len() as u64;
-        let bytes: Vec<u8> = rows.iter().flat_map(Row::to_bytes).collect();
+        let bytes: Vec<u8> = rows.iter().flat_map(|row| row.to_bytes()).collect();
         file.write_all_at(&bytes, HEADER as u64 + before * ROW as u64)?;
         file.write_all_at(&header.to_bytes(), 0)
     }
