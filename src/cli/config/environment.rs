@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use chrono::{DateTime, Datelike as _, Utc};
 
@@ -169,24 +169,42 @@ const LAST: i64 = 253_402_300_799;
 
 /// Returns the time of the machine's clock, which may be far off: some machines have no battery.
 fn of_clock() -> DateTime<Utc> {
-    written(SystemTime::now().into())
+    of_system(SystemTime::now())
 }
 
-/// Clamps a time to the range of RFC 3339. A time zone can move the first hours of year 0 into the year
+/// Converts a system time to UTC, clamped to the range of RFC 3339.
+fn of_system(time: SystemTime) -> DateTime<Utc> {
+    let (seconds, nanoseconds) = match time.duration_since(UNIX_EPOCH) {
+        Ok(since) => (
+            i64::try_from(since.as_secs()).unwrap_or(LAST),
+            since.subsec_nanos(),
+        ),
+        Err(error) => {
+            let before = error.duration();
+            let seconds = i64::try_from(before.as_secs()).map_or(FIRST, |seconds| -seconds);
+            match before.subsec_nanos() {
+                0 => (seconds, 0),
+                part => (seconds.saturating_sub(1), 1_000_000_000 - part),
+            }
+        }
+    };
+    let time = DateTime::from_timestamp(seconds.clamp(FIRST, LAST), nanoseconds);
+    time.unwrap_or(DateTime::UNIX_EPOCH)
+}
+
+/// Clamps a time to the same range. A time zone can move the first hours of year 0 into the year
 /// before.
 fn written(time: DateTime<Utc>) -> DateTime<Utc> {
-    let seconds = time.timestamp().clamp(FIRST, LAST);
-    let clamped = DateTime::from_timestamp(seconds, 0).unwrap_or_default();
-    if seconds == time.timestamp() {
-        time
-    } else {
-        clamped
+    match time.timestamp() {
+        FIRST..=LAST => time,
+        ..FIRST => DateTime::from_timestamp(FIRST, 0).unwrap_or_default(),
+        _ => DateTime::from_timestamp(LAST, 0).unwrap_or_default(),
     }
 }
 
 #[cfg(test)]
 mod clock_tests {
-    use std::time::{Duration, UNIX_EPOCH};
+    use std::time::Duration;
 
     use super::*;
 
@@ -196,7 +214,7 @@ mod clock_tests {
             let Some(time) = time else {
                 return;
             };
-            assert_eq!(written(time.into()).to_rfc3339(), expected);
+            assert_eq!(of_system(time).to_rfc3339(), expected);
         };
         let before = |seconds| UNIX_EPOCH.checked_sub(Duration::from_millis(seconds));
         let after = |seconds| UNIX_EPOCH.checked_add(Duration::from_secs(seconds));

@@ -10,7 +10,7 @@ use clap::{Args, Subcommand};
 
 use crate::cli::context::{Context, random};
 use crate::cli::memory::list::{ListArgs, list};
-use crate::cli::output::{Done, Page, Report, clean};
+use crate::cli::output::{Done, Page, Report, Style, clean};
 use crate::lessons::telling::hint::render_hints;
 use crate::lessons::{
     Asking, HintOptions, HintReport, HintService, LessonArgs, PROMPT, RecordReport, Refusal,
@@ -164,8 +164,25 @@ pub(crate) fn refused(refusal: &Refusal) -> UserError {
 
 impl Report for StoredLesson {
     fn page(&self, page: &mut Page) {
-        let done = if self.added { "stored" } else { "seen again" };
-        page.result(done, &self.id, self);
+        page.warnings(&self.warnings);
+        let what = if self.added { "stored" } else { "seen again" };
+        page.styled(&[
+            (Style::Strong, &self.id),
+            (
+                Style::Plain,
+                &format!(" {what}, {}: {}", self.trust, self.lesson),
+            ),
+        ]);
+        if let Some(old) = &self.replaced {
+            page.line(format!("it replaces {old}"));
+        }
+        for near in &self.near {
+            page.styled(&[
+                (Style::Dim, "near: "),
+                (Style::Strong, &near.id),
+                (Style::Plain, &format!(" {}", near.lesson)),
+            ]);
+        }
         if let Some(near) = self.near.first() {
             let id = &near.id;
             page.dim(format!("if one says the same: add it again with --same {id}; if it is outdated: --replaces {id}"));
