@@ -11,7 +11,7 @@ use crate::cli::connections::{database_url, forget, no_url};
 use crate::cli::context::{Context, random};
 use crate::cli::ending::wait;
 use crate::cli::output::printer::stages;
-use crate::cli::output::{Done, Page, Report};
+use crate::cli::output::{Done, Page, Report, Style};
 use crate::model::Kind;
 use crate::model::error::UserError;
 use crate::remote::{
@@ -197,12 +197,25 @@ impl Report for UserReport {
 impl Report for CheckReport {
     fn page(&self, page: &mut Page) {
         page.fails_if(!self.passed);
-        page.document(self, &[]);
-        let said = [
-            "\nDo not use this database for sharing.",
-            "\nUsers are isolated from each other.",
-        ][usize::from(self.passed)];
-        page.line(said);
+        for check in &self.checks {
+            let (style, mark) = if check.ok {
+                (Style::Good, "ok     ")
+            } else {
+                (Style::Bad, "failed ")
+            };
+            let name = format!("{:<14}", check.name);
+            page.styled(&[
+                (style, mark),
+                (Style::Strong, &name),
+                (Style::Plain, &check.detail),
+            ]);
+        }
+        let said = if self.passed {
+            "users are isolated from each other"
+        } else {
+            "do not use this database for sharing"
+        };
+        page.line(format!("\n{}: {said}", self.database));
     }
 }
 

@@ -198,7 +198,9 @@ pub(crate) fn fit(
     };
     let mut problems = misfits(memory_type, &metadata);
     // Fixing one field of hand-written metadata does not require fixing all of them.
-    if let Some(before) = stored.get(METADATA).filter(|_| !is_whole) {
+    if !is_whole {
+        let none = RawValue::from_string("{}".to_owned()).map_err(StoreError::from)?;
+        let before = stored.get(METADATA).unwrap_or(&none);
         let before = misfits(memory_type, before);
         problems.retain(|problem| !before.contains(problem));
     }
