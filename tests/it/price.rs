@@ -143,6 +143,6 @@ fn many_texts_for_an_embedder_of_unknown_price_wait_for_an_answer() {
     assert_eq!(server.requests().len(), 0);
     terminal.type_line("clear; memctl index --yes; echo code=$?");
     let screen = terminal.wait_for("code=0");
-    assert!(screen.contains("25 with vectors"), "{screen}");
+    assert!(screen.contains("vectors:      25"), "{screen}");
     assert!(!screen.contains("Go on?"), "{screen}");
 }
