@@ -4,7 +4,7 @@
 //!   approve records rarely write the same lines, so git can merge them. It gets an id there that the
 //!   source documents know, and keeps the one that it had in [`LOCAL_ID`].
 //! - An undo moves it back, under the id that it had.
-//! - What refers to it follows both ways (see `rename`); [`Scoped::current_id`] finds it by its old id.
+//! - What refers to it follows both ways (see `rename`); `Scoped::current_id` finds it by its old id.
 //!
 //! A record is written to its new file before it leaves the old one. A note says what moves until that
 //! is done, so that the next writer finishes after a crash.

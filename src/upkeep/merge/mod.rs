@@ -6,7 +6,7 @@
 //!
 //! Git takes a file that only one branch has changed as it is, without calling this program. So the
 //! records that such a file holds or names keep their ids. Where both branches have such files that
-//! give one id to two records, ours counts, and [`Joined::outdated`] lists the other file.
+//! give one id to two records, ours counts, and `Joined::outdated` lists the other file.
 //!
 //! Deliberately absent: git itself. The caller reads the three versions.
 
