@@ -1,6 +1,6 @@
 //! Processes, events of the console and sockets on Windows.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
