@@ -185,6 +185,8 @@ impl Page {
                     self.warnings.extend(texts.map(str::to_owned));
                     continue;
                 }
+                // The first line says whether it is new.
+                Value::Bool(_) if name == "added" => continue,
                 Value::Array(items) => items
                     .iter()
                     .filter_map(|one| Some(("", one.as_object()?)))
