@@ -7,7 +7,7 @@ use memctl_llm::Usage;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::kind::{AGENT, Kind, Record, Trust};
+use super::kind::{AGENT, Document, Kind, Record, Trust, given};
 use super::text::one_line;
 use super::words::{lenient, open_words};
 
@@ -88,16 +88,11 @@ open_words! {
 impl Record for Execution {
     const KIND: Kind = Kind::Execution;
 
-    fn id(&self) -> &str {
-        &self.execution_id
-    }
-
-    fn set_id(&mut self, id: String) {
-        self.execution_id = id;
-    }
-
-    fn skill(&self) -> Option<&str> {
-        (!self.skill.is_empty()).then_some(&self.skill)
+    fn labels(&self) -> Document {
+        Document {
+            skill: given(&self.skill),
+            ..Document::new(Self::KIND, &self.execution_id, &self.timestamp)
+        }
     }
 
     fn content(&self) -> String {
@@ -115,10 +110,6 @@ impl Record for Execution {
             push_values(&self.input_summary, &mut words);
         }
         one_line(&words)
-    }
-
-    fn created(&self) -> &str {
-        &self.timestamp
     }
 }
 
@@ -159,24 +150,16 @@ pub struct Correction {
 impl Record for Correction {
     const KIND: Kind = Kind::Correction;
 
-    fn id(&self) -> &str {
-        &self.correction_id
-    }
-
-    fn set_id(&mut self, id: String) {
-        self.correction_id = id;
-    }
-
-    fn skill(&self) -> Option<&str> {
-        (!self.skill.is_empty()).then_some(&self.skill)
+    fn labels(&self) -> Document {
+        Document {
+            skill: given(&self.skill),
+            source: given(&self.source),
+            ..Document::new(Self::KIND, &self.correction_id, &self.timestamp)
+        }
     }
 
     fn content(&self) -> String {
         self.user_correction.clone()
-    }
-
-    fn created(&self) -> &str {
-        &self.timestamp
     }
 
     /// A relayed correction is observed until a user approves or repeats it.
@@ -186,10 +169,6 @@ impl Record for Correction {
             (true, "approved") => Trust::Approved,
             (true, _) => Trust::Observed,
         }
-    }
-
-    fn source(&self) -> Option<&str> {
-        (!self.source.is_empty()).then_some(&self.source)
     }
 }
 

@@ -34,17 +34,31 @@ names! {
 
 schema!(Kind, { "type": "string", "enum": Self::ALL.map(Self::name) });
 
+/// Names of each kind, in the order of [`Kind::ALL`]: its file, the field of its id, the prefix of ids, the
+/// plural in JSON, and the words for one and for many in text for people.
+const NAMES: [[&str; 6]; Kind::ALL.len()] = [
+    [
+        "episodic_memory.json", "execution_id", "EXEC", "executions", "execution", "executions",
+    ],
+    [
+        "corrections.json", "correction_id", "CORR", "corrections", "correction", "corrections",
+    ],
+    [
+        "reflexion_entries.json", "reflexion_id", "REFL", "reflexions", "rule", "rules",
+    ],
+    [
+        "procedural_memory.json", "procedure_id", "PROC", "procedures", "lesson", "lessons",
+    ],
+    ["memories.json", "id", "MEM", "memories", "note", "notes"],
+    [
+        "sessions.json", "session_id", "SESS", "sessions", "session", "sessions",
+    ],
+];
+
 impl Kind {
     /// Returns the file under `.agentura/` that stores records of this kind.
     pub const fn file(self) -> &'static str {
-        match self {
-            Self::Execution => "episodic_memory.json",
-            Self::Correction => "corrections.json",
-            Self::Reflexion => "reflexion_entries.json",
-            Self::Procedure => "procedural_memory.json",
-            Self::Memory => "memories.json",
-            Self::Session => "sessions.json",
-        }
+        NAMES[self as usize][0]
     }
 
     /// Returns the key of the root object that holds the array of entries.
@@ -57,58 +71,27 @@ impl Kind {
 
     /// Returns the name of the id field.
     pub const fn id_field(self) -> &'static str {
-        match self {
-            Self::Execution => "execution_id",
-            Self::Correction => "correction_id",
-            Self::Reflexion => "reflexion_id",
-            Self::Procedure => "procedure_id",
-            Self::Memory => "id",
-            Self::Session => "session_id",
-        }
+        NAMES[self as usize][1]
     }
 
     /// Returns the prefix of ids of this kind, without the dash.
     pub const fn prefix(self) -> &'static str {
-        match self {
-            Self::Execution => "EXEC",
-            Self::Correction => "CORR",
-            Self::Reflexion => "REFL",
-            Self::Procedure => "PROC",
-            Self::Memory => "MEM",
-            Self::Session => "SESS",
-        }
+        NAMES[self as usize][2]
     }
 
     /// Returns the plural name, as in the JSON of `memory status`.
     pub const fn plural(self) -> &'static str {
-        match self {
-            Self::Execution => "executions",
-            Self::Correction => "corrections",
-            Self::Reflexion => "reflexions",
-            Self::Procedure => "procedures",
-            Self::Memory => "memories",
-            Self::Session => "sessions",
-        }
+        NAMES[self as usize][3]
     }
 
     /// Returns the word for a record in text for people.
     pub const fn noun(self) -> &'static str {
-        match self {
-            Self::Reflexion => "rule",
-            Self::Procedure => "lesson",
-            Self::Memory => "note",
-            other => other.name(),
-        }
+        NAMES[self as usize][4]
     }
 
     /// Returns the word for records in text for people, which the command line takes too.
     pub const fn nouns(self) -> &'static str {
-        match self {
-            Self::Reflexion => "rules",
-            Self::Procedure => "lessons",
-            Self::Memory => "notes",
-            other => other.plural(),
-        }
+        NAMES[self as usize][5]
     }
 
     /// Returns `true` if records of this kind belong to a user. Only that user and the owner of the
@@ -132,7 +115,7 @@ impl Kind {
 }
 
 /// Uniform view of a record for search, listing, export and the servers.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Document {
     /// The kind of the record.
     pub kind: Kind,
@@ -149,35 +132,49 @@ pub struct Document {
     /// Trust in the record.
     pub trust: Trust,
     /// Expiry: RFC 3339, UTC; `None` means never.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub expires: Option<String>,
     /// Type of the note; `None` for other kinds.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_type: Option<MemoryType>,
     /// Id of the user; `None` for the owner's records and for kinds without users.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub user_id: Option<String>,
     /// Status; `None` for kinds without one.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<String>,
     /// Source, if the record names one.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
 }
 
-/// A record of one [`Kind`], with the accessors that kind-independent code needs.
+impl Document {
+    /// A document with an id and a time of creation, and nothing else.
+    pub(super) fn new(kind: Kind, id: &str, created: &str) -> Self {
+        Self {
+            kind,
+            id: id.to_owned(),
+            skill: None,
+            content: String::new(),
+            summary: String::new(),
+            created: created.to_owned(),
+            trust: Trust::Observed,
+            expires: None,
+            memory_type: None,
+            user_id: None,
+            status: None,
+            source: None,
+        }
+    }
+}
+
+/// Returns a field of a file, if it is not empty.
+pub(super) fn given(field: &str) -> Option<String> {
+    (!field.is_empty()).then(|| field.to_owned())
+}
+
+/// A record of one [`Kind`], with what kind-independent code needs.
 pub trait Record: Serialize + DeserializeOwned {
     /// The kind of every record of this type.
     const KIND: Kind;
 
-    /// Returns the id; empty until the store assigns one.
-    fn id(&self) -> &str;
-
-    /// Sets the id. The store calls it once, under its lock.
-    fn set_id(&mut self, id: String);
-
-    /// Returns the `domain/skill` that the record belongs to.
-    fn skill(&self) -> Option<&str>;
+    /// Returns the document without its texts and its trust.
+    fn labels(&self) -> Document;
 
     /// Returns the searchable text: values only, no field names.
     fn content(&self) -> String;
@@ -186,9 +183,6 @@ pub trait Record: Serialize + DeserializeOwned {
     fn summary(&self) -> String {
         one_line(&self.content())
     }
-
-    /// Returns the creation time: RFC 3339, UTC.
-    fn created(&self) -> &str;
 
     /// Returns the trust in the record.
     fn trust(&self) -> Trust {
@@ -201,50 +195,13 @@ pub trait Record: Serialize + DeserializeOwned {
         Vec::new()
     }
 
-    /// Returns the expiry: RFC 3339, UTC; `None` means never.
-    fn expires(&self) -> Option<&str> {
-        None
-    }
-
-    /// Returns the type of a note; `None` for other kinds.
-    fn memory_type(&self) -> Option<MemoryType> {
-        None
-    }
-
-    /// Returns the id of the user; `None` for kinds without users.
-    fn user_id(&self) -> Option<&str> {
-        None
-    }
-
-    /// Returns the status; `None` for kinds without one.
-    fn status(&self) -> Option<&str> {
-        None
-    }
-
-    /// Returns the source, if the record names one.
-    fn source(&self) -> Option<&str> {
-        None
-    }
-
-    /// Sets the user. The store calls it for records that a user adds. Does nothing for kinds
-    /// without users.
-    fn set_user_id(&mut self, _id: &str) {}
-
     /// Converts the record to a [`Document`].
     fn document(&self) -> Document {
         Document {
-            kind: Self::KIND,
-            id: self.id().to_owned(),
-            skill: self.skill().map(str::to_owned),
             content: self.content(),
             summary: self.summary(),
-            created: self.created().to_owned(),
             trust: self.trust(),
-            expires: self.expires().map(str::to_owned),
-            memory_type: self.memory_type(),
-            user_id: self.user_id().map(str::to_owned),
-            status: self.status().map(str::to_owned),
-            source: self.source().map(str::to_owned),
+            ..self.labels()
         }
     }
 }

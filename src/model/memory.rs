@@ -6,7 +6,7 @@ use chrono::{DateTime, Datelike as _, NaiveDate, NaiveDateTime, SecondsFormat, T
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::model::kind::{Kind, Record, Trust, one_layout};
+use crate::model::kind::{Document, Kind, Record, Trust, one_layout};
 use crate::model::words::{self, lenient, names, schema};
 
 /// A typed note: an entry of `memories.json`.
@@ -49,24 +49,17 @@ pub struct Memory {
 impl Record for Memory {
     const KIND: Kind = Kind::Memory;
 
-    fn id(&self) -> &str {
-        &self.id
-    }
-
-    fn set_id(&mut self, id: String) {
-        self.id = id;
-    }
-
-    fn skill(&self) -> Option<&str> {
-        None
+    fn labels(&self) -> Document {
+        Document {
+            expires: self.expires_at.clone(),
+            memory_type: Some(self.memory_type),
+            user_id: self.user_id.clone(),
+            ..Document::new(Self::KIND, &self.id, &self.created_at)
+        }
     }
 
     fn content(&self) -> String {
         self.content.clone()
-    }
-
-    fn created(&self) -> &str {
-        &self.created_at
     }
 
     fn trust(&self) -> Trust {
@@ -82,22 +75,6 @@ impl Record for Memory {
         let metadata = one_layout(&self.metadata);
         let kind = self.memory_type.name().to_owned();
         vec![kind, self.content.clone(), metadata]
-    }
-
-    fn expires(&self) -> Option<&str> {
-        self.expires_at.as_deref()
-    }
-
-    fn memory_type(&self) -> Option<MemoryType> {
-        Some(self.memory_type)
-    }
-
-    fn user_id(&self) -> Option<&str> {
-        self.user_id.as_deref()
-    }
-
-    fn set_user_id(&mut self, id: &str) {
-        self.user_id = Some(id.to_owned());
     }
 }
 

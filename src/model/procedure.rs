@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::model::episode;
-use crate::model::kind::{Kind, Record, Trust, one_layout};
+use crate::model::kind::{Document, Kind, Record, Trust, one_layout};
 use crate::model::rule_parts::Judgement;
 use crate::model::rule_parts::{Evidence, count};
 use crate::model::text::one_line;
@@ -125,16 +125,16 @@ pub struct Procedure {
 impl Record for Procedure {
     const KIND: Kind = Kind::Procedure;
 
-    fn id(&self) -> &str {
-        &self.procedure_id
-    }
-
-    fn set_id(&mut self, id: String) {
-        self.procedure_id = id;
-    }
-
-    fn skill(&self) -> Option<&str> {
-        self.skill.as_deref()
+    fn labels(&self) -> Document {
+        let state = match self.state.as_str() {
+            "" => "active",
+            state => state,
+        };
+        Document {
+            skill: self.skill.clone(),
+            status: Some(state.to_owned()),
+            ..Document::new(Self::KIND, &self.procedure_id, &self.created_at)
+        }
     }
 
     fn content(&self) -> String {
@@ -156,17 +156,6 @@ impl Record for Procedure {
         ];
         let named = named.into_iter().flatten().find(|text| !text.is_empty());
         one_line(named.unwrap_or(&self.content()))
-    }
-
-    fn status(&self) -> Option<&str> {
-        Some(match self.state.as_str() {
-            "" => "active",
-            state => state,
-        })
-    }
-
-    fn created(&self) -> &str {
-        &self.created_at
     }
 
     fn trust(&self) -> Trust {

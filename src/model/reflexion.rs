@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
-use crate::model::kind::{AGENT, CANDIDATE, CHAT, Kind, REJECTED, Record, Trust};
+use crate::model::kind::{AGENT, CANDIDATE, CHAT, Document, Kind, REJECTED, Record, Trust, given};
 use crate::model::rule_parts::{CallAction, CallPattern, Judgement, RelatedRule, Said, patterns};
 use crate::model::rule_parts::{Evidence, Receipts, count};
 use crate::model::text::one_line;
@@ -244,16 +244,13 @@ impl Reflexion {
 impl Record for Reflexion {
     const KIND: Kind = Kind::Reflexion;
 
-    fn id(&self) -> &str {
-        &self.reflexion_id
-    }
-
-    fn set_id(&mut self, id: String) {
-        self.reflexion_id = id;
-    }
-
-    fn skill(&self) -> Option<&str> {
-        (!self.skill.is_empty()).then_some(&self.skill)
+    fn labels(&self) -> Document {
+        Document {
+            skill: given(&self.skill),
+            status: Some(self.state().to_owned()),
+            source: given(&self.source),
+            ..Document::new(Self::KIND, &self.reflexion_id, &self.created_at)
+        }
     }
 
     fn content(&self) -> String {
@@ -278,10 +275,6 @@ impl Record for Reflexion {
         ]
     }
 
-    fn created(&self) -> &str {
-        &self.created_at
-    }
-
     /// A relayed or overheard rule is observed until a user approves it.
     fn trust(&self) -> Trust {
         let is_heard = self.source == AGENT || self.source == CHAT;
@@ -290,14 +283,6 @@ impl Record for Reflexion {
             (true, _) => Trust::Approved,
             (false, _) => Trust::User,
         }
-    }
-
-    fn status(&self) -> Option<&str> {
-        Some(self.state())
-    }
-
-    fn source(&self) -> Option<&str> {
-        (!self.source.is_empty()).then_some(&self.source)
     }
 }
 

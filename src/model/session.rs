@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::model::kind::{Kind, Record, Trust};
+use crate::model::kind::{Document, Kind, Record, Trust};
 use crate::model::words::{self, lenient, open_words};
 
 /// Default number of steps of a session, from the source document.
@@ -101,24 +101,17 @@ fn add_texts(value: &Value, words: &mut String) {
 impl Record for Session {
     const KIND: Kind = Kind::Session;
 
-    fn id(&self) -> &str {
-        &self.session_id
-    }
-
-    fn set_id(&mut self, id: String) {
-        self.session_id = id;
-    }
-
-    fn skill(&self) -> Option<&str> {
-        None
+    fn labels(&self) -> Document {
+        Document {
+            user_id: self.user_id.clone(),
+            ..Document::new(Self::KIND, &self.session_id, &self.created_at)
+        }
     }
 
     fn content(&self) -> String {
         let mut words = self.completed_steps.join("\n");
-        for text in [&self.current_step, &self.error_message]
-            .into_iter()
-            .flatten()
-        {
+        let texts = [&self.current_step, &self.error_message];
+        for text in texts.into_iter().flatten() {
             words.push('\n');
             words.push_str(text);
         }
@@ -130,18 +123,6 @@ impl Record for Session {
     /// An agent wrote it, possibly after reading untrusted text.
     fn trust(&self) -> Trust {
         Trust::Observed
-    }
-
-    fn created(&self) -> &str {
-        &self.created_at
-    }
-
-    fn user_id(&self) -> Option<&str> {
-        self.user_id.as_deref()
-    }
-
-    fn set_user_id(&mut self, id: &str) {
-        self.user_id = Some(id.to_owned());
     }
 }
 

@@ -78,23 +78,24 @@ fn copied<R: Record>(
     record: &R,
     copy: R,
 ) -> Result<Promoted, Error> {
-    let id = record.id().to_owned();
+    let id = record.labels().id;
     let mut writer = user.writer()?;
     let text = |record: &R| plain_words(&record.content());
-    let is_same = |other: &R| {
-        (other.skill(), other.status()) == (copy.skill(), copy.status())
-            && text(other) == text(&copy)
+    let of = |record: &R| {
+        let labels = record.labels();
+        (labels.skill, labels.status)
     };
+    let is_same = |other: &R| of(other) == of(&copy) && text(other) == text(&copy);
     let known = writer.store().list::<R>(&Selection::default())?.records;
     let known = known
         .iter()
         .find(|other| is_same(other))
-        .map(|known| known.id().to_owned());
+        .map(|known| known.labels().id);
     let created = known.is_none();
     let own = if let Some(known) = known {
         known
     } else {
-        let added = writer.append(copy, user.now)?.id().to_owned();
+        let added = writer.append(copy, user.now)?.labels().id;
         let directory = workspace.store.directory();
         let project = directory.parent().and_then(|path| path.file_name());
         let from = json!({

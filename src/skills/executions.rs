@@ -6,7 +6,7 @@
 
 use serde::Serialize;
 
-use crate::model::{AGENT, Execution, Kind, Outcome, Record, Reflexion, SkillPath};
+use crate::model::{AGENT, Document, Execution, Kind, Outcome, Record, Reflexion, SkillPath};
 use crate::rules::evidence::{self, VerdictSource};
 use crate::store::workspace::redacting_writer::redaction_warning;
 use crate::store::workspace::{Error, Workspace, repair_warnings};
@@ -122,9 +122,9 @@ pub fn records<R: Record>(
     let found = workspace.store.list::<R>(&selection)?;
     let mut records = found.records;
     records.reverse();
-    let read = records
-        .iter()
-        .map(|record| (R::KIND, (record.id(), record.user_id())));
+    let labels: Vec<Document> = records.iter().map(Record::labels).collect();
+    let read = labels.iter();
+    let read = read.map(|of| (R::KIND, (of.id.as_str(), of.user_id.as_deref())));
     let unnoted = workspace.note_read(read);
     let warnings = found.problems.iter().map(ToString::to_string);
     Ok(Records {

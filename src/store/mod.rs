@@ -8,7 +8,7 @@
 //!
 //! A room imports only from rooms above it in this list. Files form no circle.
 //!
-//! 1. `error`, `entry`, `atomic`: errors, text of an entry and its redaction, atomic writes.
+//! 1. `error`, `entry`, `atomic`: errors, text of an entry, atomic writes.
 //! 2. `files`: files as bytes: location, identity and lock of the directory, data files with crash
 //!    recovery, logs, tombstones.
 //! 3. `trust`: records that count as this user's own word; its notes are outside the workspace.
@@ -46,7 +46,7 @@ pub use access::disabled::{disabled_users, is_disabled};
 pub use access::query::{Listing, Selection};
 pub use access::scoped::{Pulled, Scoped};
 pub use audit::{AuditAction, AuditContext, Audited, ChainError, Line as AuditLine, Touched};
-pub use entry::{Entry, Redacted, redact};
+pub use entry::Entry;
 pub use error::{Error, Fault, Problem, ProblemKind, advice};
 pub use files::counters::fields as counter_fields;
 pub use files::data::file::{FORMAT, Frame};
@@ -67,6 +67,8 @@ pub use index::{Derived, DerivedWriter, Positions};
 pub use logs::execution_logs::{LogListing, LogSelection};
 pub use logs::{LateCalls, Retrieved, Unsent};
 pub use memctl_files::json::{compact, with_fields};
+// The store redacts every JSON text that it writes or hands out, so no caller can write without it.
+pub use memctl_redact::{Redacted, redact_json as redact};
 pub use primary::{
     Fetched, Primary, PrimaryChange, PrimaryName, PrimaryRow, Reached, SharedLine, Turn,
 };

@@ -294,7 +294,7 @@ fn patterns(patterns: &[CallPattern]) -> String {
 /// Entry about a rule, with its texts.
 pub(super) fn about(rule: &Reflexion, kind: WaitingKind, command: String, reason: &str) -> Waiting {
     let mut waiting = Waiting::about(kind, Kind::Reflexion, &rule.reflexion_id, command);
-    waiting.skill = rule.skill().map(str::to_owned);
+    waiting.skill = rule.labels().skill;
     waiting.title = rule.summary();
     reason.clone_into(&mut waiting.reason);
     waiting.add_rule(rule);

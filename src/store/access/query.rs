@@ -87,21 +87,14 @@ impl Scoped {
     pub fn list<R: Record>(&self, selection: &Selection<'_>) -> Result<Listing<R>, Error> {
         let mut records = Vec::new();
         let mut others = Vec::new();
-        let wanted = selection.skill.map(ToString::to_string);
-        let wanted = wanted.as_deref();
-        let mut visit = |file, entry: Entry| match entry.parse::<R>() {
-            Ok(record) => {
-                if wanted.is_none_or(|skill| record.skill() == Some(skill)) {
-                    records.push(record);
-                }
-            }
-            Err(error) => {
-                if wanted.is_none_or(|skill| is_of_skill(&entry, skill)) {
-                    others.push((file, entry, error));
-                }
-            }
-        };
-        let mut problems = self.each_candidate(R::KIND, selection, &mut visit)?;
+        let mut problems = self.each_candidate(
+            R::KIND,
+            selection,
+            &mut |file, entry| match entry.parse::<R>() {
+                Ok(record) => records.push(record),
+                Err(error) => others.push((file, entry, error)),
+            },
+        )?;
         for file in DataFile::of(R::KIND) {
             let mut here = others.iter().filter(|(of, ..)| *of == file).peekable();
             if here.peek().is_none() {
@@ -125,23 +118,22 @@ impl Scoped {
         selection: &Selection<'_>,
         visit: &mut dyn FnMut(Entry),
     ) -> Result<Vec<Problem>, Error> {
-        let wanted = selection.skill.map(ToString::to_string);
-        let wanted = wanted.as_deref();
-        self.each_candidate(kind, selection, &mut |_, entry| {
-            if wanted.is_none_or(|skill| is_of_skill(&entry, skill)) {
-                visit(entry);
-            }
-        })
+        self.each_candidate(kind, selection, &mut |_, entry| visit(entry))
     }
 
-    /// Visits the entries of a kind that may be of the selected skill, oldest first, each with its
-    /// file. Returns the problems of the files.
+    /// Visits the selected entries of a kind, oldest first, each with its file. Returns the problems of the
+    /// files.
     fn each_candidate(
         &self,
         kind: Kind,
         selection: &Selection<'_>,
         visit: &mut dyn FnMut(DataFile, Entry),
     ) -> Result<Vec<Problem>, Error> {
+        let wanted = selection.skill.map(ToString::to_string);
+        let is_wanted = |entry: &Entry| {
+            let skill = || json::string_field(&entry.text, "skill");
+            wanted.is_none() || skill().as_deref() == wanted.as_deref()
+        };
         let selected = self.select_all(kind, selection)?;
         let counters = self.counters(DataFile::shared(kind));
         for (snapshot, row) in selected.rows() {
@@ -149,7 +141,7 @@ impl Scoped {
             if !snapshot.of.is_local {
                 counters.apply(&mut entry);
             }
-            if self.access().sees(kind, &entry.text) {
+            if self.access().sees(kind, &entry.text) && is_wanted(&entry) {
                 visit(snapshot.of, entry);
             }
         }
@@ -284,11 +276,6 @@ impl Scoped {
         let damaged = snapshots.filter(|snapshot| snapshot.table.header.problems > 0);
         Ok(damaged.map(|snapshot| snapshot.of).collect())
     }
-}
-
-/// Returns true if the text of an entry names exactly this skill.
-fn is_of_skill(entry: &Entry, skill: &str) -> bool {
-    json::string_field(&entry.text, "skill").is_some_and(|named| named == skill)
 }
 
 /// Message for an entry that is not a valid record of its kind.

@@ -17,6 +17,7 @@
 //!
 //! Deliberately absent: edits and removals. They depend on what they read, and take the lock alone.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, SyncSender, TryRecvError};
@@ -72,28 +73,42 @@ impl Addition {
     /// Checks that the caller of `store` may add the record.
     pub(crate) fn of<R: Record>(
         store: Scoped,
-        mut record: R,
+        record: &R,
         now: DateTime<Utc>,
         unless: Option<SkipCondition>,
     ) -> Result<Self, Error> {
-        if !store.access().covers_skill(R::KIND, record.skill()) {
-            return Err(Error::OutOfScope(
-                record.skill().unwrap_or(R::KIND.name()).to_owned(),
-            ));
+        let kind = R::KIND;
+        let field =
+            |text: &str, name| json::string_field(text.as_bytes(), name).map(Cow::into_owned);
+        let outside = |named: Option<String>| {
+            Error::OutOfScope(named.unwrap_or_else(|| kind.name().to_owned()))
+        };
+        let mut text = serde_json::to_string(record)?;
+        let skill = field(&text, "skill").filter(|skill| !skill.is_empty());
+        if !store.access().covers_skill(kind, skill.as_deref()) {
+            return Err(outside(skill));
         }
-        claim(&store, &mut record)?;
-        let text = serde_json::to_string(&record)?;
+        // A record without a user is the caller's.
+        if kind.has_user()
+            && let Some(own) = store.viewer().user_id()
+            && field(&text, "user_id").is_none()
+        {
+            let own = serde_json::to_string(own)?;
+            let named: R = serde_json::from_str(&json::with_fields(&text, &[("user_id", own)], 6))?;
+            text = serde_json::to_string(&named)?;
+        }
         let redacted = redact(&text);
-        if !redacted.found.is_empty() {
-            record = serde_json::from_str(&redacted.text)?;
-            claim(&store, &mut record)?;
+        let user_id = field(&redacted.text, "user_id").filter(|_| kind.has_user());
+        if kind.has_user() && !store.viewer().sees(user_id.as_deref()) {
+            return Err(outside(user_id));
         }
+        let id = field(&redacted.text, kind.id_field()).unwrap_or_default();
         Ok(Self {
-            kind: R::KIND,
-            file: DataFile::for_record(R::KIND, text.as_bytes()),
-            is_numbered: !record.id().is_empty(),
-            id: record.id().to_owned(),
-            user_id: record.user_id().map(str::to_owned),
+            kind,
+            file: DataFile::for_record(kind, text.as_bytes()),
+            is_numbered: !id.is_empty(),
+            id,
+            user_id,
             is_own_word: record.trust() != Trust::Observed,
             text: json::pretty(&redacted.text, 2),
             left_out: redacted.found,
@@ -157,22 +172,6 @@ impl Addition {
     }
 }
 
-/// Assigns a record to the viewer. Fails if it belongs to another user.
-fn claim<R: Record>(store: &Scoped, record: &mut R) -> Result<(), Error> {
-    let viewer = store.viewer();
-    if R::KIND.has_user()
-        && let Some(own) = viewer.user_id().filter(|_| record.user_id().is_none())
-    {
-        record.set_user_id(own);
-    }
-    if R::KIND.has_user() && !viewer.sees(record.user_id()) {
-        return Err(Error::OutOfScope(
-            record.user_id().unwrap_or(R::KIND.name()).to_owned(),
-        ));
-    }
-    Ok(())
-}
-
 impl Writer {
     /// Adds a record and returns it as stored, with its id. A record with an id keeps it; fails if
     /// it is taken. On return the record is on disk.
@@ -181,7 +180,7 @@ impl Writer {
     ///
     /// [`Error`]
     pub fn append<R: Record>(&mut self, record: R, now: DateTime<Utc>) -> Result<R, Error> {
-        let mut new = Addition::of(self.store.clone(), record, now, None)?;
+        let mut new = Addition::of(self.store.clone(), &record, now, None)?;
         self.append_each(R::KIND, &mut [&mut new])?;
         let left_out = std::mem::take(&mut new.left_out);
         let stored = new.stored()?.ok_or(Error::Abandoned)?;
@@ -487,7 +486,7 @@ impl GroupCommit {
         random: fn() -> String,
     ) -> Result<Added<R>, Error> {
         // Checked first, so that a refusal waits for nobody.
-        let addition = Addition::of(store.held(), record, now, unless)?;
+        let addition = Addition::of(store.held(), &record, now, unless)?;
         let (reply, answer) = mpsc::sync_channel(1);
         let mut queue = self.queue();
         queue.waiting.push(Waiting { addition, reply });
