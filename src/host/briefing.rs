@@ -4,7 +4,7 @@
 
 use crate::lessons::telling;
 use crate::lessons::telling::hint::Outcome;
-use crate::lessons::telling::pitfall::{MAX_RULES, render_pitfalls};
+use crate::lessons::telling::pitfall::render_pitfalls;
 use crate::lessons::telling::service::HintService;
 use crate::lessons::telling::session_state::SessionNotes;
 use crate::model::{Kind, Reflexion};
@@ -77,7 +77,7 @@ impl HintService<'_> {
         let observed = memctl_redact::defuse(&observed);
         let notice = waiting_notice(rules.waiting);
         let room = budget.saturating_sub(memctl_redact::length(&notice));
-        told.rules = within(&render_pitfalls(&self.pitfalls(session), MAX_RULES), room);
+        told.rules = within(&render_pitfalls(&self.pitfalls(session)), room);
         let left = room.saturating_sub(memctl_redact::length(&told.rules));
         let others = memctl_redact::length(&approved) + memctl_redact::length(&observed);
         let heading = "Rules that people have given in this project, by skill:";
@@ -164,7 +164,7 @@ pub struct SessionCounts {
 impl HintService<'_> {
     /// Returns the numbers of a session. Without a session, only the candidates are counted.
     pub fn session_counts(&self, session: Option<&str>) -> Result<SessionCounts, Error> {
-        let notes = session.map(|session| SessionNotes::read(&self.store.read_notes(session)));
+        let notes = session.map(|session| self.store.notes_of::<SessionNotes>(session));
         let notes = notes.unwrap_or_default();
         let newest = Selection {
             skill: None,
@@ -194,9 +194,12 @@ impl HintService<'_> {
 
     /// Notes the number of rules that a session was told.
     pub(crate) fn note_told(&self, session: &str, told: usize) -> Result<(), Error> {
-        if SessionNotes::read(&self.store.read_notes(session)).told == told {
+        if self.store.notes_of::<SessionNotes>(session).told == told {
             return Ok(());
         }
-        self.record(session, |known| known.told = told)
+        let done = self
+            .store
+            .note(session, |notes: &mut SessionNotes| notes.told = told);
+        Ok(done?)
     }
 }

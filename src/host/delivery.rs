@@ -7,6 +7,7 @@
 use std::path::{Path, PathBuf};
 
 use chrono::{DateTime, Utc};
+use memctl_files::json::leaves;
 use memctl_files::named;
 use memctl_redact::{Clean, beginning};
 use serde::{Deserialize, Serialize};
@@ -86,22 +87,15 @@ fn file(state_dir: &Path, host: Host) -> PathBuf {
 
 /// First words of an answer: of its longest text, without the marks of a fence.
 fn first_words(answer: &str) -> String {
-    let value = serde_json::from_str(answer).unwrap_or_default();
-    let mut longest = String::new();
-    longest_text(&value, &mut longest);
+    let value: Value = serde_json::from_str(answer).unwrap_or_default();
+    let texts = leaves(&value).into_iter().filter_map(Value::as_str);
+    // Of equally long texts the first.
+    let longest = texts.rev().max_by_key(|text| text.len());
+    let longest = longest.unwrap_or_default();
     let mut lines = longest.lines().map(str::trim);
     let first = lines.find(|line| !line.is_empty() && !line.starts_with('<'));
     let text = Clean::of(first.unwrap_or_default()).into_string();
     beginning(&text, LONGEST).into_owned()
-}
-
-fn longest_text(value: &Value, longest: &mut String) {
-    match value {
-        Value::String(text) if text.len() > longest.len() => longest.clone_from(text),
-        Value::Array(items) => items.iter().for_each(|one| longest_text(one, longest)),
-        Value::Object(fields) => fields.values().for_each(|one| longest_text(one, longest)),
-        _ => {}
-    }
 }
 
 #[cfg(test)]

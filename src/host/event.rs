@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::PathBuf;
 
+use memctl_files::json::leaves;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -131,14 +132,13 @@ impl<'a> Fields<'a> {
     /// Returns the texts of a value: a string as it is; for lists and objects every string inside,
     /// one per line.
     pub(super) fn texts(&self, name: &str) -> String {
-        let Some(raw) = self.0.get(name) else {
-            return String::new();
-        };
-        let mut texts = String::new();
-        if let Ok(value) = serde_json::from_str(raw.get()) {
-            collect(&value, &mut texts);
-        }
-        texts
+        let value = self.value(name);
+        let texts: Vec<&str> = leaves(&value)
+            .into_iter()
+            .filter_map(Value::as_str)
+            .skip_while(|text| text.is_empty())
+            .collect();
+        texts.join("\n")
     }
 
     /// Returns the input of a tool, redacted and clipped: its command if it has one, else the whole
@@ -259,20 +259,6 @@ impl Host {
 fn is_typed(fields: &Fields<'_>) -> bool {
     let source = fields.text("source");
     source.is_none_or(|source| ["user", "sdk"].contains(&source.as_str()))
-}
-
-fn collect(value: &Value, texts: &mut String) {
-    match value {
-        Value::String(text) => {
-            if !texts.is_empty() {
-                texts.push('\n');
-            }
-            texts.push_str(text);
-        }
-        Value::Array(values) => values.iter().for_each(|value| collect(value, texts)),
-        Value::Object(fields) => fields.values().for_each(|value| collect(value, texts)),
-        _ => {}
-    }
 }
 
 /// Returns the head and the tail of a long redacted text. Redaction comes first, because a cut

@@ -9,6 +9,8 @@
 //! - `past`: the same for session files of agents that ran before.
 //! - `telling`: lessons that match a call, their text, and what became of them in the session.
 //!
+//! `vocabulary` has the programs, options and phrases that all of them know calls by.
+//!
 //! Invariants: the program puts nothing into words; an agent, a model or a person does, and every word is
 //! checked against the session. What nobody approved is shown as data. A lookup reads a derived table: no
 //! model, no network, no runtime. Outcomes are counted, and an agent never waits for the count.
@@ -22,6 +24,7 @@ pub mod past;
 pub mod recovery;
 pub(crate) mod storage;
 pub(crate) mod telling;
+pub(crate) mod vocabulary;
 
 pub use asking::checks::Refusal;
 pub use asking::question::{AnswerBy, PROMPT};

@@ -3,8 +3,10 @@
 //! Inputs and outputs are stored as the JSON text received, so that key order, big integers and the
 //! difference between `1062` and `1062.0` survive.
 
+use memctl_files::json::leaves;
 use memctl_llm::Usage;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::kind::{AGENT, Document, Kind, Record, Trust, given};
@@ -174,25 +176,15 @@ impl Record for Correction {
 
 /// Appends every value of a JSON text, but none of its keys, to `words`.
 pub(crate) fn push_values(json: &RawValue, words: &mut String) {
-    fn walk(value: &serde_json::Value, words: &mut String) {
-        match value {
-            serde_json::Value::Null => {}
-            serde_json::Value::Array(items) => items.iter().for_each(|item| walk(item, words)),
-            serde_json::Value::Object(fields) => {
-                fields.values().for_each(|item| walk(item, words));
-            }
-            serde_json::Value::String(text) => push(text, words),
-            scalar => push(&scalar.to_string(), words),
-        }
-    }
-    fn push(text: &str, words: &mut String) {
-        words.push('\n');
-        words.push_str(text);
-    }
     // JSON that cannot be parsed, for example too deep, adds no words. The id and the skill still
     // match.
-    if let Ok(value) = serde_json::from_str(json.get()) {
-        walk(&value, words);
+    let value: Value = serde_json::from_str(json.get()).unwrap_or_default();
+    for leaf in leaves(&value).into_iter().filter(|leaf| !leaf.is_null()) {
+        words.push('\n');
+        match leaf {
+            Value::String(text) => words.push_str(text),
+            scalar => words.push_str(&scalar.to_string()),
+        }
     }
 }
 

@@ -9,6 +9,39 @@
 use std::collections::BTreeSet;
 
 use memctl_search::words;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+/// Words or phrases that are data, in a file beside the code that uses them.
+#[derive(Debug, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct WordList(Vec<String>);
+
+impl WordList {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(String::as_str)
+    }
+
+    pub(crate) fn contains(&self, word: &str) -> bool {
+        self.iter().any(|one| one == word)
+    }
+
+    /// Returns `true` if a text begins with one of them.
+    pub(crate) fn begin(&self, text: &str) -> bool {
+        self.iter().any(|one| text.starts_with(one))
+    }
+
+    /// Returns `true` if one of them stands anywhere in a text.
+    pub(crate) fn occur_in(&self, text: &str) -> bool {
+        self.iter().any(|one| text.contains(one))
+    }
+}
+
+/// Reads the word lists of a JSON file, or other data, that are part of the program.
+pub(crate) fn word_lists<T: DeserializeOwned>(json: &str) -> T {
+    #[expect(clippy::unwrap_used, reason = "the file is constant, and a test reads it")]
+    serde_json::from_str(json).unwrap()
+}
 
 /// Type names, which describe the kind of error.
 pub(crate) const TYPES: &[&str] = &[
@@ -29,6 +62,13 @@ pub(crate) fn plain_words(text: &str) -> Vec<String> {
 /// Collapses each run of white space to one space.
 pub(crate) fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Text as an agent is told it: on one line, redacted, without fence markers, and cut to this length in UTF-16
+/// units.
+pub(crate) fn told_line(text: &str, longest: usize) -> String {
+    let text = memctl_redact::unfenced(&memctl_redact::redact(text).text);
+    memctl_redact::beginning(&one_line(&text), longest).into_owned()
 }
 
 /// Quoted names in an error line, in order.

@@ -19,7 +19,7 @@ use std::collections::{HashMap, HashSet};
 use chrono::{DateTime, Utc};
 use memctl_files::json;
 
-use crate::model::text::later_first;
+use crate::model::text::{later_first, one_line, told_line};
 use crate::model::{CHAT, Kind, Reflexion, UTILITY_FLOOR, with_origin};
 use crate::store::here::Here;
 use crate::store::workspace::Error;
@@ -57,7 +57,6 @@ pub(crate) fn rules(
 /// Sorts rules by standing, and removes those that an earlier one silences by saying the same. The
 /// first `local` rules are of this workspace; they stay beside each other.
 fn without_repetitions(rules: Vec<(Vouched, Reflexion)>, local: usize) -> Vec<Reflexion> {
-    let words = |rule: &Reflexion| rule.rule.split_whitespace().collect::<Vec<_>>().join(" ");
     let mut rules: Vec<(Vouched, bool, Reflexion)> = rules
         .into_iter()
         .enumerate()
@@ -70,7 +69,7 @@ fn without_repetitions(rules: Vec<(Vouched, Reflexion)>, local: usize) -> Vec<Re
         if rule.is_candidate() {
             return true;
         }
-        let key = (rule.skill.clone(), words(rule));
+        let key = (rule.skill.clone(), one_line(&rule.rule));
         // A rule that was retired or superseded here must not return as a remote rule.
         match first.get(&key) {
             Some(first) => *is_local || !first.may_silence(*vouched),
@@ -252,8 +251,12 @@ pub(crate) fn waits(rule: &Reflexion) -> bool {
 /// Returns the lines of rules.
 pub(crate) fn lines(rules: &[Reflexion]) -> impl ExactSizeIterator<Item = String> {
     rules.iter().map(|rule| match rule.skill.as_str() {
-        "" => format!("  - {}", line(&rule.rule, RULE)),
-        skill => format!("  - {}: {}", line(skill, LINE), line(&rule.rule, RULE)),
+        "" => format!("  - {}", told_line(&rule.rule, RULE)),
+        skill => format!(
+            "  - {}: {}",
+            told_line(skill, LINE),
+            told_line(&rule.rule, RULE)
+        ),
     })
 }
 
@@ -288,16 +291,6 @@ pub(crate) fn filled(
 fn is_harmless(rule: &Reflexion) -> bool {
     let text = format!("{}\n{}\n{}", rule.skill, rule.rule, rule.applies_when);
     memctl_redact::admit(&text).quarantine.is_none()
-}
-
-/// Text on one line: redacted, without fence markers, and cut to `room` characters.
-pub(crate) fn line(text: &str, room: usize) -> String {
-    let text = memctl_redact::unfenced(&memctl_redact::redact(text).text);
-    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    match text.char_indices().nth(room) {
-        Some((at, _)) => format!("{}…", &text[..at]),
-        None => text,
-    }
 }
 
 #[cfg(test)]

@@ -26,6 +26,7 @@ pub(crate) mod in_use;
 pub(crate) mod place;
 pub mod reflect;
 pub mod regression;
+mod vocabulary;
 
 pub use acting::at_call::{
     AgentCall, RuleFilter, Warning, after, before, compacted, compacting, ended, session_receipts,

@@ -16,6 +16,8 @@ use std::collections::HashMap;
 use std::hash::BuildHasher;
 use std::ops::Range;
 
+use serde_json::Value;
+
 /// Reason why the end of a value was not found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stop {
@@ -28,6 +30,20 @@ pub enum Stop {
         /// Description of the expected text.
         expected: &'static str,
     },
+}
+
+/// Texts, numbers, truth values and nulls of a value, in their order.
+pub fn leaves(value: &Value) -> Vec<&Value> {
+    let mut found = Vec::new();
+    let mut open = vec![value];
+    while let Some(value) = open.pop() {
+        match value {
+            Value::Array(items) => open.extend(items.iter().rev()),
+            Value::Object(fields) => open.extend(fields.values().rev()),
+            leaf => found.push(leaf),
+        }
+    }
+    found
 }
 
 /// Returns the position of the first byte at or after `at` that is not white space.
@@ -282,7 +298,7 @@ pub fn with_fields(object: &str, changes: &[(&str, String)], indent: usize) -> S
         } else {
             ","
         };
-        let name = serde_json::Value::from(*name).to_string();
+        let name = Value::from(*name).to_string();
         out.extend([comma, "\n", &pad, &name, ": ", value]);
     }
     out.push_str(&object[tail_at..]);

@@ -93,6 +93,13 @@ impl Calls {
         id.clone_into(&mut self.session.id);
     }
 
+    /// Sets the id of the session, unless it is known.
+    pub(super) fn session_once(&mut self, id: &str) {
+        if self.session.id.is_empty() {
+            self.session(id);
+        }
+    }
+
     pub(super) fn broken(&mut self, line: u64, message: String) {
         if self.session.broken.len() < MAX_BROKEN {
             self.session.broken.push(BrokenLine { line, message });

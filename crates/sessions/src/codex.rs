@@ -14,7 +14,6 @@ use super::{LineFormat, messages, text};
 #[derive(Debug, Default)]
 pub(super) struct Reader {
     cwd: Option<String>,
-    session_known: bool,
 }
 
 impl LineFormat for Reader {
@@ -26,10 +25,8 @@ impl LineFormat for Reader {
             "item.completed" => executed(&line["item"], calls),
             "session_meta" | "turn_context" => {
                 self.cwd = text::owned(&payload["cwd"]).or(self.cwd.take());
-                let id = payload["id"].as_str().filter(|_| kind == "session_meta");
-                if let (false, Some(id)) = (self.session_known, id) {
-                    calls.session(id);
-                    self.session_known = true;
+                if kind == "session_meta" {
+                    calls.session_once(text::of(&payload["id"]));
                 }
             }
             "response_item" => self.item(payload, text::owned(&line["timestamp"]), calls),

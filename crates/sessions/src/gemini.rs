@@ -5,6 +5,7 @@
 
 use std::collections::VecDeque;
 
+use memctl_files::json::leaves;
 use serde_json::Value;
 
 use crate::{Speaker, Step};
@@ -14,7 +15,6 @@ use super::{LineFormat, text};
 
 #[derive(Debug, Default)]
 pub(super) struct Reader {
-    session_known: bool,
     /// Working directory, which only the text names that opens a session.
     cwd: Option<String>,
     /// Ids of known messages and calls, newest last.
@@ -34,10 +34,7 @@ impl LineFormat for Reader {
 impl Reader {
     /// Reads a message. A call that is written again counts once.
     pub(super) fn message(&mut self, message: &Value, calls: &mut Calls) {
-        if let (false, Some(session)) = (self.session_known, message["sessionId"].as_str()) {
-            calls.session(session);
-            self.session_known = true;
-        }
+        calls.session_once(text::of(&message["sessionId"]));
         if self.cwd.is_none() {
             // The second is what the host writes anew of the fields of the session.
             let texts = [&message["content"], &message["$set"]];
@@ -87,15 +84,11 @@ impl Reader {
 
 /// First directory of the list that the host puts before the first message.
 fn first_directory(value: &Value) -> Option<String> {
-    match value {
-        Value::String(text) => {
-            let (_, rest) = text.split_once("**Workspace Directories:**\n  - ")?;
-            rest.lines().next().map(str::to_owned)
-        }
-        Value::Array(values) => values.iter().find_map(first_directory),
-        Value::Object(fields) => fields.values().find_map(first_directory),
-        _ => None,
-    }
+    let mut texts = leaves(value).into_iter().filter_map(Value::as_str);
+    texts.find_map(|text| {
+        let (_, rest) = text.split_once("**Workspace Directories:**\n  - ")?;
+        rest.lines().next().map(str::to_owned)
+    })
 }
 
 fn answer(step: &mut Step, said: &str, status: Option<&str>) {

@@ -121,7 +121,6 @@ pub(super) fn message(message: &Value, calls: &mut Calls) -> bool {
 /// Reader for lines of Claude Code.
 #[derive(Debug, Default)]
 pub(super) struct ClaudeCode {
-    session_known: bool,
     /// Last message whose tokens were counted: its lines repeat the count.
     counted: Option<String>,
 }
@@ -129,10 +128,7 @@ pub(super) struct ClaudeCode {
 impl LineFormat for ClaudeCode {
     fn line(&mut self, line: &Value, calls: &mut Calls) -> Result<(), String> {
         let session = line["sessionId"].as_str().or(line["session_id"].as_str());
-        if let (false, Some(session)) = (self.session_known, session) {
-            calls.session(session);
-            self.session_known = true;
-        }
+        calls.session_once(session.unwrap_or_default());
         let Some(by) = Speaker::of(&line["type"]) else {
             return Ok(());
         };

@@ -7,11 +7,11 @@
 //!
 //! Deliberately absent: what a command does, and whether it is safe.
 
-use crate::lessons::recovery::shell::{AROUND, has_subcommands, wrapped};
-use crate::lessons::recovery::shell::{Simple, basename, commands};
+use crate::lessons::recovery::shell::{Simple, basename, commands, wrapped};
 
 use super::session_calls::SessionCall;
 use crate::lessons::failure::without_home;
+use crate::lessons::vocabulary::WORDS;
 use crate::model::text::one_line;
 
 /// Maximum length of a name between `<` and `>`, in bytes.
@@ -141,7 +141,7 @@ pub(crate) fn in_prose(written: &str, calls: &[PeeledCall<'_>]) -> Result<Occurr
             word.starts_with('-') && word.contains(char::is_alphabetic) && !is_template(word)
         };
         let subcommand = simple.words.get(1).filter(|word| {
-            has_subcommands(program) && word.starts_with(|c: char| c.is_ascii_lowercase())
+            WORDS.layered.contains(program) && word.starts_with(|c: char| c.is_ascii_lowercase())
         });
         // Words after `--` are no options.
         let options = simple.words[1..].iter().take_while(|word| *word != "--");
@@ -200,7 +200,7 @@ pub(crate) fn without_angles(line: &str) -> String {
 
 fn is_around(words: &[String]) -> bool {
     let program = words.first().map_or("", |word| basename(word));
-    AROUND.contains(&program)
+    WORDS.around.contains(program)
 }
 
 fn of_simple(written: &[String], calls: &[PeeledCall<'_>]) -> Occurrence {

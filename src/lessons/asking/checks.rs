@@ -7,8 +7,8 @@
 use std::collections::HashSet;
 
 use crate::lessons::recovery::call::is_shell;
-use crate::lessons::recovery::shell::AROUND;
 use crate::lessons::recovery::shell::{Simple, commands};
+use crate::lessons::vocabulary::WORDS;
 use crate::model::text::one_line;
 use crate::model::{Applies, LONGEST_LESSON, LessonScope};
 use memctl_redact::Person;
@@ -352,7 +352,7 @@ fn program(call: &SessionCall) -> String {
     };
     let simples = commands(command);
     let mut programs = simples.iter().map(Simple::program);
-    let first = programs.find(|name| !AROUND.contains(name));
+    let first = programs.find(|name| !WORDS.around.contains(name));
     first.map_or_else(tool, str::to_owned)
 }
 

@@ -10,8 +10,8 @@
 use std::collections::HashSet;
 
 use crate::lessons::recovery::recover::analyse;
-use crate::lessons::recovery::shell::commands;
-use crate::lessons::recovery::shell::{AROUND, Run};
+use crate::lessons::recovery::shell::{Run, commands};
+use crate::lessons::vocabulary::WORDS;
 use crate::model::text::one_line;
 
 use super::session_calls::{SessionCall, SessionCalls, setting};
@@ -164,9 +164,10 @@ struct Work {
 impl Work {
     fn of(command: &str) -> Option<Self> {
         let simples = commands(command);
-        let runs = simples.iter().map(Run::of).filter(|run| {
-            !run.looks && !run.name.is_empty() && !AROUND.contains(&run.name.as_str())
-        });
+        let runs = simples
+            .iter()
+            .map(Run::of)
+            .filter(|run| !run.looks && !run.name.is_empty() && !WORDS.around.contains(&run.name));
         let names: Vec<String> = runs.map(|run| run.name).collect();
         let is_help = |word: &str| matches!(word, "--help" | "-h" | "help" | "--version" | "-V");
         if names.is_empty() || command.split_whitespace().any(is_help) {

@@ -8,6 +8,7 @@
 
 use super::error_line::error_line;
 use super::line_rank::location;
+use crate::lessons::vocabulary::WORDS;
 use crate::model::text::{TYPES, quoted};
 
 /// Maximum length of a key, in characters.
@@ -216,22 +217,12 @@ fn is_exception(part: &str) -> bool {
     part.ends_with("Error") || part.ends_with("Exception")
 }
 
-/// Extensions that make a bare name a file.
-const FILES: &[&str] = &[
-    "py", "pyc", "ipynb", "rs", "ts", "tsx", "js", "jsx", "mjs", "cjs", "go", "mod", "java", "kt",
-    "rb", "php", "swift", "cs", "c", "h", "cc", "cpp", "hpp", "sh", "sql", "html", "css", "scss",
-    "vue", "svelte", "json", "jsonl", "toml", "yaml", "yml", "xml", "csv", "tsv", "md", "txt",
-    "log", "lock", "cfg", "ini", "conf", "env", "so", "o", "a", "dll", "exe", "gz", "zip", "tar",
-    "tgz", "png", "jpg", "pdf", "db", "sqlite", "pem", "key", "proto", "lua", "ex", "exs", "hs",
-    "ml", "scala", "gradle",
-];
-
 fn is_path(word: &str) -> bool {
     let word = word.trim_end_matches([':', '*']);
     let slashed = word.contains('/') || word.contains('\\');
     if !slashed {
         let ending = word.rsplit_once('.').filter(|(stem, _)| !stem.is_empty());
-        return ending.is_some_and(|(_, ending)| FILES.contains(&ending));
+        return ending.is_some_and(|(_, ending)| WORDS.file_endings.contains(ending));
     }
     if location(word).is_some() || word.starts_with(['/', '~', '.', '@', '$']) {
         return word.len() > 1;

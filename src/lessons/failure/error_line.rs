@@ -12,6 +12,7 @@ use std::sync::LazyLock;
 use regex_lite::Regex;
 
 use super::line_rank::{Rank, rank};
+use crate::lessons::vocabulary::WORDS;
 
 /// Maximum length of the returned line, in bytes.
 const MAX_LINE: usize = 400;
@@ -194,12 +195,7 @@ pub(crate) fn unframed(line: &str) -> &str {
     if ["npm error", "npm ERR!", "[ERROR]", "[error]"].contains(&line) {
         return "";
     }
-    let frames = [
-        "Exit code", "Exit Code:", "Process exited with", "Chunk ID:", "Wall time:",
-        "Original token count:", "Total output lines:", "Process Group PGID:", "exit status",
-        "returncode", "[exited with", "Command:", "Directory:",
-    ];
-    if frames.iter().any(|frame| line.starts_with(frame)) {
+    if WORDS.frames.begin(line) {
         return "";
     }
     line

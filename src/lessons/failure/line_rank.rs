@@ -1,5 +1,7 @@
 //! Rank of a line of a failing output: how specific it is about the error, by its form.
 
+use crate::lessons::vocabulary::WORDS;
+
 /// Specificity of a line, lowest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Rank {
@@ -21,12 +23,8 @@ pub(crate) enum Rank {
 
 pub(crate) fn rank(line: &str, traceback: bool) -> Rank {
     let lower = line.to_ascii_lowercase();
-    let asides = [
-        "note:", "help:", "hint:", "warning:", "usage:", "=====", "-----", "for more information",
-        "to see ", "see ", "try ", "run ", "re-run ", "use ", "please ", "tip:",
-    ];
     let bare = lower.strip_prefix("error: ").unwrap_or(&lower);
-    if asides.iter().any(|aside| bare.starts_with(aside)) || line.contains("____") {
+    if WORDS.asides.begin(bare) || line.contains("____") {
         return Rank::Aside;
     }
     if line
@@ -45,16 +43,7 @@ pub(crate) fn rank(line: &str, traceback: bool) -> Rank {
             Rank::Stated
         };
     }
-    let stated = [
-        "error:", "error[", "error ts", "fatal:", "fatal error", "panic:", "exception in thread",
-        "caused by:", "failed to ", "unable to ", "cannot ", "could not ", "can't ",
-    ];
-    let somewhere = [
-        ": error:", ": error ", ": fatal error", " error ts", "command not found",
-        "no such file or", "permission denied", "parse error", "syntax error", "no matches found",
-        "not recognized as", "connection refused",
-    ];
-    if stated.iter().any(|s| lower.starts_with(s)) || somewhere.iter().any(|s| lower.contains(s)) {
+    if WORDS.stated.begin(&lower) || WORDS.stated_within.occur_in(&lower) {
         return Rank::Stated;
     }
     let finding = location(line).is_some_and(|end| {
@@ -64,12 +53,6 @@ pub(crate) fn rank(line: &str, traceback: bool) -> Rank {
     if finding {
         return Rank::Finding;
     }
-    let words = [
-        "error", "fail", "cannot", "can't", "could not", "unable", "invalid", "unknown",
-        "undefined", "unexpected", "not found", "does not exist", "already exists", "timed out",
-        "timeout", "refused", "denied", "missing", "not allowed", "unsupported", "no such",
-        "must ", "expected", "conflict", "rejected", "exceeded", "not enough", "insufficient",
-    ];
     let negated = lower.starts_with("no ") || lower.starts_with("not ");
     // `[Help 1] https://…/MissingProjectException` says nothing itself.
     let said: String = lower
@@ -77,7 +60,7 @@ pub(crate) fn rank(line: &str, traceback: bool) -> Rank {
         .filter(|word| !word.contains("://"))
         .flat_map(|word| [word, " "])
         .collect();
-    if negated || words.iter().any(|word| said.contains(word)) {
+    if negated || WORDS.failure_words.occur_in(&said) {
         Rank::Words
     } else {
         Rank::Any
@@ -86,17 +69,8 @@ pub(crate) fn rank(line: &str, traceback: bool) -> Rank {
 
 /// Lines that only report an earlier failure.
 fn is_summary(lower: &str) -> bool {
-    let begins = [
-        "make:", "make[", "error: aborting due", "ninja: build stopped", "error: command failed",
-        "command failed with", "error: process", "a complete log", "error: test failed",
-        "failures:", "error: recipe", "code elifecycle", "elifecycle", "error: script", "fail ",
-        "fail\u{9}", "failed (", "error during ", "lifecycle script",
-    ];
-    let whole = [
-        "fail", "failed", "error", "errors", "failure", "error:", "errors:", "stderr:",
-    ];
-    begins.iter().any(|s| lower.starts_with(s))
-        || whole.contains(&lower.trim_end())
+    WORDS.summaries.begin(lower)
+        || WORDS.whole_summaries.contains(lower.trim_end())
         || lower.contains("could not compile")
         || lower.contains("exit status")
         || lower.contains("task failed")

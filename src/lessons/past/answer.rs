@@ -4,7 +4,7 @@
 //! not in the session is left out; a model that copies none is judged by the other checks.
 
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::lessons::asking::call_match::{Occurrence, occurrence, peeled};
 use crate::lessons::asking::checks::is_telling;
@@ -148,26 +148,7 @@ fn mended(mut args: LessonArgs) -> LessonArgs {
 /// lesson; nobody reads it. `prescribed` is a list of its own, since a model that is asked for what calls were lost
 /// over passes by what was only read.
 pub(super) fn schema() -> Value {
-    let texts = json!({ "type": "array", "items": { "type": "string" } });
-    let lessons = json!({ "type": "array", "items": {
-        "type": "object",
-        "properties": {
-            "seen": { "type": "string" },
-            "lesson": { "type": "string" },
-            "commands": texts,
-            "errors": texts,
-            "not": texts,
-            "scope": { "type": "string", "enum": ["project", "everywhere"] },
-        },
-        "required": ["lesson", "commands", "errors", "not", "scope"],
-        "additionalProperties": false,
-    } });
-    json!({
-        "type": "object",
-        "properties": { "considered": texts, "prescribed": lessons, "lessons": lessons },
-        "required": ["lessons"],
-        "additionalProperties": false,
-    })
+    serde_json::from_str(include_str!("prompts/past_session.schema.json")).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -40,7 +40,7 @@ pub(crate) fn record_host_session(
     records: &Records<'_>,
     host: HostSession<'_>,
 ) -> Result<(), Error> {
-    let notes = SessionNotes::read(&records.store.read_notes(host.name));
+    let notes: SessionNotes = records.store.notes_of(host.name);
     if host.steps.is_empty() && notes.shown.is_empty() && notes.pitfalls.is_empty() {
         return Ok(());
     }

@@ -9,18 +9,13 @@
 use serde_json::Value;
 
 use super::goal::leaves;
-use crate::lessons::recovery::shell::{AROUND, Run};
+use crate::lessons::recovery::shell::Run;
 use crate::lessons::recovery::shell::{Simple, commands_and_settings};
+use crate::lessons::vocabulary::WORDS;
 use memctl_sessions::Step;
 
 /// Maximum length of a call that is compared, in bytes.
 pub(crate) const LONGEST: usize = 3_000;
-
-/// Options that only change how much is printed.
-const VERBOSITY: &[&str] = &[
-    "-v", "-vv", "-vvv", "--verbose", "-q", "-qq", "--quiet", "--silent", "--no-color",
-    "--nocapture", "--no-pager", "--color", "--progress", "--no-progress", "--trace",
-];
 
 /// Call in comparable form.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -119,7 +114,7 @@ impl Line {
                 "cd" | "pushd" => line.directories.extend(simple.words.get(1).cloned()),
                 "export" => exported.extend(simple.words.drain(1..)),
                 "source" | "." => exported.push(simple.words.join(" ")),
-                program if is_plumbing || AROUND.contains(&program) => {}
+                program if is_plumbing || WORDS.around.contains(program) => {}
                 _ => line.commands.push(Simple {
                     environment: [exported.as_slice(), &simple.environment].concat(),
                     piped: false,
@@ -135,7 +130,7 @@ impl Line {
 /// Returns `true` for an option that only changes how much is printed.
 fn is_verbosity(word: &str) -> bool {
     let name = word.split('=').next().unwrap_or(word);
-    VERBOSITY.contains(&name) || name.starts_with("--tb")
+    WORDS.verbosity.contains(name) || name.starts_with("--tb")
 }
 
 #[cfg(test)]

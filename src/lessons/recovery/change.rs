@@ -7,24 +7,12 @@ use std::collections::HashSet;
 
 use super::call::{Call, Line};
 use super::shell::{Simple, basename};
+use crate::lessons::vocabulary::WORDS;
 use crate::model::Pattern;
 use crate::model::text::{one_line, telling_words};
 
 /// Maximum number of words that a small change adds, and drops.
 const SMALL: usize = 4;
-/// Options that choose a part of the goal.
-const SELECTORS: &[&str] = &[
-    "-k", "-run", "--run", "-t", "--filter", "--grep", "-g", "--testNamePattern",
-    "--test-name-pattern", "--test", "--lib", "--bin", "--bins", "--tests", "--doc", "--package",
-    "--only", "--include", "--exclude", "--ignore", "--skip", "--list", "--dry-run", "--help",
-    "--version", "-V", "--deselect", "--if-present",
-];
-/// Words that no prefix begins with.
-const NO_PREFIX: &[&str] = &[
-    "sudo", "doas", "su", "ssh", "echo", "printf", "xargs", "bash", "sh", "zsh", "eval", "watch",
-    "strace", "script", "git", "rm", "kill",
-];
-
 /// Small difference of two calls.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Change {
@@ -180,7 +168,7 @@ fn between(old: &Simple, new: &Simple, line: &str) -> Option<Change> {
         if environment {
             let added = without(&new.environment, &old.environment);
             let dropped = without(&old.environment, &new.environment);
-            let is_prefix = |word: &String| NO_PREFIX.contains(&word.as_str());
+            let is_prefix = |word: &String| WORDS.no_prefix.contains(word);
             let is_small = added.len() + dropped.len() <= SMALL && !added.iter().any(is_prefix);
             return is_small.then(|| make(ChangeKind::Environment, dropped, added))?;
         }
@@ -219,7 +207,7 @@ fn between(old: &Simple, new: &Simple, line: &str) -> Option<Change> {
 fn prefix(old: &[String], new: &[String]) -> Option<(Vec<String>, Vec<String>)> {
     let is_wrapper = |words: &[String]| {
         let first = words.first().map_or("", |word| basename(word));
-        words.len() <= SMALL && !first.is_empty() && !NO_PREFIX.contains(&first)
+        words.len() <= SMALL && !first.is_empty() && !WORDS.no_prefix.contains(first)
     };
     if let Some(before) = old.strip_suffix(new).filter(|words| is_wrapper(words)) {
         return Some((before.to_vec(), Vec::new()));
@@ -245,7 +233,11 @@ fn options(old: &[String], new: &[String]) -> Option<(Vec<String>, Vec<String>)>
     if dropped.len().max(added.len()) > SMALL || dropped.is_empty() && added.is_empty() {
         return None;
     }
-    let is_selector = |word: &String| SELECTORS.contains(&word.split('=').next().unwrap_or(word));
+    let is_selector = |word: &String| {
+        WORDS
+            .selectors
+            .contains(word.split('=').next().unwrap_or(word))
+    };
     if all.clone().any(is_selector) {
         return None;
     }

@@ -8,7 +8,8 @@ use serde_json::Value;
 use memctl_sessions::Step;
 
 use super::shell;
-use super::shell::{AROUND, Run, code_words};
+use super::shell::{Run, code_words};
+use crate::lessons::vocabulary::WORDS;
 use crate::model::text::one_line;
 
 /// Goal of a step.
@@ -80,7 +81,7 @@ impl Goal {
         let mut last_matters = false;
         for simple in &simples {
             let run = Run::of(simple);
-            if AROUND.contains(&run.name.as_str()) {
+            if WORDS.around.contains(&run.name) {
                 last_matters = false;
                 around.push(run);
             } else if simple.fallback || (simple.piped && run.looks) {
@@ -104,13 +105,13 @@ impl Goal {
         self.hidden
     }
 
-    /// Returns true if the last program is one of `probes`.
-    pub(crate) fn ends_in_probe(&self, probes: &[&str]) -> bool {
+    /// Returns true if the last program asks a question, which may be answered with "no".
+    pub(crate) fn ends_in_probe(&self) -> bool {
         let Kind::Shell(runs) = &self.kind else {
             return false;
         };
         let last = self.filters.last().or_else(|| runs.last());
-        last.is_some_and(|run| probes.contains(&run.name.as_str()))
+        last.is_some_and(|run| WORDS.probes.contains(&run.name))
     }
 
     /// Returns true if the step only searches or reads.

@@ -7,8 +7,9 @@
 use std::collections::HashSet;
 
 use super::goal::{Goal, Kind};
-use super::shell::{AROUND, Run};
+use super::shell::Run;
 use super::shell::{basename, commands};
+use crate::lessons::vocabulary::WORDS;
 
 /// Certainty that two steps have the same goal, lowest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -78,7 +79,7 @@ fn is_prefixed(failed: &str, later: &str) -> bool {
     };
     let (old, new) = (last(failed), last(later));
     let before = old.strip_suffix(&*new).or_else(|| new.strip_suffix(&*old));
-    let is_around = |word: &String| AROUND.contains(&word.as_str());
+    let is_around = |word: &String| WORDS.around.contains(word);
     before.is_some_and(|before| {
         let words = old.len().min(new.len());
         (1..=WRAPPER).contains(&before.len()) && words > 0 && !before.iter().any(is_around)
@@ -93,16 +94,8 @@ fn replaces_missing(failed: &[Run], later: &[Run], error: &str) -> bool {
     };
     let (program, verb) = old.name.rsplit_once(' ').unwrap_or((&old.name, ""));
     let lower = error.to_ascii_lowercase();
-    let missing = [
-        "not found", "missing script", "no such command", "unknown command",
-        "is not a git command", "not recognized", "unrecognized", "invalid choice",
-        "unknown script",
-    ];
     let named = if verb.is_empty() { program } else { verb };
-    if old.name == new.name
-        || !missing.iter().any(|said| lower.contains(said))
-        || !names(error, named)
-    {
+    if old.name == new.name || !WORDS.missing_programs.occur_in(&lower) || !names(error, named) {
         return false;
     }
     let mut operands = old.operands.iter();

@@ -11,6 +11,7 @@ use super::goal::{Goal, Kind};
 use super::shell::Run;
 use super::shell::{basename, commands};
 use crate::lessons::failure::error_line::plain;
+use crate::lessons::vocabulary::WORDS;
 
 /// Outcome of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,21 +66,6 @@ pub(crate) fn outcome(step: &Step, goal: &Goal) -> Outcome {
     }
 }
 
-/// Phrases of hosts for a call that was not executed, or whose end is not known.
-const VOID: &[&str] = &[
-    "sibling tool call", "cancelled: parallel", "canceled: parallel", "user doesn't want to",
-    "user wants to clarify", "[request interrupted", "request was aborted", "call was cancelled",
-    "user rejected", "user cancelled", "user canceled", "user declined", "user denied",
-    "user refused", "user aborted", "user skipped", "user chose to skip", "user chose not to",
-    "rejected by user", "rejected by the user", "denied by user", "denied by the user",
-    "declined by user", "declined by the user", "cancelled by user", "cancelled by the user",
-    "canceled by user", "canceled by the user", "aborted by user", "aborted by the user",
-    "interrupted by user", "interrupted by the", "refused by the user", "permission to use",
-    "has been denied", "requires approval", "requested permissions", "permission request",
-    "no such tool available", "inputvalidationerror", "running in background", "error>cancelled",
-    "user refuses this call", "user wants to be asked",
-];
-
 fn is_void(step: &Step) -> bool {
     let start: String = step.output.chars().take(300).collect();
     let start = start.trim_start().to_ascii_lowercase();
@@ -89,17 +75,9 @@ fn is_void(step: &Step) -> bool {
     } else {
         120
     };
-    VOID.iter()
-        .any(|words| start.find(words).is_some_and(|at| at < within))
+    let mut places = WORDS.void.iter().filter_map(|words| start.find(words));
+    places.any(|at| at < within)
 }
-
-/// Programs whose exit code 1 means "no", not a failure.
-const PROBES: &[&str] = &[
-    "grep", "egrep", "fgrep", "rg", "ag", "ack", "pgrep", "which", "type", "hash", "test", "[",
-    "[[", "diff", "cmp", "false", "git config", "git diff", "git check-ignore", "git grep",
-    "git merge-base", "command", "pidof", "lsof", "killall", "pkill", "git show-ref",
-    "git rev-parse", "git symbolic-ref", "expr", "jq",
-];
 
 /// Returns true if a non-zero code is the answer to a question.
 fn is_answer(step: &Step, goal: &Goal, code: Option<i32>) -> bool {
@@ -114,10 +92,8 @@ fn is_answer(step: &Step, goal: &Goal, code: Option<i32>) -> bool {
         said.filter(|line| !line.is_empty() && !line.starts_with("Exit code") && *line != "---");
     let said: Vec<&str> = said.collect();
     let mut all = runs.iter().chain(&goal.filters);
-    let probes = all.any(|run| PROBES.contains(&run.name.as_str()));
-    probes
-        && (said.is_empty()
-            || goal.ends_in_probe(PROBES) && !said.iter().any(|l| is_shell_error(l)))
+    let probes = all.any(|run| WORDS.probes.contains(&run.name));
+    probes && (said.is_empty() || goal.ends_in_probe() && !said.iter().any(|l| is_shell_error(l)))
 }
 
 /// Returns true if a command prints its exit code last, as in `make; echo "exit: $?"`, and it is not 0.
@@ -141,12 +117,8 @@ fn echoes_a_failure(step: &Step) -> bool {
 fn code_at_the_end(output: &str) -> Option<i32> {
     let from = output.ceil_char_boundary(output.len().saturating_sub(200));
     let tail = output[from..].to_ascii_lowercase();
-    let marks = [
-        "exit code: ", "exit code ", "exited with code ", "exit status ", "exit_code=",
-        "exit_code: ", "returncode: ", "return code: ",
-    ];
+    let marks = WORDS.exit_marks.iter();
     let (at, mark) = marks
-        .iter()
         .filter_map(|mark| Some((tail.rfind(mark)?, mark)))
         .max()?;
     let rest = &tail[at + mark.len()..];
@@ -165,18 +137,12 @@ pub(crate) fn reads_as_failed(output: &str) -> bool {
     let output = plain(output);
     let lines = output.lines().rev().map(str::trim);
     let mut near_the_end = lines.filter(|line| !line.is_empty()).take(60);
-    let begins = [
-        "Traceback (most recent", "error[E", "error: could not", "npm ERR!", "npm error ",
-        "FAILED ", "--- FAIL", "FAIL\t", "FAIL ", "test result: FAILED", "make: ***", "fatal: ",
-        "BUILD FAILED", "Segmentation fault", "FAILURE: ", "panic: ", "SyntaxError:", "E   ",
-        "ERROR: ", "ninja: build stopped",
-    ];
     near_the_end.any(|line| {
         // This pip message does not prevent the installation.
         if line.starts_with("ERROR: pip's dependency resolver") {
             return false;
         }
-        begins.iter().any(|begin| line.starts_with(begin))
+        WORDS.failed_lines.begin(line)
             || is_shell_error(line)
             || line.contains(" panicked at ")
             || (line.contains(": error TS") || line.contains("): error TS"))
@@ -204,19 +170,8 @@ pub(crate) fn is_shell_error(line: &str) -> bool {
     let first = lower.split(':').next().unwrap_or_default();
     // `cat: a: No such file or directory`; a sentence with these words has no such prefix.
     let said_by_program = first.len() < 40 && !first.contains(' ') && lower.contains(": ");
-    let complaints = [
-        "no such file or", "permission denied", "command not found", "not a directory",
-        "is a directory", "syntax error", "parse error", "no matches found", "unbound variable",
-        "cannot open", "cannot access", "cannot stat", "cannot find", "invalid option",
-        "unrecognized option", "unknown option", "illegal option", "event not found",
-        "bad substitution", "unexpected eof", "ambiguous redirect", "unknown file attribute",
-        "can't open file", "cannot execute", "cannot create", "not a git repository",
-    ];
-    let shell = [
-        "bash", "zsh", "sh", "/bin/bash", "/bin/sh", "(eval)", "dash",
-    ];
-    (said_by_program && complaints.iter().any(|c| lower.contains(c)))
-        || (shell.contains(&first) && lower.contains(": ") && line.len() < 300)
+    (said_by_program && WORDS.complaints.occur_in(&lower))
+        || (WORDS.shells.contains(first) && lower.contains(": ") && line.len() < 300)
 }
 
 /// Returns true if a command printed nothing but one error message, regardless of its exit code.
@@ -264,29 +219,13 @@ fn says_failed(step: &Step, goal: &Goal) -> bool {
 fn refuses_an_edit(text: &str) -> bool {
     let start: String = text.chars().take(400).collect();
     let start = start.to_ascii_lowercase();
-    [
-        "your proposed edit has", "edit was not applied", "have not been applied",
-        "no replacement was", "no replacements made", "verification failed",
-        "to find expected lines", "found 0 matches of the", "to replace not found",
-        "invalid context", "not appear verbatim", "no changes were made", "text not found in",
-    ]
-    .iter()
-    .any(|words| start.contains(words))
+    WORDS.refused_edits.occur_in(&start)
 }
 
 /// `Error: …`, `Wrong flag!`, `usage: …`: a short text that begins with a refusal.
 fn short_refusal(text: &str) -> bool {
     let first = text.trim_start().lines().next().unwrap_or_default();
     let lower = first.trim().to_ascii_lowercase();
-    let begins = [
-        "error", "exception", "traceback", "failed", "failure", "invalid ", "wrong ", "incorrect ",
-        "unknown ", "cannot ", "can't ", "could not ", "couldn't ", "unable to ", "usage:",
-        "fatal:", "not found", "no such ", "permission denied", "access denied", "forbidden",
-        "unauthorized", "bad request", "timeout", "timed out", "timeout:", "timeout error",
-        "command timed out", "execution timed out", "rejected", "not allowed", "unsupported ",
-        "missing ", "too many requests", "rate limit", "syntax error", "validation error",
-        "tool error", "the tool call failed", "http 4", "http 5", "http error",
-    ];
     // `errors: 0`, `error_count: 0` and `failed: 0` report success.
     let counts_none =
         lower.ends_with(": 0") || lower.starts_with("error_") || lower.starts_with("errors");
@@ -294,7 +233,7 @@ fn short_refusal(text: &str) -> bool {
     let exception = (named.ends_with("error") || named.ends_with("exception"))
         && lower[named.len()..].starts_with(':');
     !counts_none
-        && (begins.iter().any(|begin| lower.starts_with(begin))
+        && (WORDS.refusals.begin(&lower)
             || exception
             || is_shell_error(first)
             || (lower.starts_with("file ") && lower.contains(" not found"))

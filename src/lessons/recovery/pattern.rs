@@ -13,8 +13,9 @@ use crate::lessons::failure::without_people;
 use crate::lessons::recovery::goal::{Goal, Kind};
 use crate::lessons::recovery::recover::Episode;
 use crate::lessons::recovery::shell::commands;
+use crate::lessons::vocabulary::WORDS;
 use crate::model::Pattern;
-use crate::model::text::one_line;
+use crate::model::text::{WordList, one_line};
 use memctl_redact::Clean;
 use memctl_sessions::Step;
 
@@ -22,18 +23,6 @@ use memctl_sessions::Step;
 const MAX_OUTPUT: usize = 600;
 /// Number of steps before and after a recovery in which the same calls must have the same outcome.
 const NEAR: usize = 30;
-/// Words that ask for nothing but information.
-const INFORMATION: &[&str] = &[
-    "--help", "-h", "help", "--version", "-V", "version", "list", "ls",
-];
-/// Programs and subcommands that only tell something.
-const OBSERVATIONS: &[&str] = &[
-    "whoami", "id", "uname", "hostname", "date", "uptime", "ps", "ls", "list", "get", "describe",
-    "show", "status", "log", "logs", "inspect", "images", "info", "version", "help", "search",
-    "view", "tree", "remote", "freeze", "outdated", "why", "branch", "top", "stats", "pwd",
-    "nproc",
-];
-
 /// Returns the pattern of an episode. `steps` are those around it; every stored text goes through
 /// `keep` first.
 ///
@@ -105,7 +94,7 @@ pub fn of_episode(
     if change
         .added
         .iter()
-        .any(|word| INFORMATION.contains(&word.as_str()))
+        .any(|word| WORDS.information.contains(word))
         || is_help(&worked.output)
     {
         return Err("one_off");
@@ -129,11 +118,7 @@ pub fn of_episode(
 /// Returns `true` for tools that read, search or change files.
 pub(crate) fn of_files(tool: &str) -> bool {
     let tool = tool.to_ascii_lowercase();
-    let names = [
-        "read", "edit", "write", "view", "glob", "grep", "patch", "replace", "search", "find",
-        "list",
-    ];
-    !call::is_shell(&tool) && names.iter().any(|name| tool.contains(name))
+    !call::is_shell(&tool) && WORDS.file_tools.occur_in(&tool)
 }
 
 /// Returns `true` for a call that changes nothing: every command of it asks for information.
@@ -143,9 +128,9 @@ fn only_observes(step: &Step) -> bool {
     };
     let is_observation = |name: &str| {
         let last = name.rsplit(' ').next().unwrap_or(name);
-        OBSERVATIONS.contains(&last)
+        WORDS.observations.contains(last)
     };
-    let asks = |word: &String| INFORMATION[..2].contains(&word.as_str()) || word == "--version";
+    let asks = |word: &String| matches!(word.as_str(), "--help" | "-h" | "--version");
     let words = step
         .command()
         .map(|command| commands(&command))
@@ -162,22 +147,8 @@ fn is_help(output: &str) -> bool {
     lower.starts_with("usage") || lower.contains("\nusage:") || lower.contains("\noptions:")
 }
 
-/// Parts of an option, a variable or a word that take a safeguard away.
-const REMOVES: &[&str] = &[
-    "force", "no-verify", "noverify", "insecure", "skip", "ignore", "disable", "unsafe", "bypass",
-    "dangerous", "allow", "no-check", "nocheck", "break-system", "privileged", "trusted-host",
-    "prune", "delete", "purge", "destroy", "reject_unauthorized", "rejectunauthorized",
-    "no-strict", "no-frozen", "exit-zero", "passwithnotests", "no-gpg", "no-sandbox",
-    "update-snapshot", "assume", "verify=", "continue-on", "no-fail", "warn", "no-audit", "chmod",
-    "truncate", "clobber", "overwrite",
-];
 /// Words of an option or a variable that do so, but not as a part of another word: `--prefix`.
 const REMOVING_WORDS: &[&str] = &["fix", "yes", "hard", "ssl", "tls", "clean"];
-/// Parts of an option that is a check: to drop it hides the failure.
-const CHECKS: &[&str] = &[
-    "strict", "werror", "deny", "fail", "check", "frozen", "locked", "max-warnings", "cov",
-    "verify", "lint", "test",
-];
 /// Short options that force or silence.
 const SHORT: &[&str] = &["-f", "-fd", "-D", "-k", "-y", "-rf", "-u"];
 
@@ -188,12 +159,8 @@ pub(crate) fn is_hazard(added: &[String], dropped: &[String]) -> bool {
         let is_option = |word: &String| word.starts_with('-') || word.contains('=');
         lower.filter(is_option).collect()
     };
-    let has = |words: &[String], parts: &[&str]| {
-        let options = options(words);
-        options
-            .iter()
-            .any(|word| parts.iter().any(|part| word.contains(part)))
-    };
+    let has =
+        |words: &[String], parts: &WordList| options(words).iter().any(|word| parts.occur_in(word));
     let is_removing = |option: &String| {
         let mut words = option.split(|c: char| !c.is_ascii_alphanumeric());
         words.any(|word| REMOVING_WORDS.contains(&word))
@@ -203,9 +170,9 @@ pub(crate) fn is_hazard(added: &[String], dropped: &[String]) -> bool {
         let is_short = !letters.starts_with('-') && letters.len() <= 4;
         SHORT.contains(&word.as_str()) || is_short && letters.len() > 1 && letters.starts_with('k')
     };
-    has(added, REMOVES)
+    has(added, &WORDS.removes)
         || options(added).iter().any(is_removing)
-        || has(dropped, CHECKS)
+        || has(dropped, &WORDS.checks)
         || added.iter().any(is_cluster)
 }
 

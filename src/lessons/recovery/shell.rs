@@ -6,6 +6,7 @@
 
 use std::collections::HashSet;
 
+use crate::lessons::vocabulary::WORDS;
 pub(crate) use memctl_shell::basename;
 use memctl_shell::{Join, KEYWORDS, Layer, Raw, Word, is_assignment, is_shell, layer, scan};
 
@@ -37,12 +38,6 @@ impl Simple {
 const MAX_DEPTH: usize = 3;
 /// Maximum number of simple commands per line.
 const MAX_COMMANDS: usize = 64;
-/// Wrappers that do not change what a command does.
-const PLAIN: &[&str] = &[
-    "time", "nohup", "exec", "command", "builtin", "env", "nice", "stdbuf", "ionice", "xvfb-run",
-    "timeout", "gtimeout",
-];
-
 /// Simple commands of a line, in order.
 pub(crate) fn commands(line: &str) -> Vec<Simple> {
     let mut all = commands_and_settings(line);
@@ -113,7 +108,8 @@ fn simple(line: &str, raw: &Raw) -> (Simple, Option<Vec<String>>) {
     while let Some(first) = words.first() {
         let text = first.text.as_str();
         let sets = is_assignment(text) || basename(text) == "sudo";
-        let is_plain = sets || KEYWORDS.contains(&text) || PLAIN.contains(&basename(text));
+        let is_plain =
+            sets || KEYWORDS.contains(&text) || WORDS.plain_wrappers.contains(basename(text));
         match layer(words) {
             Layer::Dropped(count) if is_plain => {
                 simple.environment.extend(sets.then(|| text.to_owned()));
@@ -145,66 +141,10 @@ pub(crate) struct Run {
     pub(crate) looks: bool,
 }
 
-/// Programs with subcommands.
-const LAYERED: &[&str] = &[
-    "git", "cargo", "go", "npm", "pnpm", "yarn", "bun", "docker", "kubectl", "gh", "mise", "make",
-    "just", "terraform", "pip", "apt", "apt-get", "brew", "dotnet", "gradle", "gradlew", "mvn",
-    "mvnw", "rustup", "poetry", "uv", "conda", "helm", "systemctl", "launchctl", "aws", "gcloud",
-    "az", "bundle", "rails", "rake", "composer", "task", "nx", "turbo", "deno", "mix", "flutter",
-    "dart", "swift", "xcodebuild", "podman", "docker-compose", "glab", "hatch", "pdm", "tox",
-    "nox", "invoke", "firebase", "vercel", "supabase", "wrangler", "redis-cli", "openssl",
-    "str_replace_editor", "jj", "svn", "hg", "zig",
-];
-
-/// Subcommands with subcommands of their own.
-const DEEPER: &[&str] = &[
-    "run", "stash", "remote", "worktree", "submodule", "compose", "pr", "issue", "tool", "repo",
-    "release", "exec", "mod", "workflow", "api", "config", "image", "container", "volume",
-    "network", "secret", "s3", "ec2", "compute", "db", "migration", "test:ci", "bisect", "x",
-    "dlx",
-];
-
-/// Programs that only read or search.
-const LOOKS: &[&str] = &[
-    "cat", "head", "tail", "less", "more", "nl", "wc", "file", "stat", "ls", "find", "tree", "rg",
-    "grep", "egrep", "fgrep", "ag", "ack", "fd", "cut", "sort", "uniq", "du", "open", "md5sum",
-    "sha256sum", "xxd", "hexdump", "strings", "bat", "column", "find_file", "search_file",
-    "search_dir", "readlink", "realpath", "which", "diff", "jq", "sed", "awk", "tac", "od",
-    "scroll_down", "scroll_up", "goto", "ll", "dir", "tr", "git show", "git log", "git diff",
-    "git cat-file", "git config", "git blame", "git grep", "git ls-files", "git ls-tree",
-    "git rev-parse", "git status", "git fsck", "git diff-index", "git rev-list", "git reflog",
-    "git describe", "git count-objects", "pgrep", "ps", "env", "printenv", "df",
-];
-
-/// Programs for setup or messages, which are never the goal of a line.
-pub(crate) const AROUND: &[&str] = &[
-    "cd", "export", "echo", "printf", "set", "source", ".", "pushd", "popd", "sleep", "true", ":",
-    "unset", "clear", "wait", "trap", "read", "local", "declare", "shopt", "ulimit", "umask",
-    "pwd", "exit", "return", "break", "continue", "test", "[", "[[", "mkdir", "touch", "kill",
-    "pkill", "date", "alias", "eval",
-];
-
-/// Interpreters that run a file.
-const INTERPRETERS: &[&str] = &[
-    "python", "node", "ruby", "perl", "php", "bash", "sh", "zsh", "deno", "bun", "tsx", "ts-node",
-    "Rscript", "lua", "julia", "java",
-];
-
-/// Runners that run a program by name.
-const RUNNERS: &[&str] = &["npx", "bunx", "pnpx", "xargs", "uvx", "pipx"];
-
-/// Programs that run a program by name with `run`.
-const MANAGERS: &[&str] = &["uv", "poetry", "pdm", "pipenv"];
-
 impl Run {
     /// Returns true if the program prints existing content: lines of files, messages.
     pub(crate) fn prints_content(&self) -> bool {
-        let names = [
-            "cat", "head", "tail", "less", "more", "nl", "rg", "grep", "egrep", "fgrep", "ag",
-            "ack", "sed", "awk", "jq", "cut", "sort", "uniq", "bat", "strings", "git show",
-            "git log", "git diff", "git grep", "git blame", "diff", "tac", "column",
-        ];
-        names.contains(&self.name.as_str())
+        WORDS.prints_content.contains(&self.name)
     }
 
     pub(crate) fn of(simple: &Simple) -> Self {
@@ -217,9 +157,9 @@ impl Run {
         let mut name = words.first().map(program).unwrap_or_default();
         let by_path = words.first().is_some_and(|w| w.contains('/'));
         words = words.get(1..).unwrap_or_default();
-        let runs_another = MANAGERS.contains(&name.as_str())
+        let runs_another = WORDS.managers.contains(&name)
             && words.first().is_some_and(|w| w == "run")
-            || RUNNERS.contains(&name.as_str());
+            || WORDS.runners.contains(&name);
         let is_before = |w: &&String| w.starts_with('-') || *w == "run";
         let skip = words.iter().take_while(is_before).count();
         if let Some(inner) = words.get(skip).filter(|_| runs_another) {
@@ -228,7 +168,7 @@ impl Run {
         }
         let mut code = HashSet::new();
         let mut operands: Vec<String> = Vec::new();
-        if INTERPRETERS.contains(&name.as_str()) {
+        if WORDS.interpreters.contains(&name) {
             let valued = [
                 "-cp", "-classpath", "--class-path", "-W", "-X", "--require", "-r", "-I",
             ];
@@ -259,7 +199,7 @@ impl Run {
                 }
                 None => {}
             }
-        } else if LAYERED.contains(&name.as_str()) || by_path {
+        } else if WORDS.layered.contains(&name) || by_path {
             (name, words) = with_subcommands(name, words);
         }
         if !simple.body.is_empty() {
@@ -267,7 +207,7 @@ impl Run {
         }
         let mut prose = HashSet::new();
         for word in words {
-            if word.split_whitespace().count() > 3 && !LOOKS.contains(&name.as_str()) {
+            if word.split_whitespace().count() > 3 && !WORDS.looks.contains(&name) {
                 prose.extend(code_words(word));
             } else if !word.starts_with('-') && !word.bytes().all(|b| b.is_ascii_digit()) {
                 operands.push(word.clone());
@@ -275,7 +215,7 @@ impl Run {
         }
         let in_place = |w: &String| w.starts_with("-i") || w == "--in-place" || w == "-pi";
         let edits = (name == "sed" || name == "awk") && simple.words.iter().any(in_place);
-        let looks = LOOKS.contains(&name.as_str()) && !edits;
+        let looks = WORDS.looks.contains(&name) && !edits;
         Self {
             name,
             operands,
@@ -291,13 +231,13 @@ impl Run {
 pub(crate) fn wrapped(words: &[String]) -> Option<Vec<String>> {
     let (first, rest) = words.split_first()?;
     let program = basename(first);
-    let inner = if RUNNERS.contains(&program) {
+    let inner = if WORDS.runners.contains(program) {
         rest
-    } else if MANAGERS.contains(&program) && rest.first()? == "run" {
+    } else if WORDS.managers.contains(program) && rest.first()? == "run" {
         &rest[1..]
     } else if let Some(module) = module_of(program, rest) {
         &rest[module..]
-    } else if INTERPRETERS.contains(&program) || program == "python3" {
+    } else if WORDS.interpreters.contains(program) || program == "python3" {
         // `sh tools/build` runs `tools/build`. The words of `-c` are code.
         rest.first().filter(|word| !word.starts_with('-'))?;
         rest
@@ -317,11 +257,6 @@ fn module_of(program: &str, rest: &[String]) -> Option<usize> {
     program.starts_with("python").then_some(module + 1)
 }
 
-/// Returns `true` for known programs with subcommands.
-pub(crate) fn has_subcommands(program: &str) -> bool {
-    LAYERED.contains(&program)
-}
-
 /// Program name with subcommands, and the remaining arguments.
 fn with_subcommands(mut name: String, mut words: &[String]) -> (String, &[String]) {
     let mut depth = 0;
@@ -338,7 +273,9 @@ fn with_subcommands(mut name: String, mut words: &[String]) -> (String, &[String
         match words.first() {
             // `cargo +nightly check` is `cargo check`.
             Some(flag) if flag.starts_with(['-', '+']) && depth == 0 => words = &words[1..],
-            Some(sub) if is_bare(sub) && (depth == 0 || DEEPER.contains(&last_word(&name))) => {
+            Some(sub)
+                if is_bare(sub) && (depth == 0 || WORDS.deeper.contains(last_word(&name))) =>
+            {
                 name = format!("{name} {sub}");
                 words = &words[1..];
                 depth += 1;

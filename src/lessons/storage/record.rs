@@ -79,7 +79,7 @@ impl HintService<'_> {
             session: success.session.clone(),
         };
         let mut report = RecordReport::default();
-        let known = SessionNotes::read(&self.store.read_notes(&success.session));
+        let known: SessionNotes = self.store.notes_of(&success.session);
         let answered = answered(&known.trace, &success.code);
         if answered.is_empty() {
             report.not_learned = Some("no failure waits for it in this session");

@@ -16,9 +16,9 @@ use crate::lessons::failure::error_key::normalised;
 use crate::lessons::failure::{ErrorLine, Failure, without_people};
 use crate::lessons::recovery::call::Call;
 use crate::lessons::recovery::change::Change;
-use crate::lessons::recovery::shell::AROUND;
 use crate::lessons::recovery::shell::commands;
 use crate::lessons::telling::hint::Hint;
+use crate::lessons::vocabulary::WORDS;
 use crate::model::text::{
     key_words, one_line, quoted_names, same_program, similarity, telling_words, weight,
 };
@@ -33,7 +33,7 @@ const NEWEST: usize = 32;
 /// Maximum number of entries that are read.
 const READ: usize = 128;
 /// Maximum number of words of an output that are looked up.
-const WORDS: usize = 4_000;
+const MOST_WORDS: usize = 4_000;
 /// Maximum number of lines of a failure that are compared: the most specific.
 const LINES: usize = 3;
 /// Minimum similarity of an error that an agent recorded.
@@ -143,7 +143,7 @@ fn candidates(terms: &Terms, failure: &Failure<'_>) -> Vec<u32> {
             table::approved_term(&line.key),
         ]);
     }
-    let words: BTreeSet<String> = table::words(&failure.output).take(WORDS).collect();
+    let words: BTreeSet<String> = table::words(&failure.output).take(MOST_WORDS).collect();
     exact.extend(words.iter().map(|word| table::phrase_term(word)));
     let lines = failure.lines.iter().take(LINES);
     let words: BTreeSet<String> = lines.flat_map(|line| key_words(&line.key)).collect();
@@ -335,7 +335,7 @@ fn prefixes(code: &str) -> Vec<String> {
     let mut found = Vec::new();
     for simple in commands(code) {
         let program = simple.words.first().map_or("", String::as_str);
-        if AROUND.contains(&program) {
+        if WORDS.around.contains(program) {
             continue;
         }
         for length in 1..=simple.words.len().min(table::COMMAND_WORDS) {

@@ -14,10 +14,11 @@ pub(crate) mod table;
 use std::path::{Path, PathBuf};
 
 use memctl_files::{hex, named};
-use memctl_redact::{beginning, fence, length};
+use memctl_redact::{fence, length};
 use sha2::{Digest as _, Sha256};
 
 use crate::lessons::telling::hint::{Hint, render_blocks};
+use crate::model::text::told_line;
 use crate::model::{Kind, LessonFile, Procedure, Record as _, Trust};
 use crate::store::here::Here;
 use crate::store::workspace::Error;
@@ -106,18 +107,15 @@ fn line_of(procedure: &Procedure, root: Option<&Path>) -> Option<String> {
     } else {
         procedure.lesson.clone()
     };
-    let text = one_line(&text, LINE);
+    let text = told_line(&text, LINE);
     let changed = root.and_then(|root| changed_file(root, &procedure.files));
     Some(match changed {
-        Some(path) => format!("  - {text} (`{}` has changed since)", one_line(&path, LINE)),
+        Some(path) => format!(
+            "  - {text} (`{}` has changed since)",
+            told_line(&path, LINE)
+        ),
         None => format!("  - {text}"),
     })
-}
-
-/// Text on one line: redacted, without fence markers, and cut.
-pub(crate) fn one_line(text: &str, longest: usize) -> String {
-    let text = memctl_redact::unfenced(&memctl_redact::redact(text).text);
-    beginning(&crate::model::text::one_line(&text), longest).into_owned()
 }
 
 /// Returns the path of a file that a lesson was read from and that has changed since.
@@ -147,7 +145,7 @@ pub(crate) fn before_call(lessons: &[Hint], nonce: &str) -> (String, usize) {
         .iter()
         .take_while(|hint| is_observed(hint) == is_observed(&lessons[0]))
     {
-        let line = format!("- {}\n", one_line(&hint.lesson, LINE));
+        let line = format!("- {}\n", told_line(&hint.lesson, LINE));
         if count > 0 && length(&text) + length(&line) > BEFORE {
             break;
         }

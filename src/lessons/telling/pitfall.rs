@@ -1,6 +1,10 @@
 //! Pitfalls: general rules for working here, derived from classes of errors.
 
+use std::sync::LazyLock;
+
 use serde::{Deserialize, Serialize};
+
+use crate::model::text::word_lists;
 
 /// Maximum number of rules shown.
 pub(crate) const MAX_RULES: usize = 8;
@@ -22,21 +26,18 @@ pub(crate) fn of_error(text: &str, tool: Option<&str>) -> Option<Pitfall> {
         Some(_) => RunsIn::Shell,
     };
     // Shell errors can also occur in a sandbox, but not vice versa. Those of the sandbox come first.
-    let mut classes = CLASSES.iter().filter(|class| class.0 >= place);
-    let found = classes.find(|class| class.2.iter().all(|part| text.contains(part)))?;
-    Some(Pitfall {
-        error: found.1.to_owned(),
-        rule: found.3.to_owned(),
-    })
+    let mut classes = CLASSES.iter().filter(|class| class.place >= place);
+    let found = classes.find(|class| class.parts.iter().all(|part| text.contains(part)))?;
+    Some(found.pitfall.clone())
 }
 
-/// Rules as text, at most `max_rules`; empty if there are none.
-pub(crate) fn render_pitfalls(pitfalls: &[Pitfall], max_rules: usize) -> String {
+/// Rules as text, at most [`MAX_RULES`]; empty if there are none.
+pub(crate) fn render_pitfalls(pitfalls: &[Pitfall]) -> String {
     if pitfalls.is_empty() {
         return String::new();
     }
     let mut text = "PITFALLS (learned from errors in this session):\n".to_owned();
-    for pitfall in pitfalls.iter().take(max_rules) {
+    for pitfall in pitfalls.iter().take(MAX_RULES) {
         text.extend(["\n  - ", &pitfall.error, ": ", &pitfall.rule]);
     }
     text.push('\n');
@@ -47,54 +48,24 @@ pub(crate) fn render_pitfalls(pitfalls: &[Pitfall], max_rules: usize) -> String 
 pub(crate) const SANDBOX_TOOL: &str = "execute_code";
 
 /// Environment that a rule applies to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum RunsIn {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum RunsIn {
     Sandbox,
     Shell,
 }
 
-/// Environment, class name, texts that must all occur in the error, and rule.
-pub(crate) type Class = (RunsIn, &'static str, &'static [&'static str], &'static str);
+/// Class of errors: where it occurs, texts that must all stand in the error, and its rule.
+#[derive(Deserialize)]
+struct Class {
+    place: RunsIn,
+    parts: Vec<String>,
+    #[serde(flatten)]
+    pitfall: Pitfall,
+}
 
 /// Classes in the order in which they are tried.
-pub(crate) const CLASSES: &[Class] = &[
-    (
-        RunsIn::Sandbox,
-        "NameError",
-        &["NameError", "not defined"],
-        "Variables do NOT persist between execute_code calls. Always re-query data you need.",
-    ),
-    (
-        RunsIn::Sandbox,
-        "globals()/locals()/eval() not available",
-        &["()", "not available"],
-        "Use collection methods (.filter, .search, .key_values, .fields) instead.",
-    ),
-    (
-        RunsIn::Sandbox,
-        "Code rejected: import",
-        &["Code rejected", "import"],
-        "json, defaultdict, Counter, OrderedDict, and math are pre-loaded -- do not import.",
-    ),
-    (
-        RunsIn::Sandbox,
-        "KeyError",
-        &["KeyError"],
-        "Check field names with aggregate() to verify exact names before accessing.",
-    ),
-    (
-        RunsIn::Shell,
-        "NameError",
-        &["NameError", "not defined"],
-        "A Python name was not defined: nothing persists from one `python3 -c` or script to the next.",
-    ),
-    (
-        RunsIn::Shell,
-        "KeyError",
-        &["KeyError"],
-        "A key was missing: the data did not have the field that the code took for granted.",
-    ),
-];
+static CLASSES: LazyLock<Vec<Class>> = LazyLock::new(|| word_lists(include_str!("pitfalls.json")));
 
 #[cfg(test)]
 mod tests {
@@ -141,9 +112,9 @@ mod tests {
 
     #[test]
     fn at_most_so_many_rules_are_shown() {
-        assert_eq!(render_pitfalls(&[], MAX_RULES), "");
+        assert_eq!(render_pitfalls(&[]), "");
         let pitfall = of_error("KeyError: 'a'", None).unwrap();
-        let text = render_pitfalls(&vec![pitfall; 20], MAX_RULES);
+        let text = render_pitfalls(&vec![pitfall; 20]);
         assert_eq!(text.matches("aggregate()").count(), MAX_RULES);
     }
 }

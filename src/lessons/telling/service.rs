@@ -6,7 +6,7 @@
 //! once an outcome is known, which is rare. If another process holds the lock, these writes wait
 //! for a later event of the session; answers do not.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use chrono::{DateTime, Utc};
 use serde::Serialize;
@@ -23,7 +23,7 @@ use crate::lessons::telling::table::prepare;
 use crate::model::{ActionType, ExecutionLog, Kind, Pattern, Procedure, Trial, Trust};
 use crate::store::workspace::records::{Scribe, data};
 use crate::store::workspace::{Error, milliseconds, stamp};
-use crate::store::{self, Here, Notes, Scoped};
+use crate::store::{self, Here, Scoped};
 
 /// Number of equal failures that an agent is told of.
 const REPEATED: u64 = 3;
@@ -95,8 +95,9 @@ impl HintService<'_> {
         let mut report = HintReport::default();
         let session = options.session.as_deref();
         // A locked session scratch does not hold back a hint.
-        let notes = session.map(|session| self.notes(session)).transpose()?;
-        let known = session.map(|session| SessionNotes::read(&self.store.read_notes(session)));
+        let notes = session.map(|session| self.store.notes_if_free(session));
+        let notes = notes.transpose()?;
+        let known = session.map(|session| self.store.notes_of::<SessionNotes>(session));
         let mut known = known.unwrap_or_default();
         let mut owed = std::mem::take(&mut known.owed);
         if let Some(failure) = Failure::of_redacted(&error, tool, Some(&code)) {
@@ -155,7 +156,7 @@ impl HintService<'_> {
     ) -> Result<Succeeded, Error> {
         // Most successes follow no hint, and must not wait for the lock.
         if self.store.directory().is_read_only()
-            || !SessionNotes::read(&self.store.read_notes(session)).is_watching()
+            || !self.store.notes_of::<SessionNotes>(session).is_watching()
         {
             return Ok(Succeeded::default());
         }
@@ -179,7 +180,7 @@ impl HintService<'_> {
 
     /// Records the end of a session.
     pub fn ended(&self, session: &str) -> Result<(), Error> {
-        let known = SessionNotes::read(&self.store.read_notes(session));
+        let known: SessionNotes = self.store.notes_of(session);
         let is_idle = known.shown.is_empty() && !known.trials.are_open() && known.owed.is_empty();
         if is_idle || self.store.directory().is_read_only() {
             return Ok(());
@@ -193,7 +194,7 @@ impl HintService<'_> {
 
     /// Pitfalls that a session has met so far.
     pub fn pitfalls(&self, session: &str) -> Vec<Pitfall> {
-        SessionNotes::read(&self.store.read_notes(session)).pitfalls
+        self.store.notes_of::<SessionNotes>(session).pitfalls
     }
 
     /// Returns the hints that no rule in force forbids.
@@ -208,45 +209,14 @@ impl HintService<'_> {
         session: &str,
         change: impl FnOnce(&mut SessionNotes) -> PendingOutcomes,
     ) -> Result<Vec<Credit>, Error> {
-        let notes = self.store.notes(session)?;
-        let mut known = SessionNotes::read(&notes.read());
-        let owed = std::mem::take(&mut known.owed);
-        let own = change(&mut known);
-        notes.save(&serde_json::to_vec(&known).map_err(store::Error::from)?)?;
-        drop(notes);
+        let (owed, own) = self
+            .store
+            .change_notes(session, |known: &mut SessionNotes| {
+                (std::mem::take(&mut known.owed), change(known))
+            })?;
         let credits = own.credits.clone();
         self.store_outcomes(session, owed.and(own))?;
         Ok(credits)
-    }
-
-    /// Changes the session scratch, and stores no outcome: an agent waits. If another process holds
-    /// the lock, the change is not recorded, and its answer is given all the same.
-    pub(crate) fn record(
-        &self,
-        session: &str,
-        change: impl FnOnce(&mut SessionNotes),
-    ) -> Result<(), Error> {
-        let notes = self.notes(session)?;
-        let mut known = SessionNotes::read(&self.store.read_notes(session));
-        let before = known.clone();
-        change(&mut known);
-        if let Some(notes) = notes.filter(|_| known != before) {
-            notes.save(&serde_json::to_vec(&known).map_err(store::Error::from)?)?;
-        }
-        Ok(())
-    }
-
-    /// Opens the session scratch for changes; `None` if another process holds the lock, or nothing can
-    /// be written.
-    pub(crate) fn notes(&self, session: &str) -> Result<Option<Notes>, Error> {
-        if self.store.directory().is_read_only() {
-            return Ok(None);
-        }
-        match unless_locked(self.store.notes(session)) {
-            // Without notes a hint may be shown twice, and nothing else is lost.
-            Err(Error::Store(store::Error::Io { .. })) => Ok(None),
-            notes => notes,
-        }
     }
 
     /// Returns the lessons for a call, as text, and records that they are told. `code` need not be
@@ -260,7 +230,7 @@ impl HintService<'_> {
         if lessons.is_empty() {
             return Ok(String::new());
         }
-        let known = SessionNotes::read(&self.store.read_notes(session));
+        let known: SessionNotes = self.store.notes_of(session);
         let told = known.shown_ids();
         let lessons: Vec<_> = lessons
             .into_iter()
@@ -269,7 +239,7 @@ impl HintService<'_> {
         let (text, count) = telling::before_call(&lessons, &(self.random)());
         if count > 0 {
             let call = memctl_redact::redact(code).text;
-            self.record(session, |known| {
+            self.store.note(session, |known: &mut SessionNotes| {
                 known.showed("", &lessons[..count], &call, true);
             })?;
             let ids = lessons[..count].iter().map(|lesson| lesson.id.as_str());
@@ -278,9 +248,6 @@ impl HintService<'_> {
         Ok(text)
     }
 }
-
-/// Maximum wait for the lock while an agent waits for an answer.
-const PATIENCE: Duration = Duration::from_millis(120);
 
 impl HintService<'_> {
     /// Adds the shown hints to the action log. No agent waits for a sync to disk.
@@ -298,14 +265,8 @@ impl HintService<'_> {
             output_data: data(&json!({ "hints": ids })),
             ..scribe.line("hint", ActionType::MemoryRead)
         };
-        let mut writer = self.impatient().write_logs(&mut || (self.random)())?;
+        let mut writer = self.store.impatient().write_logs(&mut || (self.random)())?;
         Ok(writer.note_execution_logs(vec![line])?)
-    }
-
-    /// Store with a short lock timeout, for writes that an agent waits for.
-    fn impatient(&self) -> Scoped {
-        let limit = self.store.lock_limit().min(PATIENCE);
-        self.store.clone().with_lock_limit(limit)
     }
 
     /// Writes outcomes into the evidence of lessons, and finished trials into the log of hints. A lesson
@@ -324,17 +285,17 @@ impl HintService<'_> {
         let mut random = || (self.random)();
         // If the lessons are in a database without a connection here, write only the log of hints.
         let only_logs = credits.is_empty() || self.store.is_apart()?;
-        let store = self.impatient();
+        let store = self.store.impatient();
         let opened = if only_logs {
             store.write_logs(&mut random)
         } else {
             store.write(&mut random)
         };
         let Some(mut writer) = unless_locked(opened.map_err(Error::from))? else {
-            let notes = self.store.notes(session)?;
-            let mut known = SessionNotes::read(&notes.read());
-            known.owed = owed.and(std::mem::take(&mut known.owed));
-            notes.save(&serde_json::to_vec(&known).map_err(store::Error::from)?)?;
+            self.store
+                .change_notes(session, |known: &mut SessionNotes| {
+                    known.owed = owed.and(std::mem::take(&mut known.owed));
+                })?;
             return Ok(false);
         };
         for trial in trials {

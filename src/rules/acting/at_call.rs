@@ -6,8 +6,6 @@
 //! A note is told once to each agent of a session. A rule that asks or refuses answers every call
 //! that breaks it.
 
-use std::time::Duration;
-
 use chrono::{DateTime, Utc};
 use memctl_sessions::Step;
 use serde::Deserialize;
@@ -16,18 +14,15 @@ use serde_json::json;
 use super::call::Call;
 use super::receipts::{Credit, Made, RuleNotes};
 use super::{Tables, prepare};
-use crate::model::text::plain_words;
+use crate::model::text::{plain_words, told_line};
 use crate::model::{
     ActionType, CallAction, ExecutionLog, Kind, Reflexion, USER_STORE, split_origin,
 };
-use crate::rules::in_use::{RULE, line as one_line};
+use crate::rules::in_use::RULE;
 use crate::rules::place::update_rule;
 use crate::store::workspace::Error;
 use crate::store::workspace::records::{Scribe, data};
 use crate::store::{self, Scoped};
-
-/// Maximum wait for the lock while an agent waits for an answer.
-const PATIENCE: Duration = Duration::from_millis(120);
 
 /// Call of an agent.
 pub struct AgentCall<'a> {
@@ -230,7 +225,7 @@ pub fn ended(
             output_data: data(&json!({ "rules": rules })),
             ..Scribe::new(now, random, Some(session)).line("rule", ActionType::MemoryRead)
         };
-        let writer = impatient(store).write_logs(&mut || random());
+        let writer = store.impatient().write_logs(&mut || random());
         drop(writer.and_then(|mut writer| writer.note_execution_logs(vec![line])));
     }
     Ok(())
@@ -268,7 +263,7 @@ fn count(store: &Scoped, credits: &[Credit], random: fn() -> String) -> Result<b
     if store.is_apart()? {
         return Ok(true);
     }
-    let mut writer = match impatient(store).write(&mut || random()) {
+    let mut writer = match store.impatient().write(&mut || random()) {
         Err(store::Error::Locked { .. }) => return Ok(false),
         writer => writer?,
     };
@@ -296,36 +291,19 @@ fn count(store: &Scoped, credits: &[Credit], random: fn() -> String) -> Result<b
     Ok(true)
 }
 
-/// Store with a short lock timeout, for writes that an agent waits for.
-fn impatient(store: &Scoped) -> Scoped {
-    let limit = store.lock_limit().min(PATIENCE);
-    store.clone().with_lock_limit(limit)
-}
-
 /// Name of the notes about rules of a session.
 fn name(session: &str) -> String {
     format!("rules {session}")
 }
 
 fn notes_of(store: &Scoped, session: &str) -> RuleNotes {
-    RuleNotes::read(&store.read_notes(&name(session)))
+    store.notes_of(&name(session))
 }
 
 /// Changes the notes of a session. If another process holds the lock, or the store is read-only, the
 /// change is made to a copy, and its answer is given all the same.
 fn record(store: &Scoped, session: &str, change: impl FnOnce(&mut RuleNotes)) -> Result<(), Error> {
-    let open = || store.notes(&name(session));
-    let held = match (!store.directory().is_read_only()).then(open) {
-        None | Some(Err(store::Error::Locked { .. })) => None,
-        Some(notes) => Some(notes?),
-    };
-    let mut notes = notes_of(store, session);
-    let before = notes.clone();
-    change(&mut notes);
-    if let Some(held) = held.filter(|_| notes != before) {
-        held.save(&serde_json::to_vec(&notes).map_err(store::Error::from)?)?;
-    }
-    Ok(())
+    Ok(store.note(&name(session), change)?)
 }
 
 /// Hash of a call, to recognise it in the events after it; never 0.
@@ -341,9 +319,9 @@ fn key(call: &AgentCall<'_>) -> u64 {
 /// Rule with its condition on one line. Only approved rules get here, so it stands outside of a
 /// fence.
 fn line(rule: &Reflexion) -> String {
-    let mut text = format!("{} ({})", one_line(&rule.rule, RULE), rule.reflexion_id);
+    let mut text = format!("{} ({})", told_line(&rule.rule, RULE), rule.reflexion_id);
     if !rule.applies_when.trim().is_empty() {
-        text.extend([" It applies: ", &one_line(&rule.applies_when, RULE)]);
+        text.extend([" It applies: ", &told_line(&rule.applies_when, RULE)]);
     }
     text
 }

@@ -85,11 +85,6 @@ pub(crate) struct Made<'a> {
 }
 
 impl RuleNotes {
-    /// Reads stored notes; unreadable ones become empty.
-    pub(crate) fn read(bytes: &[u8]) -> Self {
-        serde_json::from_slice(bytes).unwrap_or_default()
-    }
-
     /// Records a call before it runs, with the rules that it breaks. Returns those to tell.
     pub(crate) fn called<'r>(
         &mut self,

@@ -7,23 +7,8 @@
 
 use serde_json::Value;
 
-/// Words that make a correction hold for more than one output.
-const GENERAL: &[&str] = &[
-    "always", "never", "when", "whenever", "if", "unless", "every", "each", "all", "any", "must",
-    "future", "before", "after", "below", "above", "under", "over", "least", "most", "than",
-    "until", "immer", "nie", "wenn", "jede", "toujours", "jamais", "quand", "siempre", "nunca",
-    "cuando",
-];
-/// Words of a bare verdict, which says nothing that a rule could hold.
-const VERDICT: &[&str] = &[
-    "this", "that", "it", "is", "was", "all", "so", "not", "no", "nope", "right", "good", "bad",
-    "wrong", "incorrect", "terrible", "again", "still", "ugh", "wtf", "das", "ist", "falsch",
-    "what", "i", "you", "asked", "said", "wanted", "meant", "for", "to",
-];
-/// Ways to say that this output was wrong.
-const PAST: &[&str] = &[
-    "should have", "should've", "shouldn't have", "hätte", "aurait dû", "debería haber",
-];
+use crate::rules::vocabulary::WORDS;
+
 /// Maximum number of words of a plain value for a field.
 const PLAIN: usize = 8;
 
@@ -31,11 +16,11 @@ const PLAIN: usize = 8;
 pub(crate) fn is_about_one_output(said: &str, input: &Value, output: &Value) -> bool {
     let lower = said.to_lowercase();
     let words = words(&lower);
-    if words.iter().any(|word| GENERAL.contains(&word.as_str())) {
+    if words.iter().any(|word| WORDS.general.contains(word)) {
         return false;
     }
     let is_question = lower.trim_end().ends_with(['?', '？']);
-    if is_question || words.iter().all(|word| VERDICT.contains(&word.as_str())) {
+    if is_question || words.iter().all(|word| WORDS.verdict.contains(word)) {
         return true;
     }
     let names = |value: &Value| {
@@ -46,7 +31,7 @@ pub(crate) fn is_about_one_output(said: &str, input: &Value, output: &Value) -> 
     let gives_value = words.len() <= PLAIN
         && lower.contains(" be ")
         && words.last().is_some_and(|word| is_particular(word));
-    PAST.iter().any(|past| lower.contains(past)) || names(output) || names(input) || gives_value
+    WORDS.past.occur_in(&lower) || names(output) || names(input) || gives_value
 }
 
 /// Returns the output as a remark says that it should have been; `None` if that is not clear.

@@ -15,6 +15,8 @@
 use std::collections::BTreeSet;
 
 use super::cues::{Languages, Sentence, words};
+use crate::model::text::one_line;
+use crate::rules::vocabulary::WORDS;
 
 /// Maximum number of words of a message; scripts without spaces have a limit in bytes.
 const MOST_WORDS: usize = 120;
@@ -26,13 +28,6 @@ const SHORT: usize = 6;
 /// Share of common English words above which a text is English, and at most English with others.
 const SOME_ENGLISH: f64 = 0.08;
 const PURE_ENGLISH: f64 = 0.35;
-
-const ENGLISH: &[&str] = &[
-    "the", "a", "an", "is", "are", "was", "to", "of", "and", "in", "on", "for", "with", "you",
-    "it", "this", "that", "i", "we", "be", "not", "do", "don't", "can", "have", "has", "what",
-    "how", "please", "from", "my", "your", "if", "as", "at", "all", "me", "no", "yes", "so", "but",
-    "why", "when", "use", "run", "should",
-];
 
 /// Returns `true` if a message may state something lasting.
 pub(crate) fn may_be_lasting(message: &str) -> bool {
@@ -50,7 +45,7 @@ pub(crate) fn demands(message: &str) -> Option<String> {
     if all.is_empty() || own.split_whitespace().count() > MOST_WORDS || own.len() > MOST_BYTES {
         return None;
     }
-    let common = all.iter().filter(|word| ENGLISH.contains(&word.as_str()));
+    let common = all.iter().filter(|word| WORDS.english.contains(word));
     #[expect(clippy::cast_precision_loss, reason = "a message has few words")]
     let english = common.count() as f64 / all.len() as f64;
     let languages = Languages {
@@ -58,13 +53,25 @@ pub(crate) fn demands(message: &str) -> Option<String> {
         english: english >= SOME_ENGLISH || (own.is_ascii() && all.len() <= SHORT),
         others: english < PURE_ENGLISH,
     };
-    let mut found = sentences(&own);
-    found.retain(|sentence| Sentence::of(sentence).demands(languages));
+    let sentences = sentences(&own);
+    let demands = |text: &str| Sentence::of(text).demands(languages);
+    let mut found: Vec<bool> = sentences.iter().map(|one| demands(one)).collect();
+    // A colon introduces what a demand is about: "remember: prices are in cents".
+    for (at, pair) in sentences.windows(2).enumerate() {
+        if pair[0].ends_with(':') && (found[at] || demands(&pair.join(" "))) {
+            found[at..at + 2].fill(true);
+        }
+    }
+    let found: Vec<String> = sentences
+        .into_iter()
+        .zip(found)
+        .filter_map(|(sentence, is_found)| is_found.then_some(sentence))
+        .collect();
     if !found.is_empty() {
         return Some(found.join(" "));
     }
     let is_foreign = languages.others && is_foreign_statement(&own, all.len());
-    is_foreign.then(|| own.split_whitespace().collect::<Vec<_>>().join(" "))
+    is_foreign.then(|| one_line(&own))
 }
 
 /// Returns `true` for a text with Markdown headings: a plan, a template or the body of a command.
@@ -88,38 +95,6 @@ const STATEMENT_WORDS: usize = 45;
 /// Minimum length of a word that both have, in characters.
 const SHORTEST: usize = 3;
 
-/// Words that say little although a call and a message share them.
-const COMMON: &[&str] = &[
-    "the", "and", "for", "you", "this", "that", "not", "can", "have", "has", "what", "how", "from",
-    "your", "all", "but", "why", "when", "should", "there", "here", "into", "now", "with", "are",
-    "was", "let", "use", "using", "also", "code", "file", "files", "test", "tests", "src", "app",
-    "apps", "docs", "doc", "api", "dev", "main", "new", "add", "run", "fix", "plan", "user",
-    "data", "name", "text", "line", "lines", "branch", "commit", "project", "version", "status",
-    "output", "error", "page", "list", "type", "item", "order", "message", "session", "agent",
-    "tool",
-];
-
-/// First words of tasks, reports and answers.
-const TASKS: &[&str] = &[
-    "add", "address", "adjust", "apply", "begin", "bring", "build", "call", "change", "check",
-    "clean", "commit", "complete", "configure", "continue", "convert", "copy", "create", "debug",
-    "delete", "deploy", "design", "do", "ensure", "explain", "export", "extend", "find", "finish",
-    "fix", "format", "generate", "get", "give", "go", "help", "implement", "improve", "install",
-    "investigate", "let", "let's", "lets", "list", "look", "make", "mention", "merge", "modify",
-    "move", "open", "optimize", "proceed", "pull", "push", "read", "refactor", "remove", "rename",
-    "replace", "research", "restart", "revert", "review", "revise", "rewrite", "run", "search",
-    "set", "show", "simplify", "start", "stop", "summarize", "tell", "test", "translate", "try",
-    "undo", "update", "upgrade", "verify", "write", "can", "could", "would", "will", "is", "are",
-    "does", "did", "what", "where", "when", "which", "who", "how", "why", "i'm", "i've", "now",
-    "still", "getting", "looks", "seems", "thanks", "thank", "great", "perfect", "nice", "i",
-];
-
-/// Words before the first one that counts.
-const FILLERS: &[&str] = &[
-    "ok", "okay", "so", "and", "please", "then", "well", "hmm", "hm", "alright", "good", "great",
-    "yes", "yeah", "also", "oh", "hey", "before", "doing", "that", "the", "a",
-];
-
 /// Returns `true` if a message of a person states something about one of the calls just made.
 pub(crate) fn states_of(message: &str, calls: &[String]) -> bool {
     let lower = message.trim().to_lowercase();
@@ -129,8 +104,8 @@ pub(crate) fn states_of(message: &str, calls: &[String]) -> bool {
         && !lower.contains("\n\n")
         && !lower.starts_with(['[', '<', '/', '@'])
         && !lower.contains(['?', '？']);
-    let first = all.iter().find(|word| !FILLERS.contains(&word.as_str()));
-    let is_task = first.is_none_or(|word| TASKS.contains(&word.as_str()));
+    let first = all.iter().find(|word| !WORDS.fillers.contains(word));
+    let is_task = first.is_none_or(|word| WORDS.tasks.contains(word));
     if !is_statement || is_task {
         return false;
     }
@@ -146,7 +121,7 @@ fn things(text: &str) -> BTreeSet<String> {
     let found = parts.chain(all.iter().map(String::as_str)).filter(|word| {
         word.chars().count() >= SHORTEST
             && word.contains(char::is_alphabetic)
-            && !COMMON.contains(word)
+            && !WORDS.common.contains(word)
     });
     let versions = all
         .iter()
@@ -154,15 +129,6 @@ fn things(text: &str) -> BTreeSet<String> {
     found.map(str::to_owned).chain(versions.cloned()).collect()
 }
 
-/// Starts of lines that quote, or show what a program printed.
-const FOREIGN: &[&str] = &[
-    ">", "❯", "│", "|", "$ ", "[", "{", "<", "at ", "File \"", "+++", "---", "@@", "diff --git",
-    "Traceback",
-];
-/// Words of a log line, as its first or second one.
-const LOG: &[&str] = &[
-    "WARN", "ERR!", "ERROR", "INFO", "DEBUG", "FATAL", "warning:", "error:",
-];
 /// Ends of the names of errors.
 const ERRORS: [&str; 3] = ["Error", "Exception", "Warning"];
 /// Length of a quotation that repeats someone, in words and in bytes.
@@ -197,10 +163,10 @@ fn is_foreign(line: &str) -> bool {
             .all(|c| c.is_alphanumeric() || "._".contains(c));
         is_name && ERRORS.iter().any(|end| name.ends_with(end))
     };
-    let is_log = |word: &str| LOG.contains(&word) || is_error(word);
-    FOREIGN.iter().any(|mark| line.starts_with(mark))
+    let is_log = |word: &str| WORDS.log.contains(word) || is_error(word);
+    WORDS.foreign.begin(line)
         || words.next().is_some_and(is_log)
-        || words.next().is_some_and(|word| LOG.contains(&word))
+        || words.next().is_some_and(|word| WORDS.log.contains(word))
 }
 
 /// Replaces quotations of several words by `…`. A quoted name stays.
@@ -320,6 +286,26 @@ mod tests {
         ] {
             check(message, true);
         }
+    }
+
+    #[test]
+    fn what_is_to_be_remembered_passes_with_what_follows_its_colon() {
+        for message in [
+            "remember: prices are in cents",
+            "Also remember: prices are in cents.",
+            "From now on: pnpm.",
+            "Merke: Preise stehen in Cent.",
+            "Retiens : les prix sont en centimes.",
+            "Recuerda: los precios van en céntimos.",
+            "Ricorda: i prezzi sono in centesimi.",
+            "Запомни: цены в центах.",
+            "记住：价格以分为单位。",
+            "覚えておいて：価格はセント単位です。",
+        ] {
+            assert_eq!(demands(message).as_deref(), Some(message));
+        }
+        check("I don't remember: was it cents?", false);
+        check("remember now: it was cents", false);
     }
 
     #[test]

@@ -8,6 +8,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
+use crate::model::text::one_line;
 use crate::model::{CallPart, CallPattern, LessonScope};
 use crate::rules::checked;
 use crate::store::workspace::Error;
@@ -173,8 +174,7 @@ impl Heard {
 
 /// Redacted text on one line.
 fn line(field: &'static str, text: &str, most: usize) -> Result<String, Error> {
-    let text = memctl_redact::redact(text).text;
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let line = one_line(&memctl_redact::redact(text).text);
     if line.chars().count() > most {
         return Err(refused(field, format!("has more than {most} characters")));
     }

@@ -4,10 +4,9 @@
 //! sessions. They lie in the derived data of one machine and are never part of a record.
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
 
-use super::gate::own_words;
-use super::gate::{may_be_lasting, states_of};
+use super::gate::{may_be_lasting, own_words, states_of};
+use crate::model::text::one_line;
 use crate::store::Scoped;
 use crate::store::workspace::Error;
 use memctl_redact::Clean;
@@ -54,21 +53,12 @@ pub(crate) struct MadeCall {
 impl MadeCall {
     /// Returns the call in the form of a session file.
     pub(super) fn step(&self) -> Step {
-        let input = match serde_json::from_str(&self.call) {
-            Ok(Value::Object(fields)) => Value::Object(fields),
-            _ => json!({ "command": self.call }),
-        };
-        Step {
-            tool: self.tool.clone(),
-            input,
-            ..Step::default()
-        }
+        Step::of_call(&self.tool, &self.call)
     }
 
     /// Returns the call on one line, cut.
     pub(super) fn shown(&self) -> String {
-        let line = self.call.split_whitespace().collect::<Vec<_>>().join(" ");
-        Clean::of_owned(line).cut(SHOWN)
+        Clean::of_owned(one_line(&self.call)).cut(SHOWN)
     }
 }
 
@@ -109,7 +99,7 @@ pub(crate) fn retain(store: &Scoped, message: Message) -> Result<(), Error> {
 
 /// Returns the newest message that contains a quote.
 pub(super) fn witness(store: &Scoped, quote: &str) -> Option<Message> {
-    let mut newest = read(&store.read_notes(NOTES)).into_iter().rev();
+    let mut newest = store.notes_of::<Vec<Message>>(NOTES).into_iter().rev();
     newest.find(|message| stands_in(quote, &message.text))
 }
 
@@ -126,22 +116,14 @@ pub(super) fn note_recorded(store: &Scoped, of: &Message, rule: &str) -> Result<
 /// Returns the messages of a session that may be lasting and made no rule, oldest first. A host
 /// without an answer to a prompt asks about them once, at the end.
 pub fn unrecorded(store: &Scoped, session: &str) -> Vec<String> {
-    let mut all = read(&store.read_notes(NOTES));
+    let mut all = store.notes_of::<Vec<Message>>(NOTES);
     let waits = |one: &Message| one.may_be_lasting && one.recorded_as.is_empty();
     all.retain(|one| one.session == session && waits(one));
     all.into_iter().map(|one| one.text).collect()
 }
 
 fn change(store: &Scoped, apply: impl FnOnce(&mut Vec<Message>)) -> Result<(), Error> {
-    let notes = store.notes(NOTES)?;
-    let mut messages = read(&notes.read());
-    apply(&mut messages);
-    let bytes = serde_json::to_vec(&messages).map_err(crate::store::Error::from)?;
-    Ok(notes.save(&bytes)?)
-}
-
-fn read(bytes: &[u8]) -> Vec<Message> {
-    serde_json::from_slice(bytes).unwrap_or_default()
+    Ok(store.change_notes(NOTES, apply)?)
 }
 
 /// Minimum length of a quote, in characters without white space.
@@ -179,7 +161,7 @@ fn plain(text: &str) -> String {
             c => c,
         })
         .collect();
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
+    one_line(&text)
 }
 
 #[cfg(test)]

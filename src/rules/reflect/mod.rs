@@ -198,50 +198,15 @@ pub(crate) fn fenced(text: &str) -> String {
 
 /// Schema of the reply. Without existing rules it has no field for their relations.
 fn schema(neighbours: &[Neighbour]) -> Value {
-    let text = |what: &str| json!({ "type": "string", "description": what });
-    let mut schema = json!({
-        "type": "object",
-        "properties": {
-            "learnable": { "type": "boolean" },
-            "reason": text("why nothing lasting follows; empty where something does"),
-            "mistake": text("what the output did wrong"),
-            "root_cause": text("why a model would make this mistake"),
-            "rule": text("When <condition>, ALWAYS/NEVER <action>; without a condition where the person said none"),
-            "applies_when": text("the condition in the person's words; empty where the person said none"),
-            "confidence": { "type": "number", "description": "0 to 1" },
-            "assertions": {
-                "type": "array",
-                "items": { "type": "string" },
-                "description": "checks of an output, such as `$.score < 60` or `$ not contains \"soon\"`; empty where none can tell",
-            },
-            "assertions_suffice": { "type": "boolean", "description": "true if they check all that the rule demands" },
-        },
-        "required": ["learnable", "reason", "mistake", "root_cause", "rule", "applies_when", "confidence"],
-        "additionalProperties": false,
-    });
-    if neighbours.is_empty() {
-        return schema;
-    }
-    let ids: Vec<&str> = neighbours.iter().map(|rule| rule.id.as_str()).collect();
-    schema["properties"]["related"] = json!({
-        "type": "array",
-        "description": "each rule of <rules> exactly once",
-        "items": {
-            "type": "object",
-            "properties": {
-                "id": { "type": "string", "enum": ids },
-                "reason": text("one sentence: what the two have in common and where they differ"),
-                "relation": {
-                    "type": "string",
-                    "enum": ["same", "contradicts", "narrows", "unrelated"],
-                },
-            },
-            "required": ["id", "reason", "relation"],
-            "additionalProperties": false,
-        },
-    });
-    if let Some(required) = schema["required"].as_array_mut() {
-        required.push(json!("related"));
+    let file = include_str!("prompts/reflect.schema.json");
+    let mut schema: Value = serde_json::from_str(file).unwrap_or_default();
+    if !neighbours.is_empty() {
+        let ids: Vec<&str> = neighbours.iter().map(|rule| rule.id.as_str()).collect();
+        schema["properties"]["related"]["items"]["properties"]["id"]["enum"] = json!(ids);
+    } else if let Some(properties) = schema["properties"].as_object_mut() {
+        properties.shift_remove("related");
+        let required = schema["required"].as_array_mut();
+        required.and_then(Vec::pop);
     }
     schema
 }

@@ -13,6 +13,7 @@ use serde_json::value::RawValue;
 use sha2::{Digest as _, Sha256};
 
 use crate::model::{Correction, Execution, Reflexion};
+use crate::rules::vocabulary::WORDS;
 
 use super::assertion::{self, Assertion, Check, Path, same, whole};
 
@@ -118,13 +119,6 @@ impl Case {
     }
 }
 
-/// Field names of numbers that are judgements.
-const JUDGEMENTS: &[&str] = &[
-    "score", "confidence", "rating", "probability", "likelihood", "similarity", "relevance",
-    "probabilities", "similarities", "qualities", "weight", "estimate", "sentiment", "quality",
-    "fit",
-];
-
 /// Assertions from an expected output: only added fields and changed decisions count (a truth value, a
 /// label, a computed number). Two good answers differ in prose and in numbers that are judgements. Skips the
 /// paths in `covered`, which other assertions check.
@@ -183,9 +177,11 @@ fn is_judgement(name: &str) -> bool {
         words.push(c);
     }
     let words = words.to_lowercase();
-    words
-        .split(|c: char| !c.is_alphanumeric())
-        .any(|word| JUDGEMENTS.contains(&word.strip_suffix('s').unwrap_or(word)))
+    words.split(|c: char| !c.is_alphanumeric()).any(|word| {
+        WORDS
+            .judgements
+            .contains(word.strip_suffix('s').unwrap_or(word))
+    })
 }
 
 fn is_decision(value: &Value, judged: bool) -> bool {

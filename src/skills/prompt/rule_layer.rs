@@ -14,7 +14,7 @@ use memctl_redact::{is_unfenced, unfenced};
 use memctl_search::Corpus;
 
 use super::{Choice, Omitted, tokens};
-use crate::model::text::later_first;
+use crate::model::text::{later_first, one_line};
 use crate::model::{Reflexion, RuleRelation};
 use crate::rules::in_use::why_unused;
 use crate::rules::place::decisions::judged_relation;
@@ -210,7 +210,7 @@ pub(super) fn harmless(text: &str) -> Cow<'_, str> {
     if is_single_spaced(text) && is_unfenced(text) {
         return Cow::Borrowed(text);
     }
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let line = one_line(text);
     if is_unfenced(&line) {
         return Cow::Owned(line);
     }

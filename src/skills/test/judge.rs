@@ -9,7 +9,7 @@ use std::fmt;
 
 use memctl_llm::{ErrorKind, Llm, Reply, Request, Schema};
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::Status;
 use crate::model::SkillPath;
@@ -24,6 +24,8 @@ use crate::store::workspace::{Error, Workspace};
 
 /// Default prompt; users can replace it.
 const PROMPT: &str = include_str!("prompts/judge.md");
+/// Schema of a reply.
+const SCHEMA: &str = include_str!("prompts/judge.schema.json");
 /// Maximum length of a reply, in tokens.
 const MAX_TOKENS: u32 = 512;
 /// Reason if a case needs a judge and none is named.
@@ -159,15 +161,7 @@ fn request(rubric: &str, input: &str, output: &str, system: &str) -> Request {
         ),
         schema: Some(Schema {
             name: "verdict".to_owned(),
-            json: json!({
-                "type": "object",
-                "properties": {
-                    "reason": { "type": "string", "description": "what in the output decides" },
-                    "pass": { "type": "boolean" },
-                },
-                "required": ["reason", "pass"],
-                "additionalProperties": false,
-            }),
+            json: serde_json::from_str(SCHEMA).unwrap_or_default(),
         }),
         max_tokens: MAX_TOKENS,
     }

@@ -29,6 +29,8 @@ use crate::store::{
     JsonFile, Primary, Touched, TrustSnapshot,
 };
 
+/// Maximum wait for another writer while an agent waits for an answer.
+const PATIENCE: Duration = Duration::from_millis(120);
 /// Default maximum wait for another writer.
 const LOCK_LIMIT: Duration = Duration::from_secs(30);
 
@@ -173,6 +175,13 @@ impl Scoped {
     pub fn with_lock_limit(mut self, limit: Duration) -> Self {
         self.lock_limit = limit;
         self
+    }
+
+    /// Returns the store with a short wait for other writers, for writes that an agent waits for.
+    #[must_use]
+    pub fn impatient(&self) -> Self {
+        let limit = self.lock_limit.min(PATIENCE);
+        self.clone().with_lock_limit(limit)
     }
 
     /// Returns the maximum wait for other writers.

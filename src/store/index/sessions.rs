@@ -21,6 +21,7 @@ use std::io;
 use std::time::Duration;
 
 use memctl_files::{Directory, hex};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
@@ -77,6 +78,65 @@ impl Scoped {
     /// Reads the current notes of a session; empty if there are none. Needs no lock.
     pub fn read_notes(&self, session: &str) -> Vec<u8> {
         read(&notes_directory(self), &(stem(session) + ".json"))
+    }
+
+    /// Reads the current notes of a session in their form; empty if there are none, or if they are unreadable.
+    pub fn notes_of<T: DeserializeOwned + Default>(&self, session: &str) -> T {
+        serde_json::from_slice(&self.read_notes(session)).unwrap_or_default()
+    }
+
+    /// Changes the notes of a session.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Scoped::notes`].
+    pub fn change_notes<T: Serialize + DeserializeOwned + Default, R>(
+        &self,
+        session: &str,
+        change: impl FnOnce(&mut T) -> R,
+    ) -> Result<R, Error> {
+        let notes = self.notes(session)?;
+        let mut all = self.notes_of(session);
+        let done = change(&mut all);
+        notes.save(&serde_json::to_vec(&all)?)?;
+        Ok(done)
+    }
+
+    /// Changes the notes of a session while an agent waits, which gets its answer in any case: where they cannot
+    /// be written now, the change is made to a copy, and the answer is that of the copy.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`]
+    pub fn note<T: Serialize + DeserializeOwned + Default + Clone + PartialEq, R>(
+        &self,
+        session: &str,
+        change: impl FnOnce(&mut T) -> R,
+    ) -> Result<R, Error> {
+        let notes = self.notes_if_free(session)?;
+        let mut all: T = self.notes_of(session);
+        let before = all.clone();
+        let done = change(&mut all);
+        if let Some(notes) = notes.filter(|_| all != before) {
+            notes.save(&serde_json::to_vec(&all)?)?;
+        }
+        Ok(done)
+    }
+
+    /// Opens the notes of a session for changes; `None` if another process holds the lock, or nothing can be
+    /// written. Without notes a hint may be shown twice, and nothing else is lost.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`]
+    pub fn notes_if_free(&self, session: &str) -> Result<Option<Notes>, Error> {
+        if self.directory().is_read_only() {
+            return Ok(None);
+        }
+        match self.notes(session) {
+            Err(Error::Locked { .. } | Error::Io { .. }) => Ok(None),
+            notes => notes.map(Some),
+        }
     }
 
     /// Returns why nothing can be written to the memory, such as a read-only file system or one
@@ -188,11 +248,6 @@ impl SessionLog {
 }
 
 impl Notes {
-    /// Reads the notes; empty if there are none.
-    pub fn read(&self) -> Vec<u8> {
-        read(&self.directory, &self.name)
-    }
-
     /// Replaces the notes.
     ///
     /// # Errors
@@ -381,12 +436,33 @@ mod tests_of_notes {
         notes.save(b"one").unwrap();
         notes.save(b"two").unwrap();
         assert_eq!(
-            (notes.read(), store.read_notes("b")),
+            (store.read_notes("../a"), store.read_notes("b")),
             (b"two".to_vec(), Vec::new())
         );
         assert!(store.notes("b").is_err(), "the lock is held");
         drop(notes);
         assert!(store.notes("b").is_ok());
+    }
+
+    #[test]
+    fn notes_have_the_form_of_their_reader() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = store(dir.path());
+        store
+            .change_notes("s", |all: &mut Vec<u8>| all.push(7))
+            .unwrap();
+        assert_eq!(store.notes_of::<Vec<u8>>("s"), [7]);
+        assert_eq!(store.notes_of::<String>("s"), "");
+        // Where they cannot be changed now, the answer is that of a copy.
+        let _held = store.notes("s").unwrap();
+        let length = store.note("s", |all: &mut Vec<u8>| {
+            all.push(8);
+            all.len()
+        });
+        assert_eq!(
+            (length.unwrap(), store.notes_of::<Vec<u8>>("s")),
+            (2, vec![7])
+        );
     }
 
     #[test]

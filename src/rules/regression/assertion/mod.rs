@@ -10,6 +10,7 @@ mod written;
 
 use std::fmt;
 
+use memctl_files::json::leaves;
 use regex_lite::Regex;
 use serde::{Deserialize, Serialize};
 use serde_json::{Number, Value};
@@ -222,17 +223,12 @@ fn matches(pattern: &str, text: &str) -> Result<bool, String> {
 
 /// Readable text of a value: each string, number and truth value on its own line, without keys.
 fn text_of(value: &Value) -> String {
-    fn walk(value: &Value, lines: &mut Vec<String>) {
-        match value {
-            Value::Null => {}
-            Value::String(text) => lines.push(text.clone()),
-            Value::Array(items) => items.iter().for_each(|item| walk(item, lines)),
-            Value::Object(fields) => fields.values().for_each(|item| walk(item, lines)),
-            scalar => lines.push(scalar.to_string()),
-        }
-    }
-    let mut lines = Vec::new();
-    walk(value, &mut lines);
+    let line = |leaf: &Value| match leaf {
+        Value::Null => None,
+        Value::String(text) => Some(text.clone()),
+        scalar => Some(scalar.to_string()),
+    };
+    let lines: Vec<String> = leaves(value).into_iter().filter_map(line).collect();
     lines.join("\n")
 }
 

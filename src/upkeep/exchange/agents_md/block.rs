@@ -12,7 +12,7 @@
 //! Invariants: every byte outside of the markers stays as it is, and a block that is written twice
 //! changes nothing.
 
-use crate::lessons::telling::one_line;
+use crate::model::text::told_line;
 use memctl_files::hex;
 use sha2::{Digest as _, Sha256};
 
@@ -148,11 +148,11 @@ fn digest(body: &str) -> String {
 
 /// Returns a rule as a list item; `None` if nothing of it is left.
 pub(crate) fn item(skill: &str, rule: &str) -> Option<String> {
-    let text = one_line(rule, usize::MAX);
+    let text = told_line(rule, usize::MAX);
     if text.is_empty() {
         return None;
     }
-    let text = match one_line(skill, usize::MAX).as_str() {
+    let text = match told_line(skill, usize::MAX).as_str() {
         "" => text,
         skill => format!("{skill}: {text}"),
     };

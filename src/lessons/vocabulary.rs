@@ -1,0 +1,99 @@
+//! Words and phrases by which calls and their outputs are told apart: programs by what they do, options, and the
+//! forms in which tools and hosts report a failure.
+//!
+//! They are data (`vocabulary.json`), and nothing here is understood. A list in a language or of a tool is
+//! extended there.
+
+use std::sync::LazyLock;
+
+use serde::Deserialize;
+
+use crate::model::text::{WordList, word_lists};
+
+/// The lists of the file.
+pub(crate) static WORDS: LazyLock<Vocabulary> =
+    LazyLock::new(|| word_lists(include_str!("vocabulary.json")));
+
+/// Lists of words and phrases.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Vocabulary {
+    /// Wrappers that do not change what a command does.
+    pub(crate) plain_wrappers: WordList,
+    /// Programs with subcommands.
+    pub(crate) layered: WordList,
+    /// Subcommands with subcommands of their own.
+    pub(crate) deeper: WordList,
+    /// Programs that only read or search.
+    pub(crate) looks: WordList,
+    /// Programs that print existing content: lines of files, messages.
+    pub(crate) prints_content: WordList,
+    /// Programs for setup or messages, which are never the goal of a line.
+    pub(crate) around: WordList,
+    /// Interpreters that run a file.
+    pub(crate) interpreters: WordList,
+    /// Runners that run a program by name.
+    pub(crate) runners: WordList,
+    /// Programs that run a program by name with `run`.
+    pub(crate) managers: WordList,
+    /// Programs whose exit code 1 means "no", not a failure.
+    pub(crate) probes: WordList,
+    /// Programs and subcommands that only tell something.
+    pub(crate) observations: WordList,
+    /// Words that no prefix begins with.
+    pub(crate) no_prefix: WordList,
+    /// Options that only change how much is printed.
+    pub(crate) verbosity: WordList,
+    /// Options that choose a part of the goal.
+    pub(crate) selectors: WordList,
+    /// Words that ask for nothing but information.
+    pub(crate) information: WordList,
+    /// Parts of an option, a variable or a word that take a safeguard away.
+    pub(crate) removes: WordList,
+    /// Parts of an option that is a check: to drop it hides the failure.
+    pub(crate) checks: WordList,
+    /// Parts of the names of tools that read, search or change files.
+    pub(crate) file_tools: WordList,
+    /// Phrases of hosts for a call that was not executed, or whose end is not known.
+    pub(crate) void: WordList,
+    /// Words before an exit code that some hosts append.
+    pub(crate) exit_marks: WordList,
+    /// Beginnings of lines near the end of a failing output.
+    pub(crate) failed_lines: WordList,
+    /// Error messages of shells and small programs.
+    pub(crate) complaints: WordList,
+    /// Names of shells before their messages.
+    pub(crate) shells: WordList,
+    /// Error messages of agents' edit tools.
+    pub(crate) refused_edits: WordList,
+    /// Beginnings of a short text that refuses a call.
+    pub(crate) refusals: WordList,
+    /// Messages about a program or a subcommand that is not there.
+    pub(crate) missing_programs: WordList,
+    /// Beginnings of advice and decoration.
+    pub(crate) asides: WordList,
+    /// Beginnings of an explicit error.
+    pub(crate) stated: WordList,
+    /// Parts of an explicit error.
+    pub(crate) stated_within: WordList,
+    /// Words of any failure.
+    pub(crate) failure_words: WordList,
+    /// Beginnings of lines that only report an earlier failure.
+    pub(crate) summaries: WordList,
+    /// Lines that say nothing but that something failed.
+    pub(crate) whole_summaries: WordList,
+    /// Beginnings of lines that hosts add around an output.
+    pub(crate) frames: WordList,
+    /// Extensions that make a bare name a file.
+    pub(crate) file_endings: WordList,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_file_has_every_list() {
+        assert!(WORDS.looks.contains("git log") && WORDS.failed_lines.begin("FAIL\tx"));
+    }
+}
