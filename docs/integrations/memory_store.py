@@ -43,15 +43,16 @@ class MemoryStore(Protocol):
 
 
 class MemctlStore:
-    """A store whose reads and writes the program limits to `allowed_domains`; `None` or `{"*"}` is all."""
+    """A store whose reads and writes the program limits to `allowed_domains`; `None` or `{"*"}` is all.
+
+    A skill of another domain that a call or a record names is a `PermissionError`. Reads that name none leave out
+    what is of other domains.
+    """
 
     def __init__(self, root: str | None = None, allowed_domains: set[str] | None = None, program: str = "memctl") -> None:
         self.allowed_domains = None if allowed_domains is None or "*" in allowed_domains else set(allowed_domains)
-        self._command = [program]
-        if root is not None:
-            self._command += ["--root", root]
-        if self.allowed_domains is not None:
-            self._command += ["--scope", ",".join(sorted(self.allowed_domains))]
+        self._command = [program] if root is None else [program, "--root", root]
+        self._scope = [] if self.allowed_domains is None else ["--scope", ",".join(sorted(self.allowed_domains))]
 
     def log_execution(self, skill_path: str, data: dict) -> str:
         usual = {"input_summary": {}, "output_summary": {}, "outcome": "pending_review", "cost_usd": 0.0, "latency_ms": 0.0, "model_used": ""}
@@ -69,8 +70,7 @@ class MemctlStore:
         return self._all("reflexion", skill_path)
 
     def search_similar(self, skill_path: str, query: str, limit: int = 5) -> list[dict]:
-        if not self._may(skill_path):
-            return []
+        self._check(skill_path)
         return self._run("search", query, "--skill", skill_path, "-n", str(limit))["results"]
 
     def get_executions(self, skill_path: str | None = None) -> list[dict]:
@@ -83,15 +83,21 @@ class MemctlStore:
         return self._all("reflexion", None)
 
     def update_reflexion(self, reflexion_id: str, updates: dict) -> None:
+        if self.allowed_domains is not None:
+            # In its scope the program does not find a rule of another domain.
+            self._check(json.loads(self._text("--json", "show", reflexion_id, scope=[]))["record"]["skill"])
+            self._check(updates.get("skill"))
         text = {name: value if isinstance(value, str) else json.dumps(value) for name, value in updates.items()}
         self._run("edit", reflexion_id, *(part for name, value in text.items() for part in ("--set", f"{name}={value}")))
 
-    def _may(self, skill_path: str) -> bool:
-        return self.allowed_domains is None or skill_path.split("/")[0] in self.allowed_domains
+    def _check(self, skill_path: str | None) -> None:
+        if self.allowed_domains is None or skill_path is None:
+            return
+        if str(skill_path).split("/")[0] not in self.allowed_domains:
+            raise PermissionError(f"`{skill_path}` is outside the domains {sorted(self.allowed_domains)}")
 
     def _all(self, kind: str, skill_path: str | None) -> list[dict]:
-        if skill_path is not None and not self._may(skill_path):
-            return []
+        self._check(skill_path)
         arguments = ["memory", "export", "--output", "-", "--kind", kind]
         if skill_path is not None:
             arguments += ["--skill", skill_path]
@@ -99,12 +105,13 @@ class MemctlStore:
         return [line["entry"] for line in lines if line.get("kind") == kind and "entry" in line]
 
     def _add(self, kind: str, skill_path: str, data: dict) -> str:
-        if not self._may(skill_path):
-            raise PermissionError(f"`{skill_path}` is outside the domains {sorted(self.allowed_domains)}")
+        self._check(skill_path)
+        self._check(data.get("skill"))
         plural, id_field, time_field = KINDS[kind]
         now = datetime.now(timezone.utc)
         new_id = data.get(id_field) or self._next_id(kind, plural, now)
-        entry = {id_field: new_id, "skill": skill_path, time_field: now.isoformat()} | data | {id_field: new_id}
+        entry = {id_field: "", "skill": "", time_field: now.isoformat()} | data
+        entry |= {id_field: new_id, "skill": data.get("skill") or skill_path}
         header = {"format": "memctl-export", "version": 1, "workspace": "memory_store.py", "exported_at": now.isoformat(), "counts": {plural: 1}}
         lines = [header, {"kind": kind, "id": new_id, "entry": entry}]
         with tempfile.TemporaryDirectory() as directory:
@@ -129,8 +136,9 @@ class MemctlStore:
     def _run(self, *arguments: str) -> dict:
         return json.loads(self._text("--json", *arguments))
 
-    def _text(self, *arguments: str) -> str:
-        done = subprocess.run([*self._command, *arguments], capture_output=True, text=True, encoding="utf-8")
+    def _text(self, *arguments: str, scope: list[str] | None = None) -> str:
+        command = self._command + (self._scope if scope is None else scope)
+        done = subprocess.run([*command, *arguments], capture_output=True, text=True, encoding="utf-8")
         if done.returncode == 0:
             return done.stdout
         if done.returncode == 5:

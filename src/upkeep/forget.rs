@@ -176,7 +176,7 @@ pub struct PurgeReport {
     pub kept: Vec<String>,
     /// Unknown files, which stayed.
     pub unknown: Vec<String>,
-    /// Files that corrections left in skills, which stayed.
+    /// Files that corrections left in skills, exported tests included, which stayed.
     pub in_skills: Vec<String>,
     /// `true` if nothing was removed.
     pub dry_run: bool,
@@ -347,7 +347,7 @@ fn left_in_skills(skills_dir: &Path) -> Vec<String> {
     let mut found: Vec<PathBuf> = Vec::new();
     let listed = skills.list().map(|listing| listing.skills);
     for skill in listed.unwrap_or_default() {
-        found.extend(skills.case_files(&skill).unwrap_or_default());
+        found.extend(skills.test_files(&skill).unwrap_or_default());
         let mut guardrails = skills.guardrail_files(&skill).unwrap_or_default();
         guardrails.retain(|file| {
             let text = skills.read(file).ok().flatten().unwrap_or_default();

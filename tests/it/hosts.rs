@@ -480,6 +480,9 @@ fn the_loop_without_hooks_works_across_processes() {
         "record", "success", "--code", right, "--output", "ALK inhibitor", "--session", "one",
     ];
     assert_eq!(workspace.json(&success)["learned"], json!(["PROC-001"]));
+    let procedure = workspace.json(&["show", "PROC-001"]);
+    let told = &procedure["record"]["data"]["semantic_description"];
+    assert_eq!(told, &json!(format!("code failed: {error}")));
     let hint = &failure("two")["hints"][0];
     assert_eq!(
         (&hint["working_code"], &hint["kind"]),

@@ -20,6 +20,7 @@ fn remembering() -> Workspace {
     let said = format!("When a summary is written, NEVER mention {SENTINEL}.");
     let correct = correction(&said);
     workspace.run(&correct).succeeds();
+    workspace.run(&["test", SKILL, "--export"]).succeeds();
     workspace.json(&["learn", "fixtures/transcripts/steps.jsonl"]);
     workspace.json(&["memory", "search", SENTINEL]);
     workspace.write(".agentura/config.toml", "[prompt]\nrules_tokens = 1500\n");
@@ -73,10 +74,11 @@ fn nothing_of_what_was_remembered_is_left() {
         ])
     );
     let in_skills = report["in_skills"].to_string();
-    assert!(
-        in_skills.contains("test_correction_1.json") && in_skills.contains("GUARDRAILS.md"),
-        "{in_skills}"
-    );
+    for name in [
+        "test_correction_1.json", "test_correction_1.py", "test_promptfoo.yaml", "GUARDRAILS.md",
+    ] {
+        assert!(in_skills.contains(name), "{name}: {in_skills}");
+    }
     let removed: Vec<&str> = report["removed"]
         .as_array()
         .unwrap()
@@ -159,9 +161,11 @@ fn a_user_or_a_scope_purges_what_is_theirs() {
         workspace.stored("memories.json")["entries"],
         json!([entries[1]])
     );
-    assert_eq!(
-        workspace.read(".agentura/execution_logs.jsonl"),
-        "{\"user_id\":\"bob\",\"id\":\"2\"}\n"
+    let log = workspace.read(".agentura/execution_logs.jsonl");
+    assert!(
+        log.starts_with("{\"user_id\":\"bob\",\"id\":\"2\"}\n")
+            && log.lines().all(|line| line.contains("\"user_id\":\"bob\"")),
+        "{log}"
     );
     assert_eq!(workspace.json(&["memory", "status"])["reflexions"], 1);
     // A scope purges only its domains.

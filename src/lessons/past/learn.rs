@@ -15,7 +15,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::session_files::{self, SessionFile, microseconds, of_project};
 use crate::lessons::recovery::pattern::of_episode;
 use crate::lessons::recovery::recover::{Analysis, Episode, analyse};
-use crate::lessons::storage::patterns::{self, LEARNED, NOTHING, Stored};
+use crate::lessons::storage::patterns::{self, LEARNED, NO_FAILURE, NOTHING, Stored};
 use crate::lessons::{self, HostSession};
 use crate::model::{ActionType, ExecutionLog, Origin, Pattern};
 use crate::notes::sessions;
@@ -86,7 +86,7 @@ pub struct TranscriptReport {
     pub steps: usize,
     /// Number of tool calls that failed.
     pub failures: usize,
-    /// `procedure_learned`, or `No_Failure_Detected`.
+    /// `procedure_learned`; `No_Failure_Detected`; or `nothing_learned` of failures that nothing repaired.
     pub status: &'static str,
     /// Lines that could not be read.
     pub problems: Vec<BrokenLine>,
@@ -244,7 +244,11 @@ fn take(
         format: session.format,
         steps: steps.len(),
         failures: analysis.failures.len(),
-        status: if has_pattern { LEARNED } else { NOTHING },
+        status: match analysis.failures.len() {
+            _ if has_pattern => LEARNED,
+            0 => NO_FAILURE,
+            _ => NOTHING,
+        },
         problems: session.broken.clone(),
     });
     if !report.dry_run && has_pattern {

@@ -20,8 +20,10 @@ use crate::store::{Scoped, Selection, Tombstone, Writer};
 
 /// Status of a procedure in the source document.
 pub(crate) const LEARNED: &str = "procedure_learned";
-/// Status of a session without a pattern in the source document.
-pub(crate) const NOTHING: &str = "No_Failure_Detected";
+/// Status of a session without a failure in the source document.
+pub(crate) const NO_FAILURE: &str = "No_Failure_Detected";
+/// Status of a session whose failures teach nothing.
+pub(crate) const NOTHING: &str = "nothing_learned";
 
 /// What became of a procedure that was to be stored.
 #[derive(Debug)]
@@ -142,9 +144,14 @@ fn document(pattern: &Pattern) -> Result<Box<RawValue>, Error> {
         "" => &pattern.error_key,
         line => line,
     };
+    // What an agent records itself names no tool.
+    let tool = match pattern.tool.as_str() {
+        "" => "code",
+        tool => tool,
+    };
     raw(&json!({
         "procedure_name": pattern.error_key,
-        "semantic_description": format!("{} failed: {error}", pattern.tool),
+        "semantic_description": format!("{tool} failed: {error}"),
         "initial_failure_summary": format!("{}\n{error}", pattern.failing_code),
         "identified_root_cause": error,
         "successful_intervention": pattern.working_code,

@@ -411,7 +411,7 @@ mod tests_of_procedures {
         };
         let good = json!({ "procedure_name": "a", "semantic_description": "b", "learned_procedure_steps": ["c"] });
         check(json!({ "status": LEARNED, "data": good }), "");
-        check(json!({ "status": "no_failure_detected" }), "`status`");
+        check(json!({ "status": "No_Failure_Detected" }), "`status`");
         check(json!([]), "`status`");
         check(json!({ "status": LEARNED }), "procedure_name");
         let mut none = good.clone();

@@ -240,6 +240,24 @@ impl Skills {
         case_files(&self.root, &self.dir_of(path))
     }
 
+    /// Files of a skill that hold the words of its corrections: the cases, and their exports for other tools.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] if their directory cannot be listed or leads outside.
+    pub fn test_files(&self, path: &SkillPath) -> Result<Vec<PathBuf>, Error> {
+        let mut files = self.case_files(path)?;
+        let dir = self.dir_of(path).join("tests").join("generated");
+        let listed = self.root.skills.below(&dir).list();
+        let listed = listed.map_err(|source| self.root.io(&dir, source))?;
+        let names = listed
+            .iter()
+            .filter_map(|found| found.name.to_str())
+            .filter(|name| YAML_FILES.contains(name) || is_python_test(name));
+        files.extend(names.map(|name| dir.join(name)));
+        Ok(files)
+    }
+
     /// Unchanged text of a generated file; `None` if it does not exist. The size limit is higher
     /// than for handwritten files.
     ///

@@ -122,8 +122,13 @@ fn the_analyst_keeps_what_a_comparison_teaches(n8n: &N8n, fake: &FakeModel) {
     assert_eq!(data["identified_root_cause"], "the data type was missing");
     assert_eq!(data["system"], Value::Null, "{stored}");
     // Nothing that failed and then worked: the model is not asked.
-    for attempts in [vec![&worked], vec![&failed], vec![&worked, &failed], vec![]] {
-        assert_eq!(analyse(&attempts)["status"], "no_failure_detected");
+    for (attempts, status) in [
+        (vec![&worked], "No_Failure_Detected"),
+        (vec![&failed], "nothing_learned"),
+        (vec![&worked, &failed], "nothing_learned"),
+        (vec![], "No_Failure_Detected"),
+    ] {
+        assert_eq!(analyse(&attempts)["status"], status);
     }
     assert_eq!(since(fake, before).len(), 1);
 }
@@ -193,7 +198,7 @@ fn the_agent_learns_from_a_failure_and_the_next_run_has_it(
     assert!(found.contains(&json!(id)), "{second}");
     assert_eq!(
         second["learned"],
-        json!({ "status": "no_failure_detected" })
+        json!({ "status": "No_Failure_Detected" })
     );
     let [only] = &calls(before)[..] else {
         panic!("one call was worded")
@@ -207,7 +212,7 @@ fn the_agent_learns_from_a_failure_and_the_next_run_has_it(
     let never = ask("Do the impossible.");
     assert_eq!(never["status"], "failed", "{never}");
     assert_eq!(never["attempts"].as_array().unwrap().len(), 4, "{never}");
-    assert_eq!(never["learned"]["status"], "no_failure_detected");
+    assert_eq!(never["learned"]["status"], "nothing_learned");
     let mute = ask("Add a column in silence.");
     assert_eq!(
         (&mute["status"], &mute["attempts"]),

@@ -318,7 +318,7 @@ fn what_an_analyst_inserts_is_found_the_next_time() {
     assert!(begins(&found[0]), "{found}");
     // What is none, and what speaks to a model.
     insert(
-        &json!({ "metadata": { "status": "no_failure_detected" } }),
+        &json!({ "metadata": { "status": "No_Failure_Detected" } }),
         &[],
     )
     .is(422);
