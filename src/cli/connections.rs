@@ -7,18 +7,20 @@
 //! shares them: nothing of a person's is sent to a database unasked.
 //!
 //! Many shells have a `DATABASE_URL` of something else. A database without our schema is never touched, and only
-//! `memory status` speaks of it. What a database is, is kept for an hour, so that no command waits for one that
-//! does not answer. Hooks do not come here: they answer from the files.
+//! `memory status` speaks of it. One that cannot be used is named by the command that asked it, and by the first in
+//! a directory: nobody is to believe that records went there. What a database is, is kept for an hour, so that no
+//! command waits for one that does not answer. Hooks do not come here: they answer from the files.
 
 use std::collections::BTreeMap;
 use std::num::NonZero;
 use std::str::FromStr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta};
 use memctl_files::{Directory, hex, named};
 use memctl_llm::{EmbeddingsProtocol, Endpoint, Limits, Secret};
+use memctl_search::embedder::config::Patience;
 use memctl_search::embedder::{EmbedderConfig, EmbedderName, RemoteEmbedderConfig};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -28,14 +30,18 @@ use crate::cli::context::{Context, random};
 use crate::cli::ending::wait;
 use crate::model::error::UserError;
 use crate::model::{Kind, Scope};
-use crate::remote::{self, Address, PgStore};
+use crate::remote::{self, Address, PgStore, SharedEmbedder};
 use crate::store::workspace::redacting_writer::write_output;
 use crate::store::workspace::{Providers, Workspace};
 use crate::store::{PrimaryName, Scoped, is_origin};
+use crate::upkeep::StatusReport;
 
 /// Default base URLs of the embedding services.
 const OPENAI: &str = "https://api.openai.com/v1";
 const OLLAMA: &str = "http://127.0.0.1:11434";
+
+/// Maximum time for embedding at the end of a command.
+const EMBEDDING: Duration = Duration::from_secs(5);
 
 /// Maximum number of texts in one request: their vectors have to fit into one answer.
 const LARGEST_BATCH: usize = 512;
@@ -134,6 +140,9 @@ struct Last {
     /// Directory of the copy that was opened last.
     directory: Directory,
     primary: Arc<PgStore>,
+    /// Embedder of the settings; `None` in a hook, which has no time for it.
+    embedder: Option<EmbedderConfig>,
+    opened: Arc<OnceLock<Arc<SharedEmbedder>>>,
 }
 
 /// Returns the primary of a store; `None` if the memory is in its files, or no variable names a
@@ -159,18 +168,41 @@ pub(crate) fn primary(
         url,
         directory,
         primary: Arc::clone(&primary),
+        embedder: None,
+        opened: Arc::default(),
     });
     Ok(Some(primary))
 }
 
-/// Sends the lines of logs that this process has written, if it is connected to a database. Ignores failure:
-/// the next command sends them, or `memctl sync`.
-pub(crate) fn share_lines() {
-    let last = LAST.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    if let Some(last) = last.filter(|last| last.primary.is_connected()) {
-        let store = Scoped::new(last.directory, Scope::All).backed_by(last.primary);
-        drop(store.share_lines());
+/// Sets the embedder for the records that are written to the database.
+pub(crate) fn embed_with(embedder: EmbedderConfig) {
+    let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(last) = &mut *last {
+        last.embedder = Some(embedder);
     }
+}
+
+/// Sends the lines of logs and the vectors of the records that this process has written, if it is connected to a
+/// database. Ignores failure: the next command that writes sends them, or `memctl sync`.
+pub(crate) fn share_rest() {
+    let last = LAST.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let Some(last) = last.filter(|last| last.primary.is_connected()) else {
+        return;
+    };
+    let primary = Arc::clone(&last.primary);
+    let store = Scoped::new(last.directory, Scope::All).backed_by(primary);
+    drop(store.share_lines());
+    let Some(config) = last.embedder else {
+        return;
+    };
+    let open = || {
+        if let Some(opened) = last.opened.get() {
+            return Ok(Arc::clone(opened));
+        }
+        let opened = Arc::new(remote::shared_embedder(&config, Patience::Search)?);
+        Ok(Arc::clone(last.opened.get_or_init(|| opened)))
+    };
+    drop(last.primary.embed_written(open, EMBEDDING));
 }
 
 /// Fetches the writes of other copies, and sends the lines of this one, every second until the program
@@ -183,7 +215,7 @@ pub(crate) fn follow(environment: &Environment, workspace: &Workspace) -> Result
     Ok(every_second(move || {
         // The next caller fetches what fails here, and gets the error.
         drop(workspace.store.catch_up());
-        share_lines();
+        share_rest();
     })?)
 }
 
@@ -260,6 +292,9 @@ struct Answer {
     database: Database,
     /// `true` once it was ours: its absence is then no matter of another program.
     was_ours: bool,
+    /// `true` if it was asked just now.
+    #[serde(skip)]
+    is_new: bool,
 }
 
 /// Database that the environment names.
@@ -317,6 +352,7 @@ impl Named {
             at: environment.now.to_rfc3339(),
             was_ours: database == Database::Ours || known.is_some_and(|known| known.was_ours),
             database,
+            is_new: true,
         };
         answers.insert(self.key.clone(), answer.clone());
         if let Some(file) = file
@@ -356,6 +392,7 @@ impl Context {
         };
         let answer = named.answer(&self.environment, false)?;
         let (variable, database) = (named.variable, named.address.shown());
+        let is_here = store.directory().is_there();
         match answer.database {
             Database::Ours => {}
             // The error says what to do.
@@ -365,7 +402,9 @@ impl Context {
                     Err(error) => error.into(),
                 });
             }
-            Database::Unusable { reason } if answer.was_ours || variable != "DATABASE_URL" => {
+            Database::Unusable { reason }
+                if answer.was_ours || answer.is_new || !is_here || variable != "DATABASE_URL" =>
+            {
                 self.printer.warn(&format!(
                     "`{variable}` names a database that cannot be used, so records are kept in files: {reason}"
                 ));
@@ -374,7 +413,6 @@ impl Context {
             Database::Foreign | Database::Unusable { .. } => return Ok(()),
         }
         let name = self.name_there();
-        let is_here = store.directory().is_there();
         let counts = Kind::ALL.into_iter().map(|kind| store.count(kind));
         if is_auto && counts.sum::<Result<u64, _>>()? > 0 {
             self.printer.note(&format!(
@@ -416,16 +454,26 @@ impl Context {
         name.to_owned()
     }
 
-    /// Says why this memory is in files although the environment names a database; `None` if none is named.
-    pub(crate) fn why_files(&self) -> Result<Option<String>, UserError> {
+    /// Says why a memory is in files although the environment names a database, or that it will not be.
+    pub(crate) fn explain_files(&self, report: &mut StatusReport) -> Result<(), UserError> {
         let Some(named) = Named::of(&self.environment)? else {
-            return Ok(None);
+            return Ok(());
         };
+        let (variable, database) = (named.variable, named.address.shown());
         if self.config_quietly()?.parsed::<StoreChoice>("store")? == StoreChoice::Json {
-            return Ok(Some("the setting `store` is `json`".to_owned()));
+            let why = "; the setting `store` is `json`";
+            report.store_reason.push_str(why);
+            return Ok(());
         }
-        let database = named.address.shown();
         let why = match named.answer(&self.environment, true)?.database {
+            Database::Ours if !self.has_memory() => {
+                report.store = "PgStore";
+                report.store_reason = format!(
+                    "the first record begins the memory `{}` in {database}, since `{variable}` names it",
+                    self.name_there()
+                );
+                return Ok(());
+            }
             Database::Ours => format!(
                 "{database}: `memctl sync` shares these records, `memctl remote join {}` moves them",
                 self.name_there()
@@ -436,7 +484,9 @@ impl Context {
             ),
             Database::Unusable { reason } => format!("a database that cannot be used: {reason}"),
         };
-        Ok(Some(format!("`{}` names {why}", named.variable)))
+        let why = format!("; `{variable}` names {why}");
+        report.store_reason.push_str(&why);
+        Ok(())
     }
 }
 

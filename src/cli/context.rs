@@ -11,7 +11,7 @@ use serde_json::value::{RawValue, to_raw_value};
 
 use crate::cli::arguments::Global;
 use crate::cli::config::{Config, Environment, Places};
-use crate::cli::connections::primary;
+use crate::cli::connections::{embed_with, primary};
 use crate::cli::output::Printer;
 use crate::model::error::{Explain, Explanation, Kind, UserError};
 use crate::model::{Scope, USER_STORE, Viewer, split_origin, with_origin};
@@ -105,7 +105,10 @@ impl Context {
             return Ok(store);
         }
         Ok(match primary(&self.environment, &store)? {
-            Some(primary) => store.backed_by(primary),
+            Some(primary) => {
+                embed_with(self.embedder(config)?);
+                store.backed_by(primary)
+            }
             None => store,
         })
     }

@@ -182,7 +182,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, environment: Environme
         _ => None,
     };
     if let Some(answer) = answer {
-        connections::share_lines();
+        connections::share_rest();
         Printer::new(false, true, true).write(&answer.unwrap_or_default());
         return ExitCode::SUCCESS;
     }
@@ -211,7 +211,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, environment: Environme
         printer.error(&error);
         error.kind.code()
     });
-    connections::share_lines();
+    connections::share_rest();
     ExitCode::from(written(&printer).unwrap_or(code))
 }
 

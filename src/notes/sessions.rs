@@ -108,7 +108,7 @@ pub fn show(workspace: &Workspace, id: &str, logs: usize) -> Result<SessionRepor
     let began = times.min().map(|at| at.to_utc());
     let since = began.and_then(|at| at.checked_sub_signed(SLACK));
     let listing = workspace.store.execution_logs(LogSelection {
-        sessions: &session.names(),
+        sessions: Some(&session.names()),
         since: &since.map(stamp).unwrap_or_default(),
         newest: logs,
     })?;
@@ -343,9 +343,11 @@ pub struct NewSession {
     pub total_steps: Option<u64>,
     /// First step.
     pub step: Option<String>,
+    /// What is known of a session that another program has begun.
+    pub change: SessionChange,
 }
 
-/// Starts a session in the state `initializing`.
+/// Starts a session in the state `initializing`, or in the one of its change.
 pub fn start(workspace: &Workspace, new: NewSession) -> Result<ChangedSession, Error> {
     let total_steps = new.total_steps.unwrap_or(TOTAL_STEPS);
     if total_steps == 0 {
@@ -368,9 +370,14 @@ pub fn start(workspace: &Workspace, new: NewSession) -> Result<ChangedSession, E
         created_at: now.clone(),
         updated_at: now,
     };
+    let (fields, mut warnings) = changes(&session, new.change, &session.created_at)?;
     let mut writer = workspace.writer()?;
-    let session = writer.append(session, workspace.now)?;
-    let warnings = warnings_of(&mut writer).collect();
+    let mut session = writer.append(session, workspace.now)?;
+    if !fields.is_empty() {
+        let entry = writer.update(Kind::Session, &session.session_id, &fields)?;
+        session = entry.parse().map_err(StoreError::from)?;
+    }
+    warnings.extend(warnings_of(&mut writer));
     Ok(ChangedSession { session, warnings })
 }
 

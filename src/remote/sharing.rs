@@ -5,10 +5,10 @@
 use crate::store::{AuditAction, Scoped};
 
 use crate::lessons::telling::table;
+use crate::store::workspace::Error;
 use crate::store::workspace::error::chain;
-use crate::store::workspace::{Error, Workspace};
-use memctl_search::embedder::Embedder;
 use memctl_search::embedder::config::Patience;
+use memctl_search::embedder::{Embedder, EmbedderConfig};
 
 /// Embedder for shared records.
 #[derive(Debug)]
@@ -30,9 +30,12 @@ impl SharedEmbedder {
     }
 }
 
-/// Returns the configured embedder.
-pub fn shared_embedder(workspace: &Workspace) -> Result<SharedEmbedder, Error> {
-    let embedder = workspace.providers.embedder.open(Patience::Index, true)?;
+/// Opens an embedder.
+pub fn shared_embedder(
+    config: &EmbedderConfig,
+    patience: Patience,
+) -> Result<SharedEmbedder, Error> {
+    let embedder = config.open(patience, true)?;
     // A model behind a URL may reveal the size of its vectors only by making one.
     let known = embedder.embedding().map(Ok);
     let ask = || Ok::<_, Error>(embedder.embed(&["size"])?.first().map_or(0, Vec::len));

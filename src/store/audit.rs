@@ -7,6 +7,7 @@
 //!
 //! Invariants:
 //! - A line is written before the write that it describes, and before an answer with the data read.
+//! - A line about memories of users has a line in the log of agents beside it, as the source document says.
 //! - A new line never hides damage: if the log does not continue from the anchor, the next line
 //!   records it, and every later verification reports it.
 //! - The log has a lock of its own, held for microseconds: a reader does not wait for a long write.
@@ -37,6 +38,7 @@ use serde::{Deserialize, Serialize};
 use sha2::Sha256;
 
 use crate::store::files::directory::{self, AUDIT_ANCHOR, AUDIT_LOG};
+use crate::store::logs::execution_logs::note_memories;
 use crate::store::{Approvals, Error, Identity, atomic};
 
 /// The log of a directory, with the caller's context.
@@ -97,6 +99,8 @@ impl AuditLog<'_> {
                 why: audit_context.why.clone(),
             })?;
         }
+        drop(chain);
+        note_memories(self.directory, did, lines);
         Ok(())
     }
 

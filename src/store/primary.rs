@@ -54,11 +54,21 @@ pub trait Primary: fmt::Debug + Send + Sync {
     /// Disables the memory for a user, or enables it again.
     fn switch_user(&self, user: &str, is_disabled: bool) -> Result<(), Fault>;
 
+    /// Sets the vector of a record, made by this embedder.
+    fn put_vector(&self, kind: Kind, id: &str, embedder: &str, vector: &[f32])
+    -> Result<(), Fault>;
+
     /// Adds lines of the log of agents. Lines that are there already stay as they are.
     fn put_logs(&self, lines: &[String]) -> Result<(), Fault>;
 
-    /// Returns the newest log lines of these sessions, newest first, from all copies of the memory.
-    fn newest_logs(&self, sessions: &[String], limit: usize) -> Result<Vec<String>, Fault>;
+    /// Returns the newest log lines of these sessions or of all, and of this user or of all, newest first, from all
+    /// copies of the memory.
+    fn newest_logs(
+        &self,
+        sessions: Option<&[String]>,
+        user: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<String>, Fault>;
 
     /// Deletes the lines of the log of agents of a user; without a user those of the memory.
     fn delete_logs(&self, user: Option<&str>) -> Result<(), Fault>;

@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use memctl_search::embedder::EmbedderConfig;
+
 use crate::model::Kind;
 use crate::store::Scoped;
 use crate::store::skill::Skills;
@@ -11,9 +13,9 @@ use crate::store::workspace::{Error, Workspace};
 #[derive(Debug, Serialize, schemars::JsonSchema)]
 #[expect(missing_docs, reason = "the names are the definition: one count each")]
 pub struct StatusReport {
-    /// Kind of store, by the names of the source document. `JSONStore`: files alone.
-    /// `CompositeStore`: files shared through a database. `PgStore`: a database, of which the files
-    /// are a copy.
+    /// Kind of store, by the names of the source document. `JSONStore`: files alone. `PgStore`: a
+    /// database, of which the files are a copy. `CompositeStore`: the same with the embedder of a
+    /// service, or files shared through a database.
     pub store: &'static str,
     /// Reason for this kind of store, one sentence.
     pub store_reason: String,
@@ -70,7 +72,10 @@ pub fn status(workspace: &Workspace) -> Result<StatusReport, Error> {
     let skills = Skills::open(&workspace.skills_dir).ok();
     let (store, store_reason) = match workspace.store.primary_name()? {
         Some(name) => (
-            "PgStore",
+            match workspace.providers.embedder {
+                EmbedderConfig::BuiltIn => "PgStore",
+                EmbedderConfig::Remote(_) => "CompositeStore",
+            },
             format!(
                 "the memory `{}` is in the database {} (`memctl remote join`)",
                 name.origin, name.shown

@@ -89,8 +89,41 @@ fn every_write_and_every_read_of_memories_is_noted() {
         (&verified["sound"], &verified["lines"]),
         (&json!(true), &json!(10))
     );
-    // The texts themselves stand nowhere in it.
-    assert!(!workspace.read(".agentura/audit.jsonl").contains("TechFlow"));
+    // The log of agents has those of memories, as the source document says. The texts stand nowhere.
+    let log = workspace.read(".agentura/execution_logs.jsonl");
+    let log: Vec<Value> = log
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let of_memories = log
+        .iter()
+        .filter(|line| line["output_data"]["memories"] == json!(["MEM-001"]));
+    let of_memories: Vec<_> = of_memories
+        .map(|line| (&line["action_type"], &line["step_name"]))
+        .collect();
+    let did = |did: &str, why: &str| {
+        let action = if did == "read" {
+            "memory_read"
+        } else {
+            "memory_write"
+        };
+        (json!(action), json!(why))
+    };
+    let logged: Vec<_> = expected[3..]
+        .iter()
+        .map(|(what, _, why)| did(what, why))
+        .collect();
+    assert_eq!(
+        of_memories,
+        logged.iter().map(|(a, b)| (a, b)).collect::<Vec<_>>()
+    );
+    for file in ["audit.jsonl", "execution_logs.jsonl"] {
+        assert!(
+            !workspace
+                .read(&format!(".agentura/{file}"))
+                .contains("TechFlow")
+        );
+    }
 }
 
 /// Rules are read all the time, and reading them changes no file.

@@ -381,7 +381,7 @@ proptest! {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join(LOGS), [&before[..], b"\n", line, b"\n", &before].concat()).unwrap();
         let store = Scoped::new(dir.path(), Scope::All);
-        let wanted = LogSelection { sessions: &["a".to_owned()], since: "", newest: 9 };
+        let wanted = LogSelection { sessions: Some(&["a".to_owned()]), since: "", newest: 9 };
         let listing = store.execution_logs(wanted).unwrap();
         // Text directly after the line belongs to the next one.
         prop_assert_eq!(listing.lines.len(), 1);

@@ -85,10 +85,8 @@ pub(crate) struct StatusArgs {}
 fn status(context: &Context, _args: &StatusArgs) -> Done {
     let mut report = upkeep::status(&context.workspace(None)?)?;
     report.enabled = context.off.is_none();
-    if report.store == "JSONStore"
-        && let Some(why) = context.why_files()?
-    {
-        report.store_reason.extend(["; ", &why]);
+    if report.store == "JSONStore" {
+        context.explain_files(&mut report)?;
     }
     Ok(Box::new(report))
 }

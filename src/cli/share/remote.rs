@@ -19,6 +19,7 @@ use crate::remote::{
     RemotePruneReport, StatusReport, SyncOptions, SyncReport, UserReport, VectorsReport,
 };
 use crate::store::workspace::Workspace;
+use memctl_search::embedder::config::Patience;
 
 /// Set up and check a PostgreSQL database that a team shares
 ///
@@ -417,7 +418,8 @@ async fn share_vectors(
     origin: &str,
     on: OnSync<'_>,
 ) -> Result<VectorsReport, String> {
-    let shared_embedder = remote::shared_embedder(workspace).map_err(|error| error.to_string())?;
+    let shared_embedder = remote::shared_embedder(&workspace.providers.embedder, Patience::Index);
+    let shared_embedder = shared_embedder.map_err(|error| error.to_string())?;
     let name = shared_embedder.name();
     let vectorise = &mut |texts: &[String]| shared_embedder.vectors(texts);
     let filled = remote::fill_vectors(address, origin, name, VECTORS_WITHIN, vectorise, on);

@@ -7,6 +7,7 @@ use memctl_search::{
 
 use super::segment::{Bytes, IndexedSegment, List, SegmentVectors, VECTORS, name};
 use super::{Error, Index};
+use crate::model::Kind;
 use crate::store::DerivedWriter;
 
 impl Index {
@@ -98,6 +99,35 @@ impl Index {
         // The number of dimensions does not matter.
         let layout = held.layout(&embedder.embedding_of(0));
         Ok(layout.of_document(place).len().max(1))
+    }
+
+    /// Sets the vector of a record that was just added: it is among the last ones. Does nothing if its segment has
+    /// vectors of another embedder.
+    pub(crate) fn set_vector(
+        &mut self,
+        (kind, id): (Kind, &str),
+        embedding: &Embedding,
+        vector: &[f32],
+    ) -> Result<(), Error> {
+        let mut end: usize = self.segments.iter().map(|held| held.places.len()).sum();
+        for part in (0..self.segments.len()).rev() {
+            let held = &self.segments[part];
+            let first = end - held.places.len();
+            if !held.is_of_another(Some(embedding)) {
+                for place in (0..held.places.len()).rev() {
+                    let record = self.any_record(part, place)?;
+                    if !record.is_some_and(|record| record.kind == kind && record.id == id) {
+                        continue;
+                    }
+                    // All windows of a long text have it.
+                    let windows = held.layout(embedding).of_document(place).len().max(1);
+                    let vectors = vec![vector.to_vec(); windows];
+                    return Ok(self.fill(&[(first + place, vectors)], embedding)?);
+                }
+            }
+            end = first;
+        }
+        Ok(())
     }
 
     /// Sets the vectors of documents. They are saved if no other process is writing, otherwise kept

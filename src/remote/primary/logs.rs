@@ -74,21 +74,23 @@ pub(super) async fn put(
     connection.insert_lines(doing, INSERT, origin, &rows).await
 }
 
-/// Returns the newest lines of sessions, newest first.
+/// Returns the newest lines of sessions, or of all if there are none, and of a user or of all, newest first.
 pub(super) async fn newest(
     connection: &Connection,
     origin: &str,
     sessions: &[String],
+    user: Option<&str>,
     limit: usize,
 ) -> Result<Vec<String>, Error> {
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let newest = "select entry from public.agent_execution_logs
-        where held_by = (select memctl.current_user_id()) and origin = $1 and session = any ($2)
+        where held_by = (select memctl.current_user_id()) and origin = $1
+          and (cardinality($2) = 0 or session = any ($2)) and ($3::text is null or entry::jsonb ->> 'user_id' = $3)
           and entry is not null
-        order by created_at desc, born desc limit $3";
+        order by created_at desc, born desc limit $4";
     let doing = "the log of agents cannot be read";
     let rows = connection
-        .rows(doing, newest, &[&origin, &sessions, &limit])
+        .rows(doing, newest, &[&origin, &sessions, &user, &limit])
         .await?;
     Ok(rows.iter().map(|row| row.get(0)).collect())
 }

@@ -15,18 +15,21 @@ mod logs;
 mod turn;
 
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::{Mutex, oneshot};
 
+use crate::model::Kind;
 use crate::store::{self, Fault, Fetched, Primary, PrimaryChange, PrimaryName, SharedLine, Turn};
 
 use super::address::Address;
 use super::connection::Connection;
 use super::error::Error;
-use super::{audit, migrate};
+use super::sync::OnSync;
+use super::{SharedEmbedder, audit, migrate, sync};
 
 pub use join::{JoinReport, has_memory, join};
 pub(super) use logs::send_missing;
@@ -53,6 +56,8 @@ struct Shared {
     reader: Mutex<Option<Arc<Connection>>>,
     /// Sessions of the last writer, reused by the next one.
     writer: Mutex<Option<turn::Sessions>>,
+    /// `true` if records that have vectors were written, and not embedded since.
+    has_new_texts: AtomicBool,
 }
 
 impl fmt::Debug for PgStore {
@@ -88,6 +93,7 @@ impl PgStore {
                 name,
                 reader: Mutex::default(),
                 writer: Mutex::default(),
+                has_new_texts: AtomicBool::default(),
             }),
             handle,
             _alive: alive,
@@ -129,6 +135,27 @@ impl PgStore {
     pub fn is_connected(&self) -> bool {
         let reader = self.shared.reader.try_lock();
         reader.is_ok_and(|open| open.as_ref().is_some_and(|open| !open.client.is_closed()))
+    }
+
+    /// Embeds the texts that this process has written, until the time limit; `open` opens the embedder if there are
+    /// some. What fails stays for the next writer, or for `memctl sync`.
+    pub fn embed_written(
+        &self,
+        open: impl FnOnce() -> Result<Arc<SharedEmbedder>, Fault>,
+        limit: Duration,
+    ) -> Result<(), Fault> {
+        if !self.shared.has_new_texts.swap(false, Ordering::Relaxed) {
+            return Ok(());
+        }
+        let embedder = open()?;
+        let Shared { address, name, .. } = &*self.shared;
+        let vectorise = &mut |texts: &[String]| embedder.vectors(texts);
+        let (origin, model) = (&name.origin, embedder.name());
+        let on: OnSync<'_> = &mut |_| {};
+        let filled = sync::fill_vectors(address, origin, model, limit, vectorise, on);
+        // On this thread: the embedder blocks, which must not hold up the sessions.
+        self.handle.block_on(filled)?;
+        Ok(())
     }
 
     /// Runs work with the session for reads and the name of the memory, and blocks until it is done.
@@ -238,15 +265,34 @@ impl Primary for PgStore {
         })
     }
 
+    fn put_vector(
+        &self,
+        kind: Kind,
+        id: &str,
+        embedder: &str,
+        vector: &[f32],
+    ) -> Result<(), Fault> {
+        let (id, embedder, vector) = (id.to_owned(), embedder.to_owned(), vector.to_vec());
+        self.with_reader(move |reader, origin| async move {
+            sync::put_vector(&reader, (&origin, kind, &id), &embedder, &vector).await
+        })
+    }
+
     fn put_logs(&self, lines: &[String]) -> Result<(), Fault> {
         let lines = lines.to_vec();
         self.with_reader(|reader, origin| async move { logs::put(&reader, &origin, &lines).await })
     }
 
-    fn newest_logs(&self, sessions: &[String], limit: usize) -> Result<Vec<String>, Fault> {
-        let sessions = sessions.to_vec();
+    fn newest_logs(
+        &self,
+        sessions: Option<&[String]>,
+        user: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<String>, Fault> {
+        let sessions = sessions.unwrap_or_default().to_vec();
+        let user = user.map(str::to_owned);
         self.with_reader(move |reader, origin| async move {
-            logs::newest(&reader, &origin, &sessions, limit).await
+            logs::newest(&reader, &origin, &sessions, user.as_deref(), limit).await
         })
     }
 

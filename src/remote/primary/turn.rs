@@ -8,6 +8,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use futures_util::future::join_all;
@@ -298,6 +299,9 @@ impl PgTurn {
 impl Turn for PgTurn {
     fn put(&mut self, after: i64, kind: Kind, rows: &[PrimaryRow]) -> Result<Reached, Fault> {
         let rows = rows.to_vec();
+        if table(kind).has_vector {
+            self.shared.has_new_texts.store(true, Ordering::Relaxed);
+        }
         self.done(|mut sessions, shared| async move {
             let origin = &shared.name.origin;
             let reached = sessions.put(origin, after, kind, &rows).await;

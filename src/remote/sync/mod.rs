@@ -39,6 +39,7 @@ use push::Unreadable;
 pub use plan::Shrinking;
 pub(super) use plan::is_fit;
 pub(super) use tables::{Table, fields_or_blank, table, time, without_nul};
+pub(super) use vectors::put_vector;
 pub use vectors::{Vectorise, VectorsReport, fill_vectors};
 
 /// Options of a synchronisation.

@@ -14,6 +14,7 @@ use super::super::error::Error;
 use super::plan::ORDER;
 use super::tables::{Table, table};
 use super::{OnSync, SyncStage};
+use crate::model::Kind;
 
 /// Dimensions of the vector columns.
 const DIMENSIONS: usize = 1536;
@@ -34,6 +35,38 @@ pub struct VectorsReport {
 /// Embeds texts and returns the vectors in order, or an error message.
 pub type Vectorise<'a> = &'a mut dyn FnMut(&[String]) -> Result<Vec<Vec<f32>>, String>;
 
+const DOING: &str = "vectors cannot be stored";
+
+/// Prepares a session to store vectors of an embedder. Returns the schema of their type.
+async fn prepare(connection: &Connection, embedder: &str) -> Result<String, Error> {
+    let on = "set memctl.vectors = 'on'";
+    connection.batch(DOING, on).await?;
+    // Clients that name no model search these vectors.
+    let note = "insert into memctl.embedders (model) values ($1)
+        on conflict (user_id) do update set model = excluded.model
+        where memctl.embedders.model <> excluded.model";
+    connection.run(DOING, note, &[&embedder]).await?;
+    connection.vector_schema().await
+}
+
+/// Sets the vector of a record: its origin, kind and id.
+pub(in super::super) async fn put_vector(
+    connection: &Connection,
+    (origin, kind, id): (&str, Kind, &str),
+    embedder: &str,
+    vector: &[f32],
+) -> Result<(), Error> {
+    let schema = prepare(connection, embedder).await?;
+    let Table { name, holder, .. } = table(kind);
+    let store = format!(
+        "update public.{name} set embedding = $3::text::{schema}.vector, embedding_model = $4
+         where {holder} = (select memctl.current_user_id()) and origin = $1 and entry_id = $2"
+    );
+    let vector = as_vector(vector);
+    let parameters: [&dyn Parameter; 4] = [&origin, &id, &vector.as_str(), &embedder];
+    connection.run(DOING, &store, &parameters).await.map(drop)
+}
+
 /// Embeds the rows of a workspace or a memory, and those of other programs, until the time limit. Vectors
 /// are marked with `embedder`, since vectors of different embedders cannot be compared. A vector of another
 /// program stays as it is.
@@ -47,14 +80,8 @@ pub async fn fill_vectors(
 ) -> Result<VectorsReport, Error> {
     let start = Instant::now();
     let connection = Connection::open(address).await?;
-    let doing = "vectors cannot be stored";
-    let schema = connection.vector_schema().await?;
-    connection.batch(doing, "set memctl.vectors = 'on'").await?;
-    // Clients that name no model search these vectors.
-    let note = "insert into memctl.embedders (model) values ($1)
-        on conflict (user_id) do update set model = excluded.model
-        where memctl.embedders.model <> excluded.model";
-    connection.run(doing, note, &[&embedder]).await?;
+    let doing = DOING;
+    let schema = prepare(&connection, embedder).await?;
     let lacking = |table: Table| {
         format!(
             "{} and deleted_at is null and content <> ''

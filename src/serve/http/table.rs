@@ -71,10 +71,22 @@ pub(super) fn routes() -> Vec<Route> {
             .named("selectSessions", "The caller's sessions of agents")
             .answers::<Rows<tables::SessionRow>>(ROWS)
             .parameters::<QueryParameters>(),
+        Route::new("post", "/rest/v1/agent_sessions", post(tables::insert_sessions))
+            .named("insertSessions", "Start sessions of the caller's agents")
+            .answers::<Rows<tables::SessionRow>>(STORED)
+            .creates()
+            .parameters::<QueryParameters>()
+            .body_of(route::items::<tables::NewSessionRow>),
         Route::new("get", "/rest/v1/agent_execution_logs", get(tables::logs))
-            .named("selectLogs", "The log of a session of the caller: `session_id=eq.SESSION`")
+            .named("selectLogs", "The log of the caller's agents, or of one session: `session_id=eq.SESSION`")
             .answers::<Rows<ExecutionLog>>(ROWS)
             .parameters::<QueryParameters>(),
+        Route::new("post", "/rest/v1/agent_execution_logs", post(tables::insert_logs))
+            .named("insertLogs", "Add lines to the log of a session of the caller")
+            .answers::<Rows<ExecutionLog>>(STORED)
+            .creates()
+            .parameters::<QueryParameters>()
+            .body_of(route::items::<tables::NewLogRow>),
         Route::new("get", "/rest/v1/context_eng_memories", get(tables::select::<tables::ProcedureRow>))
             .named("selectProcedures", "Procedures")
             .answers::<Rows<tables::ProcedureRow>>(ROWS)

@@ -42,16 +42,26 @@ pub(crate) fn append_all(
     lines: &[String],
     sync: Sync,
 ) -> Result<(), Error> {
+    append_freely(lock.directory(), name, lines, sync)
+}
+
+/// As [`append_all`], without the lock: a line that another process takes lines out of the log around may be lost.
+pub(crate) fn append_freely(
+    directory: &Directory,
+    name: &str,
+    lines: &[String],
+    sync: Sync,
+) -> Result<(), Error> {
     if lines.is_empty() {
         return Ok(());
     }
-    let path = lock.directory().join(name);
     let mut text = lines.join("\n");
     text.push('\n');
-    if ends_inside_a_line(lock.directory(), name).map_err(Error::io("read", &path))? {
+    let is_torn = ends_inside_a_line(directory, name);
+    if is_torn.map_err(Error::io("read", &directory.join(name)))? {
         text.insert(0, '\n');
     }
-    atomic::append(lock.directory(), name.as_ref(), &text, sync == Sync::Wait)
+    atomic::append(directory, name.as_ref(), &text, sync == Sync::Wait)
 }
 
 /// Visits the lines of a log, newest first, until `visit` breaks. Returns the number of bytes read.

@@ -1,5 +1,6 @@
 //! The execution log of agents, `execution_logs.jsonl`: one action per line, append-only. Lines are
-//! removed only with their session, or by a purge.
+//! removed only with their session, or by a purge. Reads and writes of memories are lines by themselves, without the
+//! texts.
 //!
 //! The log is read from its end, so that the newest actions cost the same in a log of any length.
 //! Lines are in time order; a reader that knows the start of a session reads no further back. Lines
@@ -11,12 +12,17 @@
 //! Undo restores the lines of a session to their old positions: byte offsets are stable, because the log
 //! otherwise only grows.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::ops::ControlFlow;
 
-use serde_json::value::RawValue;
+use memctl_files::Directory;
+use serde_json::json;
+use serde_json::value::{RawValue, to_raw_value};
+use uuid::Uuid;
+use xxhash_rust::xxh3::xxh3_128;
 
-use crate::model::ExecutionLog;
+use crate::model::{ActionType, ExecutionLog, Kind, LogStatus};
+use crate::store::audit::{AuditAction, AuditContext, Touched};
 use crate::store::files::directory::EXECUTION_LOGS as FILE;
 use crate::store::files::log::{self, Sync};
 use crate::store::{Error, PlacedLine, Problem, ProblemKind, Scoped, Step, Writer, atomic};
@@ -28,8 +34,8 @@ const TOO_OLD: usize = 256;
 /// Filter for log lines.
 #[derive(Debug, Clone, Copy)]
 pub struct LogSelection<'a> {
-    /// Names of the session; a line must carry one of them.
-    pub sessions: &'a [String],
+    /// Names of the session; a line must carry one of them. `None`: lines of all sessions and of none.
+    pub sessions: Option<&'a [String]>,
     /// Earliest time, RFC 3339 in the format of the lines; empty for no limit.
     pub since: &'a str,
     /// Maximum number of lines; the newest are kept.
@@ -66,7 +72,8 @@ impl Scoped {
             }
             too_old = 0;
             let session = line.session_id.as_ref();
-            ControlFlow::Continue(session.is_some_and(|id| selection.sessions.contains(id)))
+            let is_of = |names: &[String]| session.is_some_and(|id| names.contains(id));
+            ControlFlow::Continue(selection.sessions.is_none_or(is_of))
         })?;
         if self.scope().allows(None) {
             self.add_lines_of_copies(selection, &mut listing)?;
@@ -121,7 +128,8 @@ impl Scoped {
             return Ok(());
         };
         let wanted = selection.newest.saturating_add(1);
-        let texts = primary.newest_logs(selection.sessions, wanted);
+        let user = self.viewer().user_id();
+        let texts = primary.newest_logs(selection.sessions, user, wanted);
         let texts = texts.map_err(Error::Primary)?;
         let is_cut = texts.len() >= wanted;
         let lines = texts.iter().rev().filter_map(|text| read(text.as_bytes()));
@@ -240,6 +248,46 @@ impl Writer {
         log::append_all(self.lock(), FILE, &texts, sync)?;
         Ok(stored)
     }
+}
+
+/// Adds a line for the memories of each user that audit events name. Neither waits nor fails, because the audit log has
+/// the events.
+pub(crate) fn note_memories(
+    directory: &Directory,
+    did: AuditAction,
+    events: &[(&AuditContext, &[Touched<'_>])],
+) {
+    let action = match did {
+        AuditAction::Read => ActionType::MemoryRead,
+        AuditAction::Added | AuditAction::Edited | AuditAction::Removed => ActionType::MemoryWrite,
+        AuditAction::Exported | AuditAction::Purged | AuditAction::Broken => return,
+    };
+    let mut lines = Vec::new();
+    for (context, touched) in events {
+        let mut of_users: BTreeMap<Option<&str>, Vec<&str>> = BTreeMap::new();
+        for (id, user) in *touched {
+            if Kind::of_id(id) == Some(Kind::Memory) {
+                of_users.entry(*user).or_default().push(*id);
+            }
+        }
+        for (user, ids) in of_users {
+            let digest = xxh3_128(format!("{context:?} {did:?} {user:?} {ids:?}").as_bytes());
+            lines.push(ExecutionLog {
+                id: Uuid::from_u128(digest).to_string(),
+                user_id: user.map(str::to_owned),
+                step_name: context.why.clone(),
+                action_type: action.clone(),
+                output_data: to_raw_value(&json!({ "memories": ids })).ok(),
+                status: LogStatus::Success,
+                // As the other lines write it: texts of times are compared.
+                created_at: context.at.replace('Z', "+00:00"),
+                ..ExecutionLog::default()
+            });
+        }
+    }
+    let texts = lines.iter().map(serde_json::to_string);
+    let texts: Vec<String> = texts.filter_map(Result::ok).collect();
+    drop(log::append_freely(directory, FILE, &texts, Sync::Leave));
 }
 
 /// Parses a line; `None` unless it is an object with an action type.
@@ -365,7 +413,7 @@ mod tests {
     fn times(store: &Scoped, session: &str, since: &str, newest: usize) -> (Vec<String>, bool) {
         let listing = store
             .execution_logs(LogSelection {
-                sessions: &[session.to_owned()],
+                sessions: Some(&[session.to_owned()]),
                 since,
                 newest,
             })
@@ -458,7 +506,7 @@ mod tests {
         named::replace(&dir.path().join(FILE), text.as_bytes()).unwrap();
         let listing = store
             .execution_logs(LogSelection {
-                sessions: &["new".to_owned()],
+                sessions: Some(&["new".to_owned()]),
                 since: "099990",
                 newest: 20,
             })

@@ -20,7 +20,7 @@
 //! Audit events on their way to a database, and those of all copies there.
 //!
 //! A line is written to its file first and sent later, so that neither a hook nor a read waits for the
-//! database. A derived file notes for each database how far a log has been sent. If it is lost, or if the
+//! database; so is a line of the log of agents. A derived file notes for each database how far a log has been sent. If it is lost, or if the
 //! log has been rewritten, everything is sent again: an event has an id, and what is there stays.
 //!
 //! Deliberately absent: verification of the lines of other copies. Each copy verifies the chain of its own
@@ -37,7 +37,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::model::Trial;
 use crate::store::audit::Line;
-use crate::store::files::directory::{self, AUDIT_LOG, HINTS};
+use crate::store::files::directory::{self, AUDIT_LOG, EXECUTION_LOGS, HINTS};
 use crate::store::files::log;
 use crate::store::{DERIVED, Error, Scoped, SharedLine, Writer, atomic, redact};
 
@@ -247,19 +247,36 @@ impl Scoped {
             primary.put_audit(&unsent.lines).map_err(Error::Primary)?;
         }
         self.note_sent(&database, &unsent);
+        let log = format!("{database} {EXECUTION_LOGS}");
+        let actions = self.unsent_lines(EXECUTION_LOGS, &log, &action_of)?;
+        let texts = actions.lines.iter().map(|line| line.text.clone());
+        let texts: Vec<String> = texts.collect();
+        if !texts.is_empty() {
+            primary.put_logs(&texts).map_err(Error::Primary)?;
+        }
+        self.note_sent(&log, &actions);
         Ok(unsent.lines.len() as u64)
     }
 
     /// Reads the events that `database` does not have yet. Costs one look at the size of the file if
     /// there are none.
     pub fn unsent(&self, database: &str) -> Result<Unsent, Error> {
-        let path = self.directory().join(AUDIT_LOG);
+        self.unsent_lines(AUDIT_LOG, database, &line_of)
+    }
+
+    fn unsent_lines(
+        &self,
+        file: &str,
+        database: &str,
+        line_of: &dyn Fn(&[u8]) -> Option<SharedLine>,
+    ) -> Result<Unsent, Error> {
+        let path = self.directory().join(file);
         let failed = || Error::io("read", &path);
         let mut unsent = Unsent {
             lines: Vec::new(),
             mark: Mark::default(),
         };
-        let Some(file) = directory::open_data(self.directory(), AUDIT_LOG)? else {
+        let Some(file) = directory::open_data(self.directory(), file)? else {
             return Ok(unsent);
         };
         let length = file.metadata().map_err(failed())?.len();
@@ -344,6 +361,13 @@ impl Scoped {
             }
         })
     }
+}
+
+/// A line of the log of agents with its id; `None` if the line is not one.
+fn action_of(text: &[u8]) -> Option<SharedLine> {
+    let id = execution_logs::read(text)?.id;
+    let text = std::str::from_utf8(text.trim_ascii()).ok()?.to_owned();
+    Some(SharedLine { id, text })
 }
 
 /// An event with its id; `None` if the line is not one.

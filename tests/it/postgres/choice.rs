@@ -47,9 +47,14 @@ fn a_database_of_ours_is_chosen_by_the_first_command_which_says_so() {
     let other = project(&store.login(ANN));
     let listed = other.json(&["list", "executions"]);
     assert_eq!(listed["total"], 2, "{listed}");
-    // A question creates nothing where nothing is.
+    // A question creates nothing where nothing is, and the status says what the first record will find.
     let Some(empty) = Store::new() else { return };
     let asked = project(&empty.login(ANN));
+    let (kind, reason) = store_of(&asked);
+    assert!(
+        kind == "PgStore" && reason.contains("the first record begins the memory `project`"),
+        "{kind}: {reason}"
+    );
     assert_eq!(asked.json(&["list", "executions"])["total"], 0);
     assert!(!asked.memory("workspace.json").exists());
     // `--store json` and the setting choose files.
@@ -129,11 +134,23 @@ fn a_database_of_another_program_is_no_matter_of_any_command_but_status() {
 
 #[test]
 fn a_database_that_does_not_answer_is_said_once_it_was_ours_and_nobody_waits_twice() {
-    // Nothing listens there, and of `DATABASE_URL` nobody knows whose it is.
+    // Nothing listens there, and of `DATABASE_URL` nobody knows whose it is: the first command says it.
     let mut unknown = project("postgres://ann@127.0.0.1:1/shop");
     let ran = run(&unknown);
+    assert_eq!(
+        ran.stderr
+            .matches("`DATABASE_URL` names a database that cannot be used")
+            .count(),
+        1,
+        "{ran:?}"
+    );
+    let ran = run(&unknown);
     assert!(!ran.stderr.contains("DATABASE_URL"), "{ran:?}");
-    assert!(store_of(&unknown).1.contains("cannot be used"));
+    let (store, reason) = store_of(&unknown);
+    assert!(
+        store == "JSONStore" && reason.contains("cannot be used"),
+        "{store}: {reason}"
+    );
     unknown
         .set("MEMCTL_DATABASE_URL", "postgres://ann@127.0.0.1:1/memory")
         .set("MEMCTL_STORE", "auto");

@@ -4,6 +4,8 @@
 use serde_json::json;
 
 use super::{ANN, Store, done};
+use crate::serve::{Served, token};
+use crate::support::until;
 use crate::workspace::Workspace;
 
 const SKILL: &str = "hr/resume-screen";
@@ -145,6 +147,57 @@ fn sync_keeps_the_user_of_each_memory_and_sends_the_log_of_agents() {
         !pulled["results"].to_string().contains("of ada"),
         "{pulled}"
     );
+}
+
+#[test]
+fn a_memory_that_is_written_to_the_database_is_found_there_by_its_meaning() {
+    let Some(store) = Store::new() else { return };
+    let server = store.server();
+    server.json(&[
+        "memory",
+        "add",
+        "--type",
+        "brand_memory",
+        "--content",
+        "Our voice is calm and friendly.",
+    ]);
+    let vectors =
+        "select count(*) from agent_memory where embedding is not null and embedding_model <> ''";
+    assert_eq!(store.ann.value(vectors), "1");
+    let near = "select content from match_memory((select embedding from agent_memory where content like 'Our voice%'), 0.2)";
+    assert_eq!(
+        store.ann.run(near).concat(),
+        ["Our voice is calm and friendly."]
+    );
+    // A server makes them right after its answers, for its users too, and keeps a client's own.
+    let http = Served::start(&server, &[]);
+    let ada = token(&server, "ada", "*");
+    let body = json!({ "content": "A friendly and quiet tone.", "memory_type": "brand_memory" });
+    http.post(&ada, "/functions/v1/agent-memory-write", &body)
+        .is(200);
+    until("the vector of a server's memory", || {
+        store.ann.value(vectors) == "2"
+    });
+    let made = http.post(&ada, "/v1/embeddings", &json!({ "input": "sailing" }));
+    let vector = made.is(200).json()["data"][0]["embedding"].clone();
+    let row = json!({ "content": "Invoices are due in May", "memory_type": "brand_memory", "embedding": vector });
+    http.post(&ada, "/rest/v1/agent_memory", &row).is(201);
+    let nearness = format!(
+        "select 1 - (embedding <=> '{vector}'::vector) > 0.99 from agent_memory where content like 'Invoices%'"
+    );
+    assert_eq!(store.ann.value(&nearness), "t");
+    let as_ada = store.login_of("ada", &store.hosted("ada"));
+    let log = "select action_type, step_name, output_data ->> 'memories' from agent_execution_logs order by created_at";
+    until("the log of the server", || as_ada.run(log).len() == 2);
+    assert_eq!(
+        as_ada.run(log)[0],
+        ["memory_write", "serve agent-memory-write", "[\"MEM-002\"]"]
+    );
+    let own = http.get(
+        &ada,
+        "/rest/v1/agent_execution_logs?action_type=eq.memory_write",
+    );
+    assert_eq!(own.is(200).json().as_array().unwrap().len(), 2);
 }
 
 #[test]

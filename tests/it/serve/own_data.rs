@@ -92,7 +92,7 @@ fn export_holds_everything_of_the_user_and_nothing_of_others() {
             &counts["sessions"],
             &counts["execution_logs.jsonl"]
         ),
-        (&json!(2), &json!(1), &json!(1)),
+        (&json!(2), &json!(1), &json!(4)),
         "{counts}"
     );
     assert!(counts["audit.jsonl"].as_u64().unwrap() >= 3, "{counts}");
@@ -248,7 +248,6 @@ fn tables_have_the_rows_of_their_user() {
         ("agent_memory?limit=x", 400),
         ("agent_memory?memory_type=task_memory", 400),
         ("agent_memory?limt=eq.1", 400),
-        ("agent_execution_logs", 422),
         ("agent_execution_logs?session_id=eq.SESS-1", 404),
         ("another", 404),
     ] {
@@ -280,7 +279,7 @@ fn rows_are_inserted_as_supabase_js_does() {
     };
     // `.from('agent_memory').insert({ … }).select().single()` of the source document.
     let row = json!({ "user_id": "ada", "content": "Voice: calm", "memory_type": "user_preferences",
-        "embedding": [0.5, 0.25], "metadata": { "preference_type": "tone" }, "expires_at": null });
+        "embedding": null, "metadata": { "preference_type": "tone" }, "expires_at": null });
     let single = [
         "Prefer: return=representation",
         "Accept: application/vnd.pgrst.object+json",
@@ -335,6 +334,138 @@ fn rows_are_inserted_as_supabase_js_does() {
         let reply = insert(&body, &[], "/rest/v1/agent_memory");
         assert_eq!(reply.status, status, "{body}: {reply:?}");
     }
+}
+
+#[test]
+fn an_agent_keeps_its_session_and_its_log() {
+    let workspace = Workspace::sample();
+    let served = Served::start(&workspace, &[]);
+    let ada = token(&workspace, "ada", "*");
+    let post = |path: &str, body: &Value| {
+        let bearer = format!("Authorization: Bearer {ada}");
+        let headers = [
+            bearer.as_str(),
+            "Prefer: return=representation",
+            "Accept: application/vnd.pgrst.object+json",
+        ];
+        served.ask(
+            "POST",
+            &format!("/rest/v1/{path}"),
+            &headers,
+            &body.to_string(),
+        )
+    };
+    let session = json!({ "user_id": "ada", "status": "analyzing_brand", "current_step": "brand",
+        "completed_steps": ["start"], "session_data": { "campaign": "spring" } });
+    let session = post("agent_sessions", &session).is(201).json();
+    assert_eq!(
+        (
+            &session["status"],
+            &session["user_id"],
+            &session["completed_steps"],
+            &session["progress_percentage"]
+        ),
+        (
+            &json!("analyzing_brand"),
+            &json!("ada"),
+            &json!(["start"]),
+            &json!(12)
+        ),
+        "{session}"
+    );
+    let line = json!({ "session_id": session["id"], "user_id": "ada", "step_name": "brand", "tool_name": "crawler",
+        "action_type": "tool_call", "input_data": { "url": "x" }, "confidence_score": 0.9,
+        "execution_time_ms": 12, "status": "success" });
+    let stored = post("agent_execution_logs", &line).is(201).json();
+    assert_eq!(stored["tool_name"], "crawler", "{stored}");
+    let path = format!(
+        "/rest/v1/agent_execution_logs?session_id=eq.{}",
+        session["id"].as_str().unwrap()
+    );
+    let log = served.get(&ada, &path).is(200).json();
+    assert_eq!(log, json!([stored]));
+    let with = |name: &str, value: Value| {
+        let mut line = line.clone();
+        line[name] = value;
+        line
+    };
+    for (table, body, status) in [
+        ("agent_sessions", json!({ "user_id": "bob" }), 403),
+        ("agent_sessions", json!({ "status": "dreaming" }), 422),
+        ("agent_sessions", json!({ "status": "error" }), 422),
+        ("agent_execution_logs", with("user_id", json!("bob")), 403),
+        (
+            "agent_execution_logs",
+            with("action_type", json!("dance")),
+            422,
+        ),
+        (
+            "agent_execution_logs",
+            with("confidence_score", json!(2)),
+            422,
+        ),
+        (
+            "agent_execution_logs",
+            with("session_id", json!("SESS-1")),
+            404,
+        ),
+        ("agent_execution_logs", with("session_id", Value::Null), 422),
+    ] {
+        let reply = post(table, &body);
+        assert_eq!(reply.status, status, "{body}: {reply:?}");
+    }
+    let all = served.get(&ada, "/rest/v1/agent_sessions").is(200).json();
+    assert_eq!(all.as_array().unwrap().len(), 1, "{all}");
+}
+
+#[test]
+fn a_vector_of_the_client_is_the_one_that_is_searched() {
+    let workspace = Workspace::sample();
+    let served = Served::start(&workspace, &[]);
+    let ada = token(&workspace, "ada", "*");
+    let made = served.post(
+        &ada,
+        "/v1/embeddings",
+        &json!({ "input": "sailing on a windy lake" }),
+    );
+    let vector = made.is(200).json()["data"][0]["embedding"].clone();
+    let rows = |table: &str, vector: &Value| match table {
+        "agent_memory" => json!([{ "content": "Voice: calm", "memory_type": "brand_memory" },
+            { "content": "Invoices are due in May", "memory_type": "brand_memory", "embedding": vector }]),
+        _ => json!({ "embedding": vector, "metadata": { "status": "procedure_learned", "data": {
+            "procedure_name": "Pay", "semantic_description": "Invoices are due in May",
+            "learned_procedure_steps": ["pay"] } } }),
+    };
+    for table in ["agent_memory", "context_eng_memories"] {
+        let path = format!("/rest/v1/{table}");
+        // One of another size is refused with both sizes, and nothing of the request is stored.
+        let refused = served.post(&ada, &path, &rows(table, &json!([0.5, 0.25])));
+        let said = refused.is(422).json()["message"].clone();
+        let said = said.as_str().unwrap();
+        assert!(
+            said.contains("has 2 dimensions") && said.contains("384"),
+            "{said}"
+        );
+        let none = served.get(&ada, &path).is(200).json();
+        assert_eq!(none, json!([]), "{table}");
+        // A list, or the text of PostgreSQL.
+        let vector = match table {
+            "agent_memory" => vector.clone(),
+            _ => json!(vector.to_string()),
+        };
+        served.post(&ada, &path, &rows(table, &vector)).is(201);
+    }
+    let near = json!({ "query_embedding": vector, "match_threshold": 0.95 });
+    let found = served
+        .post(&ada, "/rest/v1/rpc/match_memory", &near)
+        .is(200)
+        .json();
+    assert_eq!(found[0]["content"], "Invoices are due in May", "{found}");
+    assert_eq!(found.as_array().unwrap().len(), 1, "{found}");
+    let near = json!({ "query_text": "boats", "query_embedding": vector, "full_text_weight": 0 });
+    let path = "/rest/v1/rpc/hybrid_search_context_eng_memories";
+    let found = served.post(&ada, path, &near).is(200).json();
+    assert_eq!(found[0]["semantic_rank"], 1, "{found}");
 }
 
 #[test]

@@ -131,7 +131,7 @@ pub(crate) async fn write(call: Call, Body(body): Body<WriteBody>) -> Answer {
     let work = call.using(Use::Adds, "serve agent-memory-write", move |workspace| {
         // A memory that another copy has deleted must not be learned again.
         workspace.store.catch_up()?;
-        MemoryRow::add(workspace, &caller, &options, return_embedding)
+        MemoryRow::add(workspace, &caller, &options, None, return_embedding)
     });
     reply(&Written {
         memory: work.await?,
@@ -141,9 +141,15 @@ pub(crate) async fn write(call: Call, Body(body): Body<WriteBody>) -> Answer {
 /// Returns the vector of a stored text, in the form of the source document's column.
 pub(super) fn vector(workspace: &Workspace, content: &str) -> Result<Vec<f32>, Problem> {
     let embedded = notes::embed(workspace, &[content])?;
-    let mut vector = embedded.vectors.into_iter().next().unwrap_or_default();
+    Ok(padded(
+        embedded.vectors.into_iter().next().unwrap_or_default(),
+    ))
+}
+
+/// Fills a vector with zeros, which change no cosine.
+pub(super) fn padded(mut vector: Vec<f32>) -> Vec<f32> {
     vector.resize(DIMENSIONS.max(vector.len()), 0.0);
-    Ok(vector)
+    vector
 }
 
 /// Returns the memory type of this name.

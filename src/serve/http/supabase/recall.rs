@@ -259,7 +259,7 @@ fn weight(name: &str, given: Option<f64>) -> Result<f64, Problem> {
 }
 
 /// Parses a vector from a list of numbers, or from the text form of PostgreSQL.
-fn vector<'de, D: Deserializer<'de>>(reader: D) -> Result<Option<Vec<f32>>, D::Error> {
+pub(super) fn vector<'de, D: Deserializer<'de>>(reader: D) -> Result<Option<Vec<f32>>, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged)]
     enum Given {

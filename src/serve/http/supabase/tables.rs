@@ -1,8 +1,8 @@
 //! Tables of the source documents, as `PostgREST` offers them below `/rest/v1/`, for `from(…).select()` and
 //! `insert()` of supabase-js.
 //!
-//! A caller sees and inserts only what is theirs. The server writes ids, times, texts and vectors, and ignores
-//! values that a client sends for them.
+//! A caller sees and inserts only what is theirs. The server writes ids, times and texts, and ignores values that a
+//! client sends for them. A vector has to be one of this memory's embedder.
 //!
 //! Deliberately absent: updates and deletions. Records are corrected and removed by the commands, which keep
 //! their history.
@@ -13,20 +13,24 @@ use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
 
 use crate::lessons;
-use crate::model::{Kind, Memory, MemoryType, Procedure, Record, Session, Trust};
-use crate::notes::{self, AddOptions, sessions};
+use crate::model::{
+    ActionType, ExecutionLog, Kind, LogStatus, Memory, MemoryType, Procedure, Record, Session,
+    SessionState, Trust,
+};
+use crate::notes::sessions::{self, NewAction, NewSession, SessionChange};
+use crate::notes::{self, AddOptions, GivenVector};
 use crate::serve::arguments::{LONGEST_TEXT, text};
 use crate::serve::token::Caller;
-use crate::store::workspace::Workspace;
-use crate::store::{self, Selection};
+use crate::store::workspace::{Error, Workspace};
+use crate::store::{self, LogSelection, Selection};
 
 use super::super::input::{Answer, Items};
 use super::super::problem::Problem;
 use super::super::route;
 use super::super::state::{Call, Use};
-use super::functions::{memory_type, vector};
+use super::functions::{memory_type, padded, vector};
 use super::query::{MOST, Query, Row};
-use super::recall::Metadata;
+use super::recall::{self, Metadata};
 
 /// Maximum number of rows in one insertion.
 const ROWS: usize = 50;
@@ -104,6 +108,7 @@ impl MemoryRow {
         workspace: &Workspace,
         caller: &Caller,
         options: &AddOptions,
+        given: Option<GivenVector>,
         has_vector: bool,
     ) -> Result<Self, Problem> {
         let report = if caller.is_agent {
@@ -112,10 +117,48 @@ impl MemoryRow {
             notes::add_memory(workspace, options)?
         };
         let mut row = Self::from(workspace.store.get::<Memory>(&report.id)?);
-        if has_vector {
-            row.embedding = Some(vector(workspace, &row.content)?);
-        }
+        // A vector of other words, as of a secret that is left out, is not this text's.
+        let given = given.filter(|_| report.added && row.content == options.content.trim_end());
+        row.embedding = vector_of(workspace, Kind::Memory, &row.id, given, has_vector, || {
+            row.content.clone()
+        })?;
         Ok(row)
+    }
+}
+
+/// Takes the vectors that a client sends with rows, before one of these is stored.
+fn fit<'a>(
+    workspace: &Workspace,
+    given: impl Iterator<Item = Option<&'a [f32]>>,
+) -> Result<Vec<Option<GivenVector>>, Problem> {
+    let fit = |given| match GivenVector::fit(workspace, given) {
+        Err(Error::BadVector { found, expected }) => Err(Problem::unfit(
+            format!("`embedding` has {found} dimensions, or is zero: {expected} are expected"),
+            "leave it out, or give one of this memory's embedder: `/v1/embeddings` returns one",
+        )),
+        fit => Ok(fit?),
+    };
+    given.map(|given| given.map(fit).transpose()).collect()
+}
+
+/// Keeps the given vector of a stored record. Returns it, or that of its text, if the client wants it.
+fn vector_of(
+    workspace: &Workspace,
+    kind: Kind,
+    id: &str,
+    given: Option<GivenVector>,
+    is_wanted: bool,
+    text: impl FnOnce() -> String,
+) -> Result<Option<Vec<f32>>, Problem> {
+    if let Some(given) = &given {
+        given.keep(workspace, kind, id)?;
+    }
+    if !is_wanted {
+        return Ok(None);
+    }
+    match given {
+        Some(given) => Ok(Some(padded(given.vector))),
+        None => vector(workspace, &text()).map(Some),
     }
 }
 
@@ -135,6 +178,10 @@ pub(crate) struct NewMemory {
     metadata: Option<Value>,
     /// Expiry: a time, a date, or a duration such as `30d`.
     expires_at: Option<String>,
+    /// Vector of this memory's embedder, as a list or as text; computed if absent.
+    #[serde(default, deserialize_with = "recall::vector")]
+    #[schemars(with = "Option<Vec<f32>>")]
+    embedding: Option<Vec<f32>>,
 }
 
 /// `POST /rest/v1/agent_memory`
@@ -146,27 +193,17 @@ pub(crate) async fn insert_memories(
     at_most(rows.len())?;
     let mut all = Vec::new();
     for row in rows {
-        if row
-            .user_id
-            .is_some_and(|user| user != call.caller.user.as_str())
-        {
-            return Err(Problem::new(
-                403,
-                "permission",
-                "`user_id` is not the user of the token",
-                "leave it out, or give the `sub` of the token",
-            ));
-        }
-        all.push(options(
-            row.content, &row.memory_type, row.metadata, row.expires_at,
-        )?);
+        is_own(&call, row.user_id.as_deref())?;
+        let options = options(row.content, &row.memory_type, row.metadata, row.expires_at)?;
+        all.push((options, row.embedding));
     }
     let has_vector = query.names("embedding");
     let caller = call.caller.clone();
     let work = call.using(Use::Writes, "serve agent_memory", move |workspace| {
-        let stored = all
-            .iter()
-            .map(|options| MemoryRow::add(workspace, &caller, options, has_vector));
+        let given = fit(workspace, all.iter().map(|(_, given)| given.as_deref()))?;
+        let stored = all.iter().zip(given).map(|((options, _), given)| {
+            MemoryRow::add(workspace, &caller, options, given, has_vector)
+        });
         stored.collect::<Result<Vec<MemoryRow>, Problem>>()
     });
     query.inserted(&work.await?)
@@ -188,6 +225,19 @@ pub(crate) fn options(
         expires_at,
         replaces: Vec::new(),
     })
+}
+
+/// Refuses rows of another user.
+fn is_own(call: &Call, user: Option<&str>) -> Result<(), Problem> {
+    if user.is_none_or(|user| user == call.caller.user.as_str()) {
+        return Ok(());
+    }
+    Err(Problem::new(
+        403,
+        "permission",
+        "`user_id` is not the user of the token",
+        "leave it out, or give the `sub` of the token",
+    ))
 }
 
 fn at_most(rows: usize) -> Result<(), Problem> {
@@ -221,17 +271,152 @@ impl From<Session> for SessionRow {
     }
 }
 
-/// `GET /rest/v1/agent_execution_logs`: the log of one session. Lines belong to no domain, so a token for
-/// some domains sees none.
+/// Session to store.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct NewSessionRow {
+    /// The caller; another user is refused.
+    user_id: Option<String>,
+    /// State; default `initializing`.
+    status: Option<String>,
+    /// Name of the current step.
+    current_step: Option<String>,
+    /// Progress in percent, from 0 to 100.
+    progress_percentage: Option<i64>,
+    /// Number of steps; default 8.
+    total_steps: Option<u64>,
+    /// Names of the completed steps.
+    #[serde(default)]
+    completed_steps: Vec<String>,
+    /// What went wrong, in the state `error`.
+    error_message: Option<String>,
+    /// Data of the agent.
+    #[schemars(with = "Option<Map<String, Value>>")]
+    session_data: Option<Box<RawValue>>,
+}
+
+/// `POST /rest/v1/agent_sessions`
+pub(crate) async fn insert_sessions(
+    call: Call,
+    query: Query,
+    Items(rows): Items<NewSessionRow>,
+) -> Answer {
+    at_most(rows.len())?;
+    for row in &rows {
+        is_own(&call, row.user_id.as_deref())?;
+    }
+    let work = call.using(Use::Writes, "serve agent_sessions", move |workspace| {
+        let stored = rows.into_iter().map(|row| {
+            let new = NewSession {
+                data: row.session_data,
+                total_steps: row.total_steps,
+                step: row.current_step,
+                change: SessionChange {
+                    status: row.status.as_deref().map(SessionState::from),
+                    percent: row.progress_percentage,
+                    completed: row.completed_steps,
+                    error: row.error_message,
+                    ..SessionChange::default()
+                },
+            };
+            Ok(sessions::start(workspace, new)?.session.into())
+        });
+        stored.collect::<Result<Vec<SessionRow>, Problem>>()
+    });
+    query.inserted(&work.await?)
+}
+
+/// Line of the log of agents to store.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct NewLogRow {
+    /// Session of the caller.
+    session_id: String,
+    /// The caller; another user is refused.
+    user_id: Option<String>,
+    /// Step that the action belongs to.
+    step_name: String,
+    /// Tool that acted.
+    tool_name: Option<String>,
+    /// Kind of the action.
+    #[schemars(extend("enum" = ActionType::NAMES))]
+    action_type: String,
+    /// Input; any JSON.
+    #[schemars(with = "Option<Value>")]
+    input_data: Option<Box<RawValue>>,
+    /// Output; any JSON.
+    #[schemars(with = "Option<Value>")]
+    output_data: Option<Box<RawValue>>,
+    /// Reason of the agent.
+    reasoning: Option<String>,
+    /// Confidence, from 0 to 1.
+    confidence_score: Option<f64>,
+    /// Duration in milliseconds.
+    execution_time_ms: Option<u64>,
+    /// Progress or result.
+    #[schemars(extend("enum" = LogStatus::NAMES))]
+    status: String,
+    /// Error of a failed action.
+    error_message: Option<String>,
+}
+
+/// `POST /rest/v1/agent_execution_logs`: as in the source document, each line stands in a session.
+pub(crate) async fn insert_logs(call: Call, query: Query, Items(rows): Items<NewLogRow>) -> Answer {
+    at_most(rows.len())?;
+    for row in &rows {
+        is_own(&call, row.user_id.as_deref())?;
+        one_of("action_type", &row.action_type, ActionType::NAMES)?;
+        one_of("status", &row.status, LogStatus::NAMES)?;
+    }
+    let work = call.using(
+        Use::Writes,
+        "serve agent_execution_logs",
+        move |workspace| {
+            let stored = rows.into_iter().map(|row| {
+                let action = NewAction {
+                    step: row.step_name,
+                    tool: row.tool_name,
+                    action: row.action_type.as_str().into(),
+                    status: row.status.as_str().into(),
+                    input: row.input_data,
+                    output: row.output_data,
+                    reasoning: row.reasoning,
+                    confidence: row.confidence_score,
+                    took_ms: row.execution_time_ms,
+                    error: row.error_message,
+                };
+                Ok(sessions::log_action(workspace, &row.session_id, action)?.line)
+            });
+            stored.collect::<Result<Vec<ExecutionLog>, Problem>>()
+        },
+    );
+    query.inserted(&work.await?)
+}
+
+/// Refuses a word that the column of the source document does not take.
+fn one_of(column: &str, given: &str, words: &[&str]) -> Result<(), Problem> {
+    if words.contains(&given) {
+        return Ok(());
+    }
+    Err(Problem::unfit(
+        format!("`{column}` is `{}`", given.escape_debug()),
+        format!("it is one of {}", words.join(", ")),
+    ))
+}
+
+/// `GET /rest/v1/agent_execution_logs`: the newest lines of the caller, or of one session. Lines belong to no domain,
+/// so a token for some domains sees none.
 pub(crate) async fn logs(call: Call, query: Query) -> Answer {
     let work = call.work("serve rows", move |workspace| {
-        let Some(session) = query.equal("session_id") else {
-            return Err(Problem::unfit(
-                "the session is missing",
-                "give `session_id=eq.SESSION`",
-            ));
-        };
-        query.reply(&sessions::show(workspace, session, MOST)?.logs)
+        match query.equal("session_id") {
+            Some(session) => query.reply(&sessions::show(workspace, session, MOST)?.logs),
+            None => {
+                let lines = workspace.store.execution_logs(LogSelection {
+                    sessions: None,
+                    since: "",
+                    newest: MOST,
+                })?;
+                query.reply(&lines.lines)
+            }
+        }
     });
     work.await
 }
@@ -241,6 +426,10 @@ pub(crate) async fn logs(call: Call, query: Query) -> Answer {
 pub(crate) struct NewProcedure {
     /// Procedure: `{"status": "procedure_learned", "data": {…}}`.
     metadata: Map<String, Value>,
+    /// Vector of this memory's embedder, as a list or as text; computed if absent.
+    #[serde(default, deserialize_with = "recall::vector")]
+    #[schemars(with = "Option<Vec<f32>>")]
+    embedding: Option<Vec<f32>>,
 }
 
 /// Row of `context_eng_memories`.
@@ -283,21 +472,31 @@ pub(crate) async fn insert_procedures(
     Items(rows): Items<NewProcedure>,
 ) -> Answer {
     at_most(rows.len())?;
-    let documents: Result<Vec<Box<RawValue>>, _> =
-        rows.iter().map(|row| to_raw_value(&row.metadata)).collect();
-    let documents = documents.map_err(store::Error::from)?;
+    let documents = rows.into_iter().map(|row| {
+        let document = to_raw_value(&row.metadata)?;
+        Ok((document, row.embedding))
+    });
+    let documents: Result<Vec<(Box<RawValue>, Option<Vec<f32>>)>, _> = documents.collect();
+    let documents = documents.map_err(|error: serde_json::Error| store::Error::from(error))?;
     let has_vector = query.names("embedding");
     let work = call.using(
         Use::Writes,
         "serve context_eng_memories",
         move |workspace| {
+            let given = fit(
+                workspace,
+                documents.iter().map(|(_, given)| given.as_deref()),
+            )?;
             let mut stored = Vec::new();
-            for document in &documents {
+            for ((document, _), given) in documents.iter().zip(given) {
                 let report = lessons::add_procedure(workspace, document)?;
                 let procedure: Procedure = workspace.store.get(&report.id)?;
-                let embedding = has_vector.then(|| vector(workspace, &procedure.content()));
+                let given = given.filter(|_| report.added);
+                let text = || procedure.content();
+                let (kind, id) = (Kind::Procedure, report.id.as_str());
+                let embedding = vector_of(workspace, kind, id, given, has_vector, text)?;
                 stored.push(ProcedureRow {
-                    embedding: embedding.transpose()?,
+                    embedding,
                     ..ProcedureRow::from(procedure)
                 });
             }
