@@ -10,7 +10,7 @@ use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 
 use crate::host::{Host, ServerHost};
-use crate::model::{CallAction, Kind, LessonScope, MemoryType, Trust};
+use crate::model::{CallAction, Kind, MemoryType, Trust};
 
 /// Options of every command.
 #[derive(Debug, Clone, Default, Args)]
@@ -129,7 +129,6 @@ values!(CallAction: [Self::Off, Self::Note, Self::Ask, Self::Deny], |action| val
     CallAction::Ask => "Let the host ask you",
     CallAction::Deny => "Let the host refuse the call",
 }));
-values!(LessonScope: [Self::Project, Self::Everywhere], |scope| PossibleValue::new(scope.name()));
 // A host answers to the name of its program too: `claude`.
 values!(Host: Self::ALL, |host| value(host.name(), host.title()).aliases(host.name().strip_suffix("-code")));
 values!(ServerHost: Self::ALL, |host| value(host.name(), host.title()).aliases(host.name().strip_suffix("-code")));

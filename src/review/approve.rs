@@ -18,7 +18,7 @@ use crate::model::{
 use crate::review::queue::{Part, Waiting, WaitingKind};
 use crate::rules::hearing::end_suspension;
 use crate::rules::place::passed_on::{follow_up, lift};
-use crate::rules::{RuleFiles, acting, checked};
+use crate::rules::{acting, checked};
 use crate::store::workspace::records::{document, entry, level, locate};
 use crate::store::workspace::redacting_writer::redaction_warning;
 use crate::store::workspace::{Error, Workspace, repair_warnings};
@@ -120,8 +120,8 @@ pub fn approve(
     for rule in lifted {
         let of_it = |record: &&mut Approved| record.id == rule.reflexion_id;
         if let Some(record) = approved.iter_mut().find(of_it) {
-            let RuleFiles { guardrails, tests } = follow_up(workspace, &rule, &mut record.warnings);
-            (record.guardrails, record.tests) = (guardrails, tests);
+            let files = follow_up(workspace, &rule, &mut record.warnings);
+            (record.guardrails, record.tests) = (files.guardrails, files.tests);
         }
     }
     Ok(approved)

@@ -22,6 +22,6 @@ pub(crate) mod trust;
 pub use approve::{Approved, Rejected, approvable, approve, reject};
 pub use edit::{Draft, EditReport, draft, edit};
 pub use promote::{Promoted, promote};
-pub use repeats::{Repeat, RepeatKind, Repeats, repeats};
+pub use repeats::{Repeat, RepeatKind, Repeats, decide, repeats};
 pub use replay::{PastSessions, Replay, replay};
 pub use trust::{TrustMode, Untrusted, UntrustedRecord, revoke, trust, trust_origin, untrusted};

@@ -75,9 +75,7 @@ pub fn untrusted(store: &Scoped, origin: Option<&str>) -> Result<Untrusted, Erro
                 },
                 skill: document.skill,
                 suspicious: memctl_redact::admit(&document.content).quarantine,
-                text: memctl_redact::redact(document.content.trim())
-                    .text
-                    .into_owned(),
+                text: said_once(&memctl_redact::redact(&document.content).text),
             });
         Ok(records.collect())
     };
@@ -86,6 +84,18 @@ pub fn untrusted(store: &Scoped, origin: Option<&str>) -> Result<Untrusted, Erro
         procedures: of_kind(Kind::Procedure)?,
         memories: of_kind(Kind::Memory)?,
     })
+}
+
+/// Returns a text without the lines that another line has, whole: the fields of a lesson repeat it.
+fn said_once(text: &str) -> String {
+    let mut lines: Vec<&str> = Vec::new();
+    for line in text.lines().map(str::trim) {
+        if !lines.iter().any(|known| known.contains(line)) {
+            lines.retain(|known| !line.contains(known));
+            lines.push(line);
+        }
+    }
+    lines.join("\n")
 }
 
 /// Makes the approvals of this workspace count.

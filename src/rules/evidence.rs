@@ -279,6 +279,14 @@ pub fn give_verdict(
     });
     let mut writer = workspace.writer()?;
     let execution: Execution = writer.store().get(&id)?;
+    if outcome == Outcome::Accepted && execution.outcome == Outcome::Error {
+        let message = format!("`{id}` failed, so it has no output to accept");
+        let hint = format!(
+            "memctl show {id} has the error; then run it again: memctl run {}",
+            execution.skill
+        );
+        return Err(Error::input(message, hint));
+    }
     let mut changes: Vec<(&str, Value)> = Vec::new();
     if execution.outcome != outcome {
         changes.push(("outcome", json!(outcome)));

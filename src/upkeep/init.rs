@@ -23,6 +23,8 @@ pub struct InitReport {
     pub origin: String,
     /// Paths that were created; empty if everything existed.
     pub created: Vec<String>,
+    /// Files of the memory that git will see; filled in by the caller, empty outside of a repository.
+    pub git: Vec<String>,
     /// Skill to run first; filled in by the caller.
     #[serde(skip)]
     pub first_skill: Option<String>,
@@ -62,6 +64,7 @@ pub fn initialise(
         skills: skills.display().to_string(),
         origin: identity.map(|identity| identity.origin).unwrap_or_default(),
         created,
+        git: Vec::new(),
         first_skill: None,
         offer: None,
         warnings: Vec::new(),

@@ -216,6 +216,16 @@ fn memory_can_be_off_before_there_is_any() {
 }
 
 #[test]
+fn a_directory_without_a_workspace_cannot_be_switched() {
+    let workspace = Workspace::empty();
+    for switch in ["disable", "enable"] {
+        let ran = workspace.run(&["memory", switch]);
+        ran.fails(2, "no workspace found at");
+    }
+    assert!(!workspace.memory("").exists());
+}
+
+#[test]
 fn memory_is_switched_off_for_one_user() {
     let mut workspace = remembering();
     for user in ["ada", "bob"] {

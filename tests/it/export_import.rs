@@ -472,3 +472,49 @@ proptest! {
         prop_assert_eq!(dense(after.as_bytes()), dense(text.as_bytes()));
     }
 }
+
+/// `--trust` at the second import approves what the first one left waiting.
+#[test]
+fn a_second_import_with_trust_approves() {
+    let source = Workspace::sample();
+    let note = [
+        "memory", "add", "--type", "brand_memory", "--content", "Voice: calm", "--metadata",
+    ];
+    let note = [&note[..], &[r#"{"tone": ["calm"]}"#]].concat();
+    source.run(&note).succeeds();
+    source
+        .run(&["correct", "hr/resume-screen", "Name the currency."])
+        .succeeds();
+    source
+        .run(&["memory", "export", "--output", "all.jsonl"])
+        .succeeds();
+    let workspace = Workspace::sample();
+    workspace.write("all.jsonl", source.read("all.jsonl"));
+    workspace.write(
+        "CLAUDE.md",
+        "# Notes\n\n- Deploy from the branch release.\n",
+    );
+    let waiting = || {
+        let queue = workspace.json(&["review"]);
+        queue["waiting"].as_array().unwrap().len()
+    };
+    for file in ["all.jsonl", "CLAUDE.md"] {
+        let page = workspace.run(&["memory", "import", file]);
+        assert!(page.stdout.contains("or import with --trust"), "{page:?}");
+    }
+    assert_eq!(waiting(), 3);
+    for (file, count) in [("all.jsonl", 2), ("CLAUDE.md", 1)] {
+        let report = workspace.json(&["memory", "import", file, "--trust"]);
+        assert_eq!(
+            report["approved"].as_array().unwrap().len(),
+            count,
+            "{report}"
+        );
+        let again = workspace.json(&["memory", "import", file, "--trust"]);
+        assert_eq!(again["approved"], json!([]), "{again}");
+    }
+    assert_eq!(waiting(), 0);
+    workspace.write("MEMORY.md", "- Tests need Docker.\n");
+    workspace.json(&["memory", "import", "MEMORY.md", "--trust"]);
+    assert_eq!(waiting(), 0);
+}

@@ -141,7 +141,8 @@ fn what_past_sessions_repeat_is_kept_by_one_key() {
     let done = terminal.wait_for("kept REFL-");
     assert!(done.contains("never npm install"), "{done}");
     // Its words alone stop no call, and the page says so.
-    terminal.wait_for("told at the start of sessions; at calls, too: memctl correct");
+    terminal.wait_for("told at the start of sessions; at calls, too:");
+    terminal.wait_for("memctl correct \"…\" --command REGEX --replaces REFL-");
     terminal.wait_for("memctl search");
     let rules = machine.json(&["list", "rules"]);
     assert!(rules.to_string().contains(SAID), "{rules}");
@@ -164,11 +165,57 @@ fn a_line_of_the_person_ends_a_repeat() {
     terminal.keys(&["e"]);
     // The command that worked stands there to be changed.
     terminal.wait_for("One line for agents: make check TARGET=web");
+    // The line is that of a shell, and a long one is echoed once.
     terminal.keys(&["C-u"]);
-    terminal.type_line("Check with make check TARGET=web, never without a target.");
-    terminal.wait_for("kept PROC-");
+    terminal.wait_for("One line for agents:");
+    terminal.type_text(
+        "make check TARGET=web or TARGET=api, never without a target, and from the top.",
+    );
+    terminal.keys(&["Home"]);
+    terminal.type_text("Check wit ");
+    terminal.keys(&["Left"]);
+    terminal.type_text("h");
+    terminal.wait_for("One line for agents: Check with make");
+    terminal.keys(&["Enter"]);
+    let kept = terminal.wait_for("kept PROC-");
+    let rows = "TARGET=api,\n   never without a target, and from the top.\n   kept";
+    assert_eq!(kept.matches("from the top").count(), 1, "{kept}");
+    assert!(kept.contains(rows), "{kept}");
     let told = machine.told_before("make check");
-    assert!(told.contains("never without a target."), "{told}");
+    let line = "Check with make check TARGET=web or TARGET=api, never without a target,";
+    assert!(told.contains(line), "{told}");
+    assert_eq!(machine.json(&["stats"])["past"]["repeats"], json!([]));
+}
+
+/// `n` is remembered, and Esc decides nothing.
+#[test]
+fn a_repeat_that_is_refused_is_not_asked_about_again() {
+    let machine = Machine::new();
+    for day in [17, 18] {
+        machine.past(day, "Run the checks.", CHECK);
+    }
+    let Some(terminal) = machine.set_up(40) else {
+        return;
+    };
+    terminal.keys(&["e"]);
+    terminal.wait_for("One line for agents: make check TARGET=web");
+    terminal.keys(&["Escape"]);
+    terminal.wait_for("nothing kept");
+    let repeats = || machine.json(&["stats"])["past"]["repeats"].clone();
+    assert_eq!(repeats().as_array().unwrap().len(), 1);
+    let again = || {
+        terminal.type_line("clear; memctl setup");
+        terminal.wait_for("Do this?");
+        terminal.keys(&["y"]);
+    };
+    again();
+    terminal.wait_for("q later");
+    terminal.keys(&["n"]);
+    terminal.wait_for("not asked about again");
+    assert_eq!(repeats(), json!([]));
+    again();
+    let page = terminal.wait_for("memctl search");
+    assert!(!page.contains("q later"), "{page}");
 }
 
 /// `w`: the person's own agent words the lessons of the session, after its price was confirmed.
@@ -191,6 +238,7 @@ fn the_agent_of_the_person_words_a_repeat() {
     terminal.wait_for("kept PROC-");
     let told = machine.told_before("python3 tools/seed.py");
     assert!(told.contains("`.venv/bin/python tools/seed.py`"), "{told}");
+    assert_eq!(machine.json(&["stats"])["past"]["repeats"], json!([]));
 }
 
 /// Gemini CLI and Cline keep the sessions of all projects in one folder: those of this project count.

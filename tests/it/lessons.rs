@@ -538,3 +538,36 @@ fn lesson_of_a_person_without_a_session_waits_for_approval() {
     command.env("CLAUDECODE", "1").args(args);
     Ran::of(command.output().unwrap()).fails(2, "memctl setup");
 }
+
+/// What holds everywhere is told here, and each page says what takes it into other projects.
+#[test]
+fn a_lesson_for_everywhere_says_how_it_reaches_other_projects() {
+    let workspace = initialised();
+    let line = "Search with `rg`, not with `grep`.";
+    let args = ["lesson", "add", line, "--command", "grep", "--everywhere"];
+    let added = workspace.run(&args);
+    let id = added.stdout.split(' ').next().unwrap().to_owned();
+    let way = |id: &str| format!("in your others, too: memctl memory promote {id}");
+    assert!(added.stdout.contains(&way(&id)), "{added:?}");
+    let approved = workspace.run(&["approve", &id]).stdout;
+    // The line stands there once, whatever fields of the record repeat it.
+    assert_eq!(
+        approved.matches("Search with `rg`").count(),
+        1,
+        "{approved}"
+    );
+    assert!(approved.contains(&way("PROC-001")), "{approved}");
+    let said = "From now on always search with rg, never with grep.";
+    let prompt = event(&workspace, "UserPromptSubmit", json!({ "prompt": said }));
+    hook(&workspace, "claude-code", prompt).succeeds();
+    let heard = json!({"rule": "Search with rg, not grep.", "quote": said, "scope": "everywhere"});
+    let heard = workspace.run(&["correct", "--heard", &heard.to_string()]);
+    let way = "in your others, too: memctl memory promote REFL-001";
+    assert!(heard.stdout.contains(way), "{heard:?}");
+    let clone = Workspace::sample();
+    std::fs::create_dir_all(clone.memory("")).unwrap();
+    let name = "procedural_memory.json";
+    std::fs::copy(workspace.memory(name), clone.memory(name)).unwrap();
+    let trust = clone.run(&["trust", "--dry-run"]).stdout;
+    assert_eq!(trust.matches("Search with `rg`").count(), 1, "{trust}");
+}

@@ -965,6 +965,20 @@ fn hosts_are_told_and_told_otherwise() {
     );
     let all = workspace.json(&["mcp", "status"]);
     assert_eq!(all["hosts"].as_array().unwrap().len(), 9);
+    // A server in the settings of the project is one, too.
+    workspace.json(&["mcp", "install", "claude-code", "--project"]);
+    let status = workspace.json(&["mcp", "status"]);
+    let hosts = status["hosts"].as_array().unwrap();
+    let installed: Vec<&Value> = hosts
+        .iter()
+        .filter(|one| one["standing"] == "installed")
+        .collect();
+    let of_project = json!(root.join(".mcp.json"));
+    assert!(
+        hosts.len() == 10 && installed.iter().any(|one| one["settings"] == of_project),
+        "{status}"
+    );
+    workspace.json(&["mcp", "uninstall", "claude-code", "--project"]);
     let foreign = "{\"mcpServers\": {\"memctl\": {\"command\": \"python\", \"args\": [\"x\"]}}}";
     workspace.write(".mcp.json", foreign);
     workspace

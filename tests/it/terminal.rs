@@ -77,8 +77,12 @@ impl Terminal {
             self.wait_for_prompt();
             rest
         });
-        self.ask(&["send-keys", "-l", line]);
+        self.type_text(line);
         self.keys(&["Enter"]);
+    }
+
+    pub(crate) fn type_text(&self, text: &str) {
+        self.ask(&["send-keys", "-l", text]);
     }
 
     /// Waits for the prompt of the shell: a program that still ends takes what is typed.

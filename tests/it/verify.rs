@@ -358,6 +358,48 @@ fn no_answer_is_no_pass() {
     assert!(reason.contains("cannot judge it"), "{reason}");
 }
 
+/// A judge that fails is named, with the way to do without one.
+#[test]
+fn a_judge_that_fails_is_named() {
+    let trained = Trained::new();
+    let corrected = trained
+        .workspace
+        .run(&["run", SKILL, "--model", &trained.model]);
+    corrected.succeeds();
+    let kindly = "Write the note kindly, as to a friend who is worried about it.";
+    let args = [
+        "correct", SKILL, kindly, "--execution-id", "latest", "--model", "offline",
+    ];
+    let page = trained.workspace.run(&args);
+    assert!(
+        page.stdout.contains("not tested without a judge"),
+        "{page:?}"
+    );
+    let text = "import sys\nsys.exit(3) if '<rule>' in sys.stdin.read() else print('{\"overall_score\": 1}')\n";
+    let script = trained.workspace.write("no_judge.py", text);
+    let model = format!("exec:python3 {}", script.display());
+    let ran = trained
+        .workspace
+        .run(&["test", "--json", "--model", &model]);
+    let reason = ran.fails(4, "").document()["cases"][0]["reason"].to_string();
+    assert!(
+        reason.contains("the judge `exec/python3` failed"),
+        "{reason}"
+    );
+    assert!(reason.contains("correct … --assert"), "{reason}");
+}
+
+/// A run that failed has nothing that could answer another input.
+#[test]
+fn a_failed_run_is_not_accepted() {
+    let trained = Trained::new();
+    let failing = ["run", SKILL, "--model", "exec:sh -c 'exit 3'"];
+    trained.workspace.run(&failing).fails(4, "");
+    let ran = trained.workspace.run(&["accept", "latest"]);
+    ran.fails(2, "failed, so it has no output to accept");
+    ran.fails(2, "memctl run hr/resume-screen");
+}
+
 #[test]
 fn tests_stay_in_their_scope() {
     let trained = Trained::new();

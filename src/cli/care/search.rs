@@ -14,7 +14,7 @@ use serde_json::Number;
 use crate::cli::ask::{Spending, price};
 use crate::cli::context::Context;
 use crate::cli::output::printer::Work;
-use crate::cli::output::{Done, Page, Report, plural};
+use crate::cli::output::{Done, Page, Report, ms, plural};
 use crate::model::error::UserError;
 use crate::store::workspace::Error;
 use crate::upkeep::{
@@ -271,4 +271,14 @@ pub(crate) fn sending(texts: usize, to: &Destination) -> String {
     )
 }
 
-impl Report for IndexReport {}
+impl Report for IndexReport {
+    fn page(&self, page: &mut Page) {
+        page.warnings(&self.warnings);
+        let (records, took) = (plural(self.documents as u64, "record"), ms(self.took_ms));
+        let (vectors, new) = (self.vectors, self.made);
+        page.line(format!(
+            "{records} indexed, {vectors} with a vector ({new} new), in {took}"
+        ));
+        page.dim(format!("embedder: {}", self.embedder));
+    }
+}

@@ -71,9 +71,9 @@ pub(crate) struct LessonAddArgs {
     /// Phrase that rules it out
     #[arg(long, value_name = "PHRASE")]
     not: Vec<String>,
-    /// Reach
-    #[arg(long, value_enum)]
-    scope: Option<LessonScope>,
+    /// True of a tool in any project, not only here: `memory promote` then takes it into your other projects
+    #[arg(long)]
+    everywhere: bool,
     /// File of the project that it was read from
     #[arg(long = "file", value_name = "PATH")]
     files: Vec<String>,
@@ -147,7 +147,9 @@ fn given(context: &Context, args: LessonAddArgs) -> Result<LessonArgs, UserError
     given.commands.extend(args.commands);
     given.not.extend(args.not);
     given.files.extend(args.files);
-    given.scope = args.scope.unwrap_or(given.scope);
+    if args.everywhere {
+        given.scope = LessonScope::Everywhere;
+    }
     given.same = args.same.or(given.same);
     given.replaces = args.replaces.or(given.replaces);
     given.session = args.session.or(given.session);
@@ -160,6 +162,11 @@ pub(crate) fn refused(refusal: &Refusal) -> UserError {
         format!("`{}`: {}", refusal.field, refusal.reason),
         refusal.passes.clone(),
     )
+}
+
+/// Says how a record that holds everywhere reaches other projects: what is stored here is told here.
+pub(crate) fn in_other_projects(id: &str) -> String {
+    format!("it is told in this project; in your others, too: memctl memory promote {id}")
 }
 
 impl Report for StoredLesson {
@@ -175,6 +182,9 @@ impl Report for StoredLesson {
         ]);
         if let Some(old) = &self.replaced {
             page.line(format!("it replaces {old}"));
+        }
+        if self.applies.scope == LessonScope::Everywhere {
+            page.dim(in_other_projects(&self.id));
         }
         for near in &self.near {
             page.styled(&[

@@ -7,10 +7,9 @@
 use std::io;
 
 use console::Term;
-use dialoguer::Input;
 use memctl_llm::Progress;
 
-use crate::cli::ask::{ask, confirms, price};
+use crate::cli::ask::{ask, confirms, line, price};
 use crate::cli::context::Context;
 use crate::cli::ending::wait;
 use crate::cli::learn::lesson::refused;
@@ -22,12 +21,12 @@ use crate::lessons::past::past_sessions::PastOptions;
 use crate::lessons::{Asking, LearnOptions, LessonArgs, PROMPT};
 use crate::model::error::UserError;
 use crate::model::{Kind, Trust};
-use crate::review::{Approved, Repeat, RepeatKind, Repeats, approve, repeats};
+use crate::review::{Approved, Repeat, RepeatKind, Repeats, approve, decide, repeats};
 use crate::rules::hearing::{HeardArgs, record_said};
 use crate::store::workspace::Workspace;
 
-/// Minimum width of a text.
-const LEAST: usize = 40;
+/// Maximum number of rows of a text.
+const ROWS: usize = 3;
 /// Number of words of a command by which a lesson is told.
 const BEGINNING: usize = 2;
 
@@ -68,7 +67,6 @@ fn head(found: &Repeats, page: &mut Page) {
 }
 
 fn show_one(number: usize, repeat: &Repeat, page: &mut Page) {
-    let width = page.width().saturating_sub(4).max(LEAST);
     let verb = match repeat.kind {
         RepeatKind::Correction => "you said it",
         RepeatKind::Failure => "failed",
@@ -95,22 +93,20 @@ fn show_one(number: usize, repeat: &Repeat, page: &mut Page) {
         RepeatKind::Correction => format!("\u{201c}{}\u{201d}", repeat.what),
         _ => repeat.what.clone(),
     };
-    page.line(format!("   {}", end(&what, width)));
-    for (label, text, style) in [
-        ("error", &repeat.error, Style::Bad),
-        ("then", &repeat.worked, Style::Good),
-    ] {
+    let mut text = |label: &str, text: &str, style: Style| {
         if !text.is_empty() {
-            let text = end(text, width.saturating_sub(label.len() + 2));
-            page.styled(&[(Style::Dim, &format!("   {label}: ")), (style, &text)]);
+            let text = end(text, page.width().saturating_sub(label.len()) * ROWS);
+            page.sentence(style, label, &text);
         }
-    }
+    };
+    text("   ", &what, Style::Plain);
+    text("   error: ", &repeat.error, Style::Bad);
+    text("   then: ", &repeat.worked, Style::Good);
     if let Some(waits) = &repeat.waits {
-        let room = width.saturating_sub(waits.id.len() + 26);
-        let is_shown = waits.text == repeat.worked;
-        let text = if is_shown { "" } else { &waits.text };
-        let text = end(text, room);
-        page.dim(format!("   ends it: memctl approve {}  {text}", waits.id));
+        page.dim(format!("   ends it: memctl approve {}", waits.id));
+        if waits.text != repeat.worked {
+            page.sentence(Style::Dim, "   ", &end(&waits.text, page.width() * ROWS));
+        }
     }
 }
 
@@ -145,16 +141,25 @@ pub(crate) fn go_through(
             page.line("");
             show_one(number, repeat, page);
         });
-        let kept = match key(&keys)? {
+        let is_decided = match key(&keys)? {
             'y' => keep(context, repeat, &repeat.what)?,
             'e' => in_own_words(context, repeat)?,
             'w' => worded(context, repeat, model.unwrap_or_default())?,
-            'n' => continue,
+            'n' => note(context, true, "not asked about again"),
             _ => return Ok(()),
         };
-        context.printer.note(&kept);
+        if is_decided {
+            decide(&context.workspace(None)?.store, repeat);
+        }
     }
     Ok(())
+}
+
+/// Says what became of a repeat. Returns whether that was a decision.
+fn note(context: &Context, is_decided: bool, what: &str) -> bool {
+    let note = |page: &mut Page| page.sentence(Style::Plain, "   ", what);
+    context.printer.note_page(note);
+    is_decided
 }
 
 /// Waits for one of these keys.
@@ -180,7 +185,7 @@ fn key(keys: &[(char, &str)]) -> Result<char, UserError> {
 }
 
 /// Lets what waits, or the person's words, act from now on.
-fn keep(context: &Context, repeat: &Repeat, words: &str) -> Result<String, UserError> {
+fn keep(context: &Context, repeat: &Repeat, words: &str) -> Result<bool, UserError> {
     let workspace = context.workspace(None)?;
     let id = if let Some(waits) = &repeat.waits {
         waits.id.clone()
@@ -193,44 +198,38 @@ fn keep(context: &Context, repeat: &Repeat, words: &str) -> Result<String, UserE
         let project = context.project_name().unwrap_or_default();
         record_said(&workspace, heard, project)?.id
     };
-    approved(&workspace, &[id])
+    approved(context, &workspace, &[id])
 }
 
-fn approved(workspace: &Workspace, ids: &[String]) -> Result<String, UserError> {
+fn approved(context: &Context, workspace: &Workspace, ids: &[String]) -> Result<bool, UserError> {
     let approved = approve(workspace, ids, None)?;
     let ids: Vec<&str> = approved.iter().map(|one| one.id.as_str()).collect();
-    let mut kept = format!("   kept {}", ids.join(", "));
+    let mut kept = format!("kept {}", ids.join(", "));
     // Words alone say nothing of the calls that break them.
     let is_silent = |one: &&Approved| one.kind == Kind::Reflexion && one.at_calls.is_none();
     for rule in approved.iter().filter(is_silent) {
         kept.extend([
-            "\n   told at the start of sessions; at calls, too: ",
+            "\ntold at the start of sessions; at calls, too:\n",
             "memctl correct \"…\" --command REGEX --replaces ",
             &rule.id,
         ]);
     }
-    Ok(kept)
+    Ok(note(context, true, &kept))
 }
 
 /// Asks for a line of the person, and keeps it.
-fn in_own_words(context: &Context, repeat: &Repeat) -> Result<String, UserError> {
+fn in_own_words(context: &Context, repeat: &Repeat) -> Result<bool, UserError> {
     let begun = match repeat.kind {
         RepeatKind::Failure => &repeat.worked,
         RepeatKind::Correction | RepeatKind::Detour => &repeat.what,
     };
-    let line = Input::<String>::new()
-        .with_prompt("   One line for agents")
-        .with_initial_text(begun.as_str())
-        .allow_empty(true);
-    let line = ask(|| line.interact_text())?;
+    let line = line("   One line for agents: ", begun)?.unwrap_or_default();
     if line.trim().is_empty() {
-        return Ok("   nothing kept".to_owned());
+        return Ok(note(context, false, "nothing kept"));
     }
     if repeat.kind == RepeatKind::Correction {
-        let own = Repeat {
-            waits: None,
-            ..repeat.clone()
-        };
+        let mut own = repeat.clone();
+        own.waits = None;
         return keep(context, &own, line.trim());
     }
     let workspace = context.workspace(None)?;
@@ -250,11 +249,11 @@ fn in_own_words(context: &Context, repeat: &Repeat) -> Result<String, UserError>
     let project = context.project_name().unwrap_or_default();
     let stored = asking.add_of_person(&project, Trust::User, &lesson)?;
     let stored = stored.map_err(|refusal| refused(&refusal))?;
-    Ok(format!("   kept {}", stored.id))
+    Ok(note(context, true, &format!("kept {}", stored.id)))
 }
 
 /// Lets a model word the lessons of the newest session with a repeat, and asks about them.
-fn worded(context: &Context, repeat: &Repeat, model: &str) -> Result<String, UserError> {
+fn worded(context: &Context, repeat: &Repeat, model: &str) -> Result<bool, UserError> {
     let workspace = context.workspace(Some(model))?;
     let sessions = LearnOptions {
         project_name: context.project_name(),
@@ -269,13 +268,14 @@ fn worded(context: &Context, repeat: &Repeat, model: &str) -> Result<String, Use
     };
     let plan = wait(past::plan(&workspace, &options))??;
     let Some(plan) = plan.filter(|plan| plan.calls() > 0) else {
-        return Ok("   this session was asked about before: memctl review".to_owned());
+        let before = "this session was asked about before: memctl review";
+        return Ok(note(context, false, before));
     };
     let cost = plan.report.cost_usd.map(|cost| price(Some(cost)));
     let cost = cost.map_or_else(String::new, |cost| format!(", about {cost}"));
     let prompt = format!("   One call of `{}`{cost}?", plan.report.model);
     if !confirms(prompt, true)? {
-        return Ok("   nothing kept".to_owned());
+        return Ok(note(context, false, "nothing kept"));
     }
     let mut progress = |_: Progress<'_>| {};
     let report = wait(past::ask(&workspace, plan, &mut |_| {}, &mut progress))??;
@@ -286,10 +286,10 @@ fn worded(context: &Context, repeat: &Repeat, model: &str) -> Result<String, Use
         .flat_map(|session| session.lessons);
     let ids: Vec<String> = lessons.map(|lesson| lesson.id).collect();
     if ids.is_empty() {
-        return Ok("   nothing kept".to_owned());
+        return Ok(note(context, false, "nothing kept"));
     }
     match key(&[('y', "keep them"), ('n', "later, in memctl review")])? {
-        'y' => approved(&workspace, &ids),
-        _ => Ok("   they wait in memctl review".to_owned()),
+        'y' => approved(context, &workspace, &ids),
+        _ => Ok(note(context, false, "they wait in memctl review")),
     }
 }

@@ -145,8 +145,8 @@ pub(crate) fn show_past(past: &PastReport, page: &mut Page) {
     for session in &past.sessions {
         for stored in &session.lessons {
             let of = if stored.added { "" } else { " (known)" };
-            let lesson = format!(" {}{of}", stored.lesson);
-            page.styled(&[(Style::Strong, &stored.id), (Style::Good, &lesson)]);
+            let lesson = format!("{}{of}", stored.lesson);
+            page.sentence(Style::Good, &format!("{}  ", stored.id), &lesson);
         }
         for refused in &session.refused {
             let (field, reason) = (&refused.field, &refused.reason);

@@ -163,7 +163,7 @@ impl ListReport {
     fn table(&self, page: &mut Page) {
         let mut table = Table::new("ID|Skill|>Age|~Text", &[3, 1]);
         for record in &self.records {
-            let text = format!("{}{}{}", receipts(record), text(record), heard(record));
+            let text = text(record) + &heard(record);
             table.row([
                 record.id.clone(),
                 record.skill.clone().unwrap_or_default(),
@@ -175,6 +175,12 @@ impl ListReport {
                     &text,
                 ),
             ]);
+            // On a line of their own, since the text needs the width.
+            let receipts = record.receipts.map(Receipts::words).unwrap_or_default();
+            if !receipts.is_empty() {
+                let empty = || (Style::Plain, String::new());
+                table.styled_row(vec![empty(), empty(), empty(), (Style::Dim, receipts)]);
+            }
         }
         page.table(&table);
     }
@@ -226,15 +232,6 @@ fn heard(record: &Listed) -> String {
     match heard.trim_start_matches([' ', ',']) {
         "" => String::new(),
         heard => format!(" ({heard})"),
-    }
-}
-
-/// Receipts of a rule, before its text, so that a narrow terminal shows them; empty if it was never
-/// told.
-fn receipts(record: &Listed) -> String {
-    match record.receipts.map(Receipts::words).unwrap_or_default() {
-        none if none.is_empty() => none,
-        words => format!("[{words}] "),
     }
 }
 

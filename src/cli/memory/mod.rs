@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use memctl_files::named;
 use serde::Serialize;
 
 use crate::cli::context::Context;
@@ -215,6 +216,10 @@ pub(crate) struct EnableArgs {}
 pub(crate) struct DisableArgs {}
 
 fn switch(context: &Context, is_disabled: bool) -> Done {
+    // A project with skills can be switched off before its first record.
+    if !named::is_dir(&context.places.skills) {
+        context.needs_memory()?;
+    }
     // The switch for everybody needs no settings, so that unreadable settings do not block it.
     let Some(user) = &context.global.user else {
         let store = Scoped::new(&context.places.memory, Scope::All);
@@ -234,7 +239,6 @@ fn switch(context: &Context, is_disabled: bool) -> Done {
         ));
     };
     let store = context.store(&config)?.even_if_disabled();
-    context.needs_memory()?;
     let changed = store.switch_user(&user, is_disabled)?;
     Ok(Box::new(SwitchReport::of(
         context,
@@ -431,6 +435,16 @@ pub(crate) struct Verified {
 impl Report for Verified {
     fn page(&self, page: &mut Page) {
         page.fails_if(!self.sound);
-        page.document(self, &[]);
+        let events = plural(self.audited.lines, "event");
+        if self.sound {
+            page.good("sound: ", events);
+        } else {
+            page.bad("not sound: ", events);
+        }
+        for flaw in &self.audited.flaws {
+            let line = flaw.line.map(|line| format!("line {line}: "));
+            page.line(line.unwrap_or_default() + &flaw.message);
+        }
+        page.some("head", self.audited.head.as_deref());
     }
 }

@@ -4,9 +4,8 @@ use std::fmt::Write as _;
 
 use chrono::DateTime;
 use clap::Args;
-use dialoguer::Input;
 
-use crate::cli::ask::ask;
+use crate::cli::ask::line;
 use crate::cli::context::Context;
 use crate::cli::ending::wait;
 use crate::cli::output::{Done, Page, Report, Table, clean};
@@ -219,10 +218,11 @@ fn confirm(context: &Context, plan: &PurgeReport) -> Result<(), UserError> {
         .and_then(|path| path.file_name());
     let name = project.unwrap_or_default().to_string_lossy().into_owned();
     context.printer.note_page(|page| plan.page(page));
-    let prompt = format!("This cannot be undone. Type `{}` to confirm", clean(&name));
-    let question = Input::<String>::new().with_prompt(prompt);
-    let typed = ask(|| question.allow_empty(true).interact_text())?;
-    if typed.trim() == name {
+    let prompt = format!(
+        "This cannot be undone. Type `{}` to confirm: ",
+        clean(&name)
+    );
+    if line(&prompt, "")?.is_some_and(|typed| typed.trim() == name) {
         return Ok(());
     }
     Err(UserError::usage(

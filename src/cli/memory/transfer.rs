@@ -10,6 +10,7 @@ use crate::cli::memory::counted;
 use crate::cli::output::{Done, Page, Report, Style, plural};
 use crate::model::error::UserError;
 use crate::model::{Kind, SkillPath};
+use crate::review::approve;
 use crate::upkeep::exchange::{
     self, AgentsMdOptions, AgentsMdReport, ExportOptions, ExportReport, FileChange, ImportOptions,
     ImportReport, ImportSource,
@@ -184,7 +185,8 @@ impl Report for ExportReport {
 /// that form, and notes such as `CLAUDE.md` become notes that wait for `memctl approve`. Each entry is
 /// imported, already known, or skipped with a reason. Existing records do not change, and a repeated
 /// import adds nothing. Rules and lessons that you did not
-/// write or approve on this machine wait for `memctl approve` too, unless you pass `--trust`.
+/// write or approve on this machine wait for `memctl approve` too. `--trust` approves all of these, also
+/// those that an earlier import left waiting.
 ///
 /// ```console
 /// $ memctl memory import memory.jsonl
@@ -205,7 +207,7 @@ pub(crate) struct ImportArgs {
     /// Import records that were deleted here, too
     #[arg(long)]
     restore: bool,
-    /// Count the approvals that the file claims as yours
+    /// Count the approvals that the file claims as yours, and approve the notes of other programs
     #[arg(long)]
     trust: bool,
 }
@@ -223,7 +225,15 @@ pub(crate) fn import(context: &Context, args: &ImportArgs) -> Done {
     };
     let workspace = context.workspace(None)?;
     let import = || exchange::import(&workspace, &options);
-    Ok(Box::new(context.printer.during("importing", import)?))
+    let mut report = context.printer.during("importing", import)?;
+    if !args.dry_run && !report.approved.is_empty() {
+        let approved = approve(&workspace, &report.approved, None)?;
+        let new = approved
+            .into_iter()
+            .filter(|one| !matches!(one.before, "approved" | "user"));
+        report.approved = new.map(|one| one.id).collect();
+    }
+    Ok(Box::new(report))
 }
 
 impl Report for ImportReport {

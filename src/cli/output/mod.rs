@@ -10,10 +10,11 @@ mod text;
 
 use serde::Serialize;
 
-pub(crate) use crate::cli::output::page::Page;
-pub(crate) use crate::cli::output::page::Table;
+pub(crate) use crate::cli::output::page::{Page, Table, wrap};
 pub(crate) use crate::cli::output::printer::Printer;
-pub(crate) use crate::cli::output::text::{change, clean, end, middle, plural, product, when};
+pub(crate) use crate::cli::output::text::{
+    change, clean, end, middle, ms, number, plural, product, usd, when,
+};
 use crate::model::error::UserError;
 
 /// Result of a command.
@@ -22,6 +23,9 @@ pub(crate) trait Report: Document {
     /// where a command has no words of its own.
     fn page(&self, page: &mut Page) {
         page.document(self, &[]);
+        if page.is_empty() {
+            page.line("Nothing to do.");
+        }
     }
 
     /// Returns the answer that a program reads from standard output; the page then goes to standard

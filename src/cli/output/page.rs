@@ -4,11 +4,59 @@
 use chrono::{DateTime, Utc};
 use serde_json::{Map, Value};
 
-use crate::cli::output::text::{clean, end, middle, when};
+use crate::cli::output::text::{clean, end, middle, ms, size, usd, when};
 use crate::cli::output::{Document, Style};
+use crate::model::Kind;
 
 /// Maximum number of records of a table that no command has made itself.
 const MAX_ROWS: usize = 15;
+
+/// Words of the fields whose names are no words for a person. Any other field has its name, without a unit at its
+/// end.
+const LABELS: [(&str, &str); 29] = [
+    ("approve", "to approve it"),
+    ("blamed", "counts against"),
+    ("by_kind", "of each kind"),
+    ("decided", "fields"),
+    ("duplicates", "known already"),
+    ("expired_at", "expired"),
+    ("expires_at", "expires"),
+    ("in_skills", "kept in skills"),
+    ("into", "merged into"),
+    ("learned", "lessons"),
+    ("lines", "log lines"),
+    ("made", "new"),
+    ("memories", "notes"),
+    ("memory_type", "type"),
+    ("not_learned", "no lesson"),
+    ("observed", "not approved"),
+    ("of_all", "of all users"),
+    ("past", "past calls"),
+    ("procedures", "lessons"),
+    ("pull_removed", "removals fetched"),
+    ("pulled", "fetched"),
+    ("push_removed", "removals sent"),
+    ("pushed", "sent"),
+    ("reflexions", "rules"),
+    ("seen", "seen in calls"),
+    ("summary", "text"),
+    ("tombstones", "removals"),
+    ("touched", "records"),
+    ("user_id", "user"),
+];
+/// Fields that the first line of a page says in words.
+const SAID: [&str; 4] = ["added", "changed", "created", "pinned"];
+
+fn label(name: &str) -> String {
+    let known = LABELS.iter().find(|(field, _)| *field == name);
+    let unit = ["_ms", "_usd"]
+        .iter()
+        .find_map(|unit| name.strip_suffix(unit));
+    known.map_or_else(
+        || unit.unwrap_or(name).replace('_', " "),
+        |(_, words)| (*words).to_owned(),
+    )
+}
 
 #[derive(Debug)]
 pub(crate) struct Page {
@@ -178,15 +226,19 @@ impl Page {
         let document = document.json().unwrap_or_default();
         let fields: Map<String, Value> = serde_json::from_str(&document).unwrap_or_default();
         for (name, value) in &fields {
-            let label = name.replace('_', " ");
             let rows: Vec<(&str, &Map<String, Value>)> = match value {
                 Value::Array(items) if name == "warnings" => {
                     let texts = items.iter().filter_map(Value::as_str);
                     self.warnings.extend(texts.map(str::to_owned));
                     continue;
                 }
-                // The first line says whether it is new.
-                Value::Bool(_) if name == "added" => continue,
+                Value::Bool(_) if SAID.contains(&&**name) => continue,
+                Value::Bool(is_dry) if name == "dry_run" => {
+                    if *is_dry {
+                        self.dim("nothing was written");
+                    }
+                    continue;
+                }
                 Value::Array(items) => items
                     .iter()
                     .filter_map(|one| Some(("", one.as_object()?)))
@@ -201,10 +253,10 @@ impl Page {
             };
             let text = self.words(name, value);
             if !rows.is_empty() {
-                self.dim(label);
+                self.dim(label(name));
                 self.rows(&rows);
             } else if !text.is_empty() && !said.contains(&&*text) {
-                self.field(&label, &text);
+                self.field(&label(name), &text);
             }
         }
     }
@@ -213,7 +265,7 @@ impl Page {
     fn rows(&mut self, rows: &[(&str, &Map<String, Value>)]) {
         let names: Vec<&str> = rows[0].1.keys().map(String::as_str).collect();
         let has_names = rows.iter().any(|(name, _)| !name.is_empty());
-        let heads = names.iter().map(|name| name.replace('_', " "));
+        let heads = names.iter().map(|name| label(name));
         let heads = has_names.then(String::new).into_iter().chain(heads);
         let mut table = Table::of(heads.collect());
         for (name, record) in rows.iter().take(MAX_ROWS) {
@@ -236,15 +288,27 @@ impl Page {
     /// Returns the value of a field in words; empty if it says nothing.
     fn words(&self, name: &str, value: &Value) -> String {
         match value {
-            Value::Null | Value::Bool(false) => String::new(),
-            Value::Bool(true) => "yes".to_owned(),
+            Value::Null => String::new(),
+            Value::Bool(is_so) => if *is_so { "yes" } else { "no" }.to_owned(),
             Value::String(at) if name == "at" || name.ends_with("_at") => self.age(at),
-            Value::String(text) => text.clone(),
-            Value::Number(number) if number.is_f64() => {
-                let text = format!("{:.3}", number.as_f64().unwrap_or_default());
-                text.trim_end_matches('0').trim_end_matches('.').to_owned()
+            Value::String(kind) if name == "kind" => {
+                let known = Kind::ALL.into_iter().find(|known| known.name() == kind);
+                known.map_or_else(|| kind.clone(), |known| known.noun().to_owned())
             }
-            Value::Number(number) => number.to_string(),
+            Value::String(text) => text.clone(),
+            Value::Number(number) => {
+                let value = number.as_f64().unwrap_or_default();
+                match name {
+                    "bytes" => size(value),
+                    _ if name.ends_with("_ms") => ms(value),
+                    _ if name.ends_with("_usd") => usd(value),
+                    _ if number.is_f64() => {
+                        let text = format!("{value:.3}");
+                        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+                    }
+                    _ => number.to_string(),
+                }
+            }
             Value::Array(items) => {
                 let items = items.iter().map(|item| self.words(name, item));
                 let items: Vec<String> = items.collect();
@@ -253,12 +317,13 @@ impl Page {
                 items.join(if is_prose { "\n" } else { ", " })
             }
             Value::Object(fields) => {
+                // The unit of the whole is that of its parts.
+                let of = |part: &str| if name.ends_with("_ms") { name } else { part }.to_owned();
                 let fields = fields
                     .iter()
-                    .map(|(name, value)| (name, self.words(name, value)));
+                    .map(|(part, value)| (label(part), self.words(&of(part), value)));
                 let fields = fields.filter(|(_, text)| !text.is_empty());
-                let fields =
-                    fields.map(|(name, text)| format!("{} {text}", name.replace('_', " ")));
+                let fields = fields.map(|(label, text)| format!("{label} {text}"));
                 fields.collect::<Vec<_>>().join(", ")
             }
         }
@@ -289,6 +354,11 @@ impl Page {
         }
     }
 
+    /// Returns `true` if there is nothing on it.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.text.is_empty()
+    }
+
     /// Returns the width in columns.
     pub(crate) fn width(&self) -> usize {
         self.width
@@ -301,7 +371,7 @@ impl Page {
 }
 
 /// Wraps text between words to at most `width` columns.
-fn wrap(text: &str, width: usize) -> Vec<String> {
+pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines = Vec::new();
     for paragraph in text.lines() {
         let mut line = String::new();

@@ -111,6 +111,40 @@ pub(crate) fn plural(count: u64, noun: &str) -> String {
     }
 }
 
+/// Returns a number with at most one decimal, and none from 100 on.
+pub(crate) fn number(value: f64) -> String {
+    let digits = usize::from(value.abs() < 100.0);
+    let text = format!("{value:.digits$}");
+    text.strip_suffix(".0").unwrap_or(&text).to_owned()
+}
+
+/// Returns an amount in US dollars.
+pub(crate) fn usd(value: f64) -> String {
+    if value == 0.0 || value >= 0.1 {
+        format!("${value:.2}")
+    } else {
+        format!("${value:.4}")
+    }
+}
+
+/// Returns a duration in milliseconds.
+pub(crate) fn ms(value: f64) -> String {
+    if value < 1_000.0 {
+        format!("{} ms", number(value))
+    } else {
+        format!("{} s", number(value / 1_000.0))
+    }
+}
+
+/// Returns a size in bytes.
+pub(crate) fn size(bytes: f64) -> String {
+    match bytes {
+        ..1_000.0 => format!("{bytes:.0} bytes"),
+        ..1_000_000.0 => format!("{} kB", number(bytes / 1_000.0)),
+        _ => format!("{} MB", number(bytes / 1_000_000.0)),
+    }
+}
+
 /// Arrow between two calls.
 const ARROW: &str = " → ";
 
@@ -206,6 +240,18 @@ mod tests {
         check("a\n  b", 10, "a b");
         check("abc", 1, "…");
         check("abc", 0, "…");
+    }
+
+    #[test]
+    fn numbers_are_as_long_as_they_are_sure() {
+        assert_eq!([3.0, 3.12, 1568.4].map(number), ["3", "3.1", "1568"]);
+        assert_eq!(
+            [0.0, 0.01234, 12.3].map(usd),
+            ["$0.00", "$0.0123", "$12.30"]
+        );
+        assert_eq!([ms(12.3), ms(1_500.0)], ["12.3 ms", "1.5 s"]);
+        let sizes = [999.0, 1_500.0, 2e6].map(size);
+        assert_eq!(sizes, ["999 bytes", "1.5 kB", "2 MB"]);
     }
 
     #[test]

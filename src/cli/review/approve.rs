@@ -6,9 +6,11 @@ use serde::Serialize;
 
 use crate::cli::ask::confirms;
 use crate::cli::context::Context;
+use crate::cli::learn::lesson::in_other_projects;
 use crate::cli::output::{Done, Page, Report, Style};
 use crate::model::error::UserError;
 use crate::model::{CallAction, Trust, USER_STORE, split_origin, with_origin};
+use crate::review::queue::Part;
 use crate::review::{Approved, Promoted};
 use crate::rules::PinReport;
 use crate::{review, rules};
@@ -121,6 +123,11 @@ impl Report for Approval {
             page.some("at calls", at_calls);
             page.list("guardrail", &record.guardrails);
             page.list("tests", &record.tests);
+            let is_everywhere =
+                |part: &&Part| (part.name, part.text.as_str()) == ("scope", "everywhere");
+            if record.parts.iter().any(|part| is_everywhere(&part)) {
+                page.dim(in_other_projects(&record.id));
+            }
         }
     }
 }
@@ -217,6 +224,8 @@ impl Report for Promoted {
         } else {
             "known already"
         };
-        page.result(done, &self.id, self);
+        page.warnings(&self.warnings);
+        page.good(done, format!(" {} → {}", self.id, self.user_id));
+        page.field(self.kind.noun(), &self.summary);
     }
 }

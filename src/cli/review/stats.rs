@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::cli::context::Context;
 use crate::cli::learn::repeats;
-use crate::cli::output::{Done, Page, Report, Style, Table, plural};
+use crate::cli::output::{Done, Page, Report, Style, Table, ms, number, plural, usd};
 use crate::model::error::UserError;
 use crate::review::Repeats;
 use crate::store::workspace::Error;
@@ -292,31 +292,6 @@ fn at_calls(all: &[RuleAtCalls], page: &mut Page) {
     page.table(&table);
 }
 
-/// Returns a number with at most one decimal, and none from 100 on.
-pub(crate) fn number(value: f64) -> String {
-    let digits = usize::from(value.abs() < 100.0);
-    let text = format!("{value:.digits$}");
-    text.strip_suffix(".0").unwrap_or(&text).to_owned()
-}
-
-/// Returns an amount in US dollars.
-pub(crate) fn usd(value: f64) -> String {
-    if value == 0.0 || value >= 0.1 {
-        format!("${value:.2}")
-    } else {
-        format!("${value:.4}")
-    }
-}
-
-/// Returns a duration in milliseconds.
-pub(crate) fn ms(value: f64) -> String {
-    if value < 1_000.0 {
-        format!("{} ms", number(value))
-    } else {
-        format!("{} s", number(value / 1_000.0))
-    }
-}
-
 /// Returns `75 % (3 of 4; 95 %: 30 to 95 %)`; `None` without data.
 pub(crate) fn part(part: &Part) -> Option<String> {
     let (share, [low, high]) = (part.share? * 100.0, part.interval?.map(|of| of * 100.0));
@@ -332,13 +307,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_as_long_as_they_are_sure() {
-        assert_eq!([3.0, 3.12, 1568.4].map(number), ["3", "3.1", "1568"]);
-        assert_eq!(
-            [0.0, 0.01234, 12.3].map(usd),
-            ["$0.00", "$0.0123", "$12.30"]
-        );
-        assert_eq!([ms(12.3), ms(1_500.0)], ["12.3 ms", "1.5 s"]);
+    fn a_share_without_data_is_none() {
         assert_eq!(part(&Part::default()), None);
     }
 }

@@ -78,7 +78,7 @@ pub(crate) fn watch(context: &Context, args: &WatchArgs) -> Result<u8, UserError
     loop {
         for event in next {
             let line = if context.printer.is_json() {
-                event.json()?
+                event.json
             } else {
                 let mut page = context.printer.page();
                 event.line(&mut page);
@@ -198,7 +198,7 @@ const HINT_STEP: &str = "hint";
 
 /// Kind of event; at one time, in the order of causes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
-pub(crate) enum What {
+enum What {
     /// Executions, as they are recorded
     Executions,
     /// Rules, as they are made or proposed
@@ -221,7 +221,7 @@ impl What {
     }
 
     /// Files that tell of the events.
-    pub(crate) fn files(self) -> Vec<&'static str> {
+    fn files(self) -> Vec<&'static str> {
         match self.kind() {
             Some(kind) => DataFile::of(kind).map(DataFile::name).collect(),
             None => vec![Scoped::EXECUTION_LOGS],
@@ -229,16 +229,22 @@ impl What {
     }
 
     /// Returns `true` if the events belong to skills.
-    pub(crate) const fn has_skill(self) -> bool {
+    const fn has_skill(self) -> bool {
         matches!(self, Self::Executions | Self::Rules)
     }
 }
 
-/// Event.
+/// Event, as it is printed.
 #[derive(Debug)]
-pub(crate) enum WatchEvent {
-    Execution(Box<Execution>),
-    Other(Other),
+struct Event {
+    /// Id, unique within its kind.
+    id: String,
+    /// Time as stored.
+    at: String,
+    /// Line of JSON.
+    json: String,
+    /// Cells of its line for a person, before the time.
+    cells: Vec<(Style, String)>,
 }
 
 /// Event that is no execution, as `--json` prints it.
@@ -297,56 +303,30 @@ pub(crate) struct NewRule {
     is_candidate: bool,
 }
 
-impl WatchEvent {
-    /// Id of the event, unique within its kind, and its time as stored.
-    fn place(&self) -> (&str, &str) {
-        match self {
-            Self::Execution(execution) => (&execution.execution_id, &execution.timestamp),
-            Self::Other(Other::Hint(hint)) => (&hint.log, &hint.at),
-            Self::Other(Other::Lesson(lesson)) => (&lesson.id, &lesson.at),
-            Self::Other(Other::Rule(rule)) => (&rule.id, &rule.at),
+impl Event {
+    /// Event with this document, which has the id and the time.
+    fn new(
+        (id, at): (&str, &str),
+        document: &impl Serialize,
+        cells: impl IntoIterator<Item = (Style, String)>,
+    ) -> Self {
+        Self {
+            id: id.to_owned(),
+            at: at.to_owned(),
+            json: compact(&serde_json::to_string(document).unwrap_or_default()) + "\n",
+            cells: cells.into_iter().collect(),
         }
     }
 
-    /// Returns the event as a line of JSON.
-    pub(crate) fn json(&self) -> serde_json::Result<String> {
-        let document = match self {
-            Self::Execution(execution) => serde_json::to_string(execution)?,
-            Self::Other(other) => serde_json::to_string(other)?,
-        };
-        Ok(compact(&document) + "\n")
-    }
-
     /// Adds the event to a page as one line.
-    pub(crate) fn line(&self, page: &mut Page) {
-        let mut cells = match self {
-            Self::Execution(execution) => cells(execution),
-            Self::Other(Other::Hint(hint)) => vec![
-                (Style::Plain, hint.hints.join(",")),
-                (Style::Warn, "hint shown".to_owned()),
-                (Style::Plain, hint.error_key.clone()),
-            ],
-            Self::Other(Other::Lesson(lesson)) => {
-                let text = match lesson.working_code.as_str() {
-                    "" => lesson.lesson.clone(),
-                    working => change(&lesson.failing_code, working, usize::MAX),
-                };
-                of_record(&lesson.id, "lesson learned", &text)
-            }
-            Self::Other(Other::Rule(rule)) => {
-                let what = if rule.is_candidate {
-                    "rule proposed"
-                } else {
-                    "rule made"
-                };
-                of_record(&rule.id, what, &rule.rule)
-            }
-        };
-        let (_, at) = self.place();
-        cells.push((Style::Dim, at.chars().take(19).collect()));
-        let first_lines = cells
+    fn line(&self, page: &mut Page) {
+        let at: String = self.at.chars().take(19).collect();
+        let cells = self
+            .cells
             .iter()
-            .filter_map(|(style, text)| Some((*style, text.lines().next()?)));
+            .map(|(style, text)| (*style, text.as_str()));
+        let cells = cells.chain([(Style::Dim, at.as_str())]);
+        let first_lines = cells.filter_map(|(style, text)| Some((style, text.lines().next()?)));
         let parts = first_lines
             .flat_map(|part| [(Style::Plain, "  "), part])
             .skip(1);
@@ -354,69 +334,83 @@ impl WatchEvent {
     }
 }
 
-fn of_record(id: &str, what: &str, text: &str) -> Vec<(Style, String)> {
-    let cells = [
-        (Style::Plain, id),
-        (Style::Good, what),
-        (Style::Plain, text),
-    ];
-    cells.map(|(style, text)| (style, text.to_owned())).into()
+impl From<Execution> for Event {
+    fn from(execution: Execution) -> Self {
+        let style = match execution.outcome {
+            Outcome::Accepted => Style::Good,
+            Outcome::Rejected | Outcome::Error => Style::Bad,
+            Outcome::PendingReview => Style::Plain,
+            Outcome::Other(_) => Style::Warn,
+        };
+        let model = execution.model_used.rsplit('/').next().unwrap_or_default();
+        let unknown = || "–".to_owned();
+        let cost = execution.cost_usd.map(|cost| format!("${cost:.4}"));
+        let cells = [
+            (Style::Plain, execution.execution_id.clone()),
+            (Style::Plain, execution.skill.clone()),
+            (style, execution.outcome.as_str().to_owned()),
+            (Style::Plain, cost.unwrap_or_else(unknown)),
+            (
+                Style::Plain,
+                execution.latency_ms.map_or_else(unknown, latency),
+            ),
+            (Style::Dim, model.to_owned()),
+        ];
+        let place = (&*execution.execution_id, &*execution.timestamp);
+        Self::new(place, &execution, cells)
+    }
 }
 
-fn cells(execution: &Execution) -> Vec<(Style, String)> {
-    let style = match execution.outcome {
-        Outcome::Accepted => Style::Good,
-        Outcome::Rejected | Outcome::Error => Style::Bad,
-        Outcome::PendingReview => Style::Plain,
-        Outcome::Other(_) => Style::Warn,
-    };
-    let model = execution.model_used.rsplit('/').next().unwrap_or_default();
-    let unknown = || "–".to_owned();
-    let cost = execution.cost_usd.map(|cost| format!("${cost:.4}"));
-    let time = execution.latency_ms.map(latency);
-    vec![
-        (Style::Plain, execution.execution_id.clone()),
-        (Style::Plain, execution.skill.clone()),
-        (style, execution.outcome.as_str().to_owned()),
-        (Style::Plain, cost.unwrap_or_else(unknown)),
-        (Style::Plain, time.unwrap_or_else(unknown)),
-        (Style::Dim, model.to_owned()),
+/// Cells of a new lesson or rule.
+fn of_record(id: &str, what: &str, text: String) -> [(Style, String); 3] {
+    [
+        (Style::Plain, id.to_owned()),
+        (Style::Good, what.to_owned()),
+        (Style::Plain, text),
     ]
 }
 
-impl From<Execution> for WatchEvent {
-    fn from(execution: Execution) -> Self {
-        Self::Execution(Box::new(execution))
-    }
-}
-
-impl From<Procedure> for WatchEvent {
+impl From<Procedure> for Event {
     fn from(procedure: Procedure) -> Self {
-        let lesson = procedure.summary();
-        let pattern = procedure.pattern.unwrap_or_default();
-        Self::Other(Other::Lesson(NewLesson {
+        let pattern = procedure.pattern.clone().unwrap_or_default();
+        let lesson = NewLesson {
+            lesson: procedure.summary(),
             at: procedure.created_at,
             id: procedure.procedure_id,
-            lesson,
             failing_code: pattern.failing_code,
             working_code: pattern.working_code,
-        }))
+        };
+        let text = match lesson.working_code.as_str() {
+            "" => lesson.lesson.clone(),
+            working => change(&lesson.failing_code, working, usize::MAX),
+        };
+        let cells = of_record(&lesson.id, "lesson learned", text);
+        let place = (&*lesson.id.clone(), &*lesson.at.clone());
+        Self::new(place, &Other::Lesson(lesson), cells)
     }
 }
 
-impl From<Reflexion> for WatchEvent {
+impl From<Reflexion> for Event {
     fn from(rule: Reflexion) -> Self {
-        Self::Other(Other::Rule(NewRule {
+        let rule = NewRule {
             is_candidate: rule.trust() == Trust::Observed,
             at: rule.created_at,
             id: rule.reflexion_id,
             skill: rule.skill,
             rule: rule.rule,
-        }))
+        };
+        let what = if rule.is_candidate {
+            "rule proposed"
+        } else {
+            "rule made"
+        };
+        let cells = of_record(&rule.id, what, rule.rule.clone());
+        let place = (&*rule.id.clone(), &*rule.at.clone());
+        Self::new(place, &Other::Rule(rule), cells)
     }
 }
 
-impl From<ExecutionLog> for WatchEvent {
+impl From<ExecutionLog> for Event {
     fn from(line: ExecutionLog) -> Self {
         // Lines of other writers hold anything.
         let field = |data: &Option<Box<RawValue>>, name: &str| -> Value {
@@ -425,20 +419,24 @@ impl From<ExecutionLog> for WatchEvent {
             fields[name].clone()
         };
         let hints = field(&line.output_data, "hints");
-        let ids = hints
-            .as_array()
-            .into_iter()
-            .flatten()
-            .filter_map(Value::as_str);
+        let ids = hints.as_array().into_iter().flatten();
+        let ids = ids.filter_map(Value::as_str).map(str::to_owned);
         let error_key = field(&line.input_data, "error_key");
-        Self::Other(Other::Hint(ShownHint {
+        let hint = ShownHint {
             error_key: error_key.as_str().unwrap_or_default().to_owned(),
-            hints: ids.map(str::to_owned).collect(),
+            hints: ids.collect(),
             at: line.created_at,
             log: line.id,
             session: line.session_id,
             tool: line.tool_name,
-        }))
+        };
+        let cells = [
+            (Style::Plain, hint.hints.join(",")),
+            (Style::Warn, "hint shown".to_owned()),
+            (Style::Plain, hint.error_key.clone()),
+        ];
+        let place = (&*hint.log.clone(), &*hint.at.clone());
+        Self::new(place, &Other::Hint(hint), cells)
     }
 }
 
@@ -446,7 +444,7 @@ impl From<ExecutionLog> for WatchEvent {
 const WINDOW: usize = 1_000;
 
 /// Reader of events.
-pub(crate) struct Feed<'a> {
+struct Feed<'a> {
     workspace: &'a Workspace,
     skill: Option<&'a SkillPath>,
     /// Each kind, with the ids that were seen.
@@ -454,11 +452,7 @@ pub(crate) struct Feed<'a> {
 }
 
 impl<'a> Feed<'a> {
-    pub(crate) fn new(
-        workspace: &'a Workspace,
-        skill: Option<&'a SkillPath>,
-        mut kinds: Vec<What>,
-    ) -> Self {
+    fn new(workspace: &'a Workspace, skill: Option<&'a SkillPath>, mut kinds: Vec<What>) -> Self {
         kinds.sort_unstable();
         kinds.dedup();
         let sources = kinds.into_iter().map(|what| (what, HashSet::new()));
@@ -470,13 +464,13 @@ impl<'a> Feed<'a> {
     }
 
     /// Returns the newest events at the start, oldest first.
-    pub(crate) fn start(&mut self, limit: usize) -> Vec<WatchEvent> {
+    fn start(&mut self, limit: usize) -> Vec<Event> {
         let mut events = self.updates();
         events.split_off(events.len().saturating_sub(limit))
     }
 
     /// Returns the events since the last call, by time. Those of one time stay in the order of their file.
-    pub(crate) fn updates(&mut self) -> Vec<WatchEvent> {
+    fn updates(&mut self) -> Vec<Event> {
         let mut new = Vec::new();
         for (what, known) in &mut self.sources {
             // A file that cannot be read now is read at its next event.
@@ -484,29 +478,27 @@ impl<'a> Feed<'a> {
                 continue;
             };
             // What stands before a known event is older: it is in the window since another was removed.
-            let last = events
-                .iter()
-                .rposition(|event| known.contains(event.place().0));
+            let last = events.iter().rposition(|event| known.contains(&event.id));
             let after = events.split_off(last.map_or(0, |last| last + 1));
             // No known event is left of a file that is being rewritten, or that others have replaced.
             let is_shown = last.is_some() || known.is_empty();
             for event in after {
-                if known.insert(event.place().0.to_owned()) && is_shown {
+                if known.insert(event.id.clone()) && is_shown {
                     new.push(event);
                 }
             }
         }
-        new.sort_by_cached_key(|event| utc(event.place().1));
+        new.sort_by_cached_key(|event| utc(&event.at));
         new
     }
 }
 
 /// Returns the newest events of a kind, oldest first; `None` if the file cannot be read.
-fn read(workspace: &Workspace, skill: Option<&SkillPath>, what: What) -> Option<Vec<WatchEvent>> {
-    fn records<R: Record + Into<WatchEvent>>(
+fn read(workspace: &Workspace, skill: Option<&SkillPath>, what: What) -> Option<Vec<Event>> {
+    fn records<R: Record + Into<Event>>(
         workspace: &Workspace,
         skill: Option<&SkillPath>,
-    ) -> Option<Vec<WatchEvent>> {
+    ) -> Option<Vec<Event>> {
         let selection = Selection {
             skill,
             newest: Some(WINDOW),
@@ -520,7 +512,7 @@ fn read(workspace: &Workspace, skill: Option<&SkillPath>, what: What) -> Option<
         What::Rules => records::<Reflexion>(workspace, skill),
         What::Hints => {
             let listing = workspace.store.logs_of_step(HINT_STEP, WINDOW).ok()?;
-            Some(listing.lines.into_iter().map(WatchEvent::from).collect())
+            Some(listing.lines.into_iter().map(Event::from).collect())
         }
     }
 }
@@ -535,10 +527,7 @@ mod tests {
             id: "1".to_owned(),
             ..ExecutionLog::default()
         };
-        let event = WatchEvent::from(line);
-        assert!(
-            matches!(&event, WatchEvent::Other(Other::Hint(hint)) if hint.hints.is_empty()),
-            "{event:?}"
-        );
+        let event = Event::from(line);
+        assert!(event.json.contains("\"hints\":[]"), "{event:?}");
     }
 }

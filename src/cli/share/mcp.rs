@@ -14,7 +14,9 @@ use crate::cli::connections;
 use crate::cli::context::Context;
 use crate::cli::output::{Page, Printer, Report};
 use crate::cli::start::hooks::{self, in_project, is_on_path, of_user};
-use crate::host::{self, Host, RegisterReport, ServerHost, ServerReport, Start};
+use crate::host::{
+    self, Host, InstallationStatus, RegisterReport, ServerHost, ServerReport, Start,
+};
 use crate::model::error::UserError;
 use crate::serve::mcp::{Server, serve};
 use crate::serve::operations::Operation;
@@ -55,7 +57,7 @@ enum McpCommand {
     /// $ memctl mcp uninstall cursor --project
     /// ```
     Uninstall(HostArgs<ServerHost>),
-    /// Show which agent hosts have the server
+    /// Show which agent hosts have the server, in your settings or this project's
     ///
     /// A settings file that cannot be read does not hide the other agent hosts; the exit code is 1.
     ///
@@ -102,16 +104,29 @@ pub(crate) fn mcp(context: &Context, args: &McpArgs) -> Result<u8, UserError> {
             Box::new(host::unregister(args.host, &settings, state)?)
         }
         McpCommand::Status(args) => {
-            let mut reports = Vec::new();
-            for host in args
+            let mut reports: Vec<ServerReport> = Vec::new();
+            let hosts = args
                 .host
-                .map_or(ServerHost::ALL.to_vec(), |host| vec![host])
-            {
-                // An agent host without project settings is skipped.
-                if args.project && args.host.is_none() && host.project_file().is_none() {
+                .map_or(ServerHost::ALL.to_vec(), |host| vec![host]);
+            let places = hosts
+                .into_iter()
+                .flat_map(|host| [(host, false), (host, true)]);
+            for (host, project) in places {
+                let is_named = args.project && args.host.is_some();
+                let is_left_out = match project {
+                    true => host.project_file().is_none() && !is_named,
+                    false => args.project,
+                };
+                if is_left_out {
                     continue;
                 }
-                let settings = settings(context, host, args.project)?;
+                let settings = settings(context, host, project)?;
+                if reports
+                    .iter()
+                    .any(|known| known.settings == settings.path())
+                {
+                    continue;
+                }
                 // Only the presence of the entry counts; its command line is the user's choice.
                 let found = match host::registered(host, &settings) {
                     Ok(found) => found,
@@ -122,7 +137,11 @@ pub(crate) fn mcp(context: &Context, args: &McpArgs) -> Result<u8, UserError> {
                     }
                     Err(error) => return Err(error.into()),
                 };
-                reports.push(found);
+                // Unless it is asked for, the project is of interest where it has the server.
+                let is_absent = found.standing == InstallationStatus::Absent;
+                if !(project && is_absent) || args.project {
+                    reports.push(found);
+                }
             }
             Box::new(Registered { hosts: reports })
         }
@@ -286,9 +305,9 @@ pub(crate) fn notes(context: &Context, host: ServerHost, project: bool) -> Vec<S
 
 impl Report for RegisterReport {
     fn page(&self, page: &mut Page) {
-        let settings = self.settings.display().to_string();
-        let done = hooks::done(self.start.is_some(), self.changed);
-        page.result(done, &settings, self);
+        hooks::changed(page, self.start.is_some(), self.changed, &self.settings);
+        page.some("starts", self.start.as_ref().map(shown));
+        self.notes.iter().for_each(|note| page.field("note", note));
     }
 }
 

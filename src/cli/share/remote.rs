@@ -222,7 +222,13 @@ impl Report for CheckReport {
 
 impl Report for StatusReport {
     fn page(&self, page: &mut Page) {
-        page.document(self, &[]);
+        let connection = match self.connection {
+            "verified" => "encrypted, certificate verified",
+            "encrypted" => "encrypted, certificate not verified (sslmode=verify-full verifies it)",
+            _ => "not encrypted",
+        };
+        page.field("connection", connection);
+        page.document(self, &[self.connection]);
         if self.user_id.is_none() {
             page.warn("no user: ", "this login is not mapped to a user");
         }

@@ -5,12 +5,13 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use clap::Args;
-use dialoguer::{Input, Select};
+use dialoguer::Select;
 use memctl_files::json::compact;
 
-use crate::cli::ask::{ask, editor};
+use crate::cli::ask::{ask, editor, line};
 use crate::cli::context::Context;
 use crate::cli::ending::wait;
+use crate::cli::learn::lesson::in_other_projects;
 use crate::cli::output::printer::follow;
 use crate::cli::output::{Done, Page, Report, Style, end, when};
 use crate::cli::review::past_sessions;
@@ -82,8 +83,8 @@ pub(crate) struct CorrectArgs {
     dry_run: bool,
     /// Record what the user said in the chat, as JSON (for agents); `-` reads standard input
     ///
-    /// Fields: `rule` (one line), `when`, `not`, `do`, `scope` (`project` or `everywhere`), and `quote`,
-    /// the user's exact words. `commands`, `paths` and `content` are regular expressions over a single
+    /// Fields: `rule` (one line), `when`, `not`, `do`, `scope` (`project`, or `everywhere`, which
+    /// `memctl memory promote` takes into other projects), and `quote`, the user's exact words. `commands`, `paths` and `content` are regular expressions over a single
     /// command, a changed path or new text that breaks the rule; with both `paths` and `content`, such text
     /// in such files. `see` has patterns that stand for themselves, as objects with `in`, `match`, `unless`,
     /// `after`. `replaces` and `withdraws` are an id, or true for the nearest rule. The rule
@@ -318,6 +319,9 @@ impl Report for CorrectReport {
             ("guardrail", or(self.guardrails.join(", "), "none changed")),
             ("tests", or(self.tests.join(", "), no_tests)),
         ]);
+        if self.needs_judge {
+            page.field("", UNJUDGED);
+        }
         self.show_others(page);
     }
 }
@@ -348,6 +352,9 @@ impl Report for CorrectPreview {
         page.dim(format!("{price} · nothing was written"));
     }
 }
+
+/// What a test without a check of its own needs.
+const UNJUDGED: &str = "not tested without a judge: memctl test --model MODEL; or give a check: --assert '$.score < 60'";
 
 const FIELDS: &str = r#"memctl correct --heard '{"rule": "…", "quote": "…"}'; memctl correct --help lists all fields"#;
 
@@ -380,6 +387,9 @@ fn with_past(context: &Context, workspace: &Workspace, mut report: HeardReport) 
 impl Report for HeardReport {
     fn page(&self, page: &mut Page) {
         page.result("candidate", &self.id, self);
+        if self.project.is_empty() {
+            page.dim(format!("once approved, {}", in_other_projects(&self.id)));
+        }
         if !self.nearest.is_empty() {
             page.dim(
                 "if it changes one of these: the same with --replaces ID (in JSON: `replaces`)",
@@ -449,8 +459,8 @@ pub(crate) fn write(context: &Context, execution: &Execution) -> Result<String, 
         .edit(&template);
     let Ok(text) = edited else {
         // Without an editor, one line is enough.
-        let question = Input::new().with_prompt("What was wrong, and what should change?");
-        return ask(|| question.interact_text());
+        let written = line("What was wrong, and what should change? ", "")?;
+        return written.ok_or_else(UserError::interrupted);
     };
     let text = text.unwrap_or_default();
     let written = text.split(RULER).next().unwrap_or_default();

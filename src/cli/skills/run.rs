@@ -157,7 +157,7 @@ pub(crate) fn raw_output(json: &str) -> Option<String> {
     text.as_str().map(str::to_owned)
 }
 
-/// Returns a duration as `850ms` or `1.1s`.
+/// Returns a duration as `850ms` or `1.1s`, the form of the source documents.
 pub(crate) fn latency(ms: f64) -> String {
     if ms < 1000.0 {
         format!("{ms:.0}ms")

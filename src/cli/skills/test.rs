@@ -157,8 +157,7 @@ fn run(context: &Context, workspace: &Workspace, plan: TestPlan) -> Result<TestR
         report.warnings.push(NO_TESTS.to_owned());
     } else if ran == 0 {
         report.warnings.push(
-            "no test could run: name a model with --model, or accept it with --allow-skipped"
-                .to_owned(),
+            "no test could run, for the reasons given; --allow-skipped accepts that".to_owned(),
         );
     }
     Ok(report)

@@ -253,8 +253,11 @@ fn obstacles(context: &Context, host: Host, place: &Place) -> Vec<String> {
 
 impl Report for InstallReport {
     fn page(&self, page: &mut Page) {
-        let settings = self.settings.display().to_string();
-        page.result(done(!self.events.is_empty(), self.changed), &settings, self);
+        let is_there = !self.events.is_empty();
+        changed(page, is_there, self.changed, &self.settings);
+        let events: Vec<String> = self.events.iter().map(ToString::to_string).collect();
+        page.list("events", &events);
+        self.notes.iter().for_each(|note| page.field("note", note));
     }
 }
 
@@ -310,13 +313,14 @@ fn delivered(page: &mut Page, last: Option<&Delivery>) {
 }
 
 /// Says what became of a settings file.
-pub(crate) const fn done(installing: bool, changed: bool) -> &'static str {
-    match (installing, changed) {
-        (true, true) => "installed in",
-        (true, false) => "already installed in",
-        (false, true) => "removed from",
-        (false, false) => "not installed in",
-    }
+pub(crate) fn changed(page: &mut Page, is_there: bool, has_changed: bool, settings: &Path) {
+    let done = match (is_there, has_changed) {
+        (true, true) => "installed in ",
+        (true, false) => "already installed in ",
+        (false, true) => "removed from ",
+        (false, false) => "not installed in ",
+    };
+    page.good(done, settings.display().to_string());
 }
 
 /// Prints the installation status of an agent host. `outdated` is the text for an outdated one.

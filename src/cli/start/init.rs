@@ -1,7 +1,7 @@
 //! `init`: creation of a workspace, and of git's merge driver: attributes, which the repository
 //! shares, and settings, which each clone has for itself.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use memctl_files::{ProjectPath, named};
@@ -48,6 +48,7 @@ pub(crate) fn init(context: &Context, args: &InitArgs) -> Done {
     let mut report = initialise(&store, &context.places.skills, &mut random)?;
     report.first_skill = first_skill(context).map(|skill| skill.to_string());
     report.offer = offer_to_join(context);
+    report.git = seen_by_git(context, Vec::new());
     if let Some(repository) = repository {
         let (done, warnings) = install(context, &repository)?;
         report.created.extend(done);
@@ -74,6 +75,7 @@ impl Report for InitReport {
         self.created
             .iter()
             .for_each(|created| page.good("created ", created));
+        show_git(&self.git, page);
         page.line("\nNext:");
         page.line("  memctl setup                  let coding agents use this memory, and learn from past sessions");
         self.offer
@@ -85,6 +87,34 @@ impl Report for InitReport {
             page.line("  put a skill into `skills/<domain>/<skill>/SKILL.md`, and run it:");
             page.line("  memctl run <domain>/<skill> --input FILE");
         }
+    }
+}
+
+/// Files of the memory, and `more`, that git does not ignore, by their paths in the project. Each is there when the
+/// first of its records is: `tombstones.jsonl` after the first `forget`.
+pub(crate) fn seen_by_git(context: &Context, more: Vec<PathBuf>) -> Vec<String> {
+    let project = context.project();
+    let Some(repository) = Repository::of(project) else {
+        return Vec::new();
+    };
+    let memory = &context.places.memory;
+    let of_memory = shared_files().chain([".gitignore", "workspace.json"]);
+    let mut seen: Vec<String> = of_memory
+        .map(|name| memory.join(name))
+        .chain(more)
+        .filter(|path| !repository.ignores(path))
+        .filter_map(|path| Some(path.strip_prefix(project).ok()?.display().to_string()))
+        .collect();
+    seen.sort_unstable();
+    seen.dedup();
+    seen
+}
+
+/// Says what git will see.
+pub(crate) fn show_git(files: &[String], page: &mut Page) {
+    if !files.is_empty() {
+        page.field("git will see", &files.join(", "));
+        page.field("", "What sessions change stays out of it.");
     }
 }
 

@@ -437,10 +437,16 @@ impl Waiting {
             self.part("worked", &pattern.working_code);
             self.part("printed", &pattern.success_output);
         } else {
+            // The fields of a lesson repeat its line and its conditions.
             let fields = procedure.fields();
-            self.part("failure", &fields.failure);
-            self.part("cause", &fields.root_cause);
-            let steps = (1..).zip(fields.steps());
+            let above = self.parts.clone();
+            let is_new = |text: &str| !above.iter().any(|part| part.text.contains(text.trim()));
+            for (name, text) in [("failure", &fields.failure), ("cause", &fields.root_cause)] {
+                if is_new(text) {
+                    self.part(name, text);
+                }
+            }
+            let steps = (1..).zip(fields.steps().filter(|step| is_new(step)));
             let steps: Vec<String> = steps.map(|(n, step)| format!("{n}. {step}")).collect();
             self.part("steps", &steps.join("\n"));
         }

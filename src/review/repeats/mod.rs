@@ -4,7 +4,7 @@
 //!
 //! A page has at most [`MOST`] of them. Each was met in two sessions at least, so what happens once is not on
 //! it, and neither is what a rule or a lesson in force ends. Nothing is worded here: a repeat names the call,
-//! the error, the call that worked, or the person's own words. Nothing is written.
+//! the error, the call that worked, or the person's own words. Only a person's decision about one is written.
 //!
 //! Deliberately absent: failures that an edit repaired. They are the work itself.
 
@@ -13,10 +13,12 @@ mod calls;
 use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 
+use memctl_files::hex;
 use memctl_redact::Clean;
 use memctl_search::embedder::built_in;
 use memctl_sessions::{Session, Speaker, Step};
 use serde::Serialize;
+use sha2::{Digest as _, Sha256};
 
 use crate::lessons::failure::Failure;
 use crate::lessons::telling::hint::Hint;
@@ -25,7 +27,7 @@ use crate::model::{Reflexion, Trust};
 use crate::review::PastSessions;
 use crate::rules::hearing::{self, Message};
 use crate::store::workspace::Error;
-use crate::store::{Here, Scoped, Selection};
+use crate::store::{Here, Scoped, Selection, Source};
 
 /// Maximum number of repeats on a page.
 const MOST: usize = 5;
@@ -73,6 +75,9 @@ pub struct Repeat {
     /// Newest session file with it.
     #[serde(skip)]
     pub path: PathBuf,
+    /// Texts by which it is known again; a session may add one.
+    #[serde(skip)]
+    keys: Vec<String>,
 }
 
 /// Record that waits for a person.
@@ -118,8 +123,31 @@ impl Repeat {
             worked: String::new(),
             waits: None,
             path: PathBuf::new(),
+            keys: Vec::new(),
         }
     }
+}
+
+/// Mark of a decision in the list of processed files, before the digest of a key.
+const MARK: &str = "repeat:";
+/// A decision has no size and no time.
+const DECIDED: Source = Source {
+    size: 0,
+    mtime: 0,
+    steps: 0,
+};
+
+/// Keeps a repeat off the page from now on: a person has ended it, or does not want to.
+pub fn decide(store: &Scoped, repeat: &Repeat) {
+    let mut sources = store.sources();
+    for key in &repeat.keys {
+        sources.insert(mark(key), DECIDED);
+    }
+    sources.save();
+}
+
+fn mark(key: &str) -> String {
+    format!("{MARK}{}", hex(&Sha256::digest(key)))
 }
 
 /// Finds what past sessions repeat, newest sessions first, within a bound of time.
@@ -140,8 +168,9 @@ pub fn repeats(store: &Scoped, here: &Here<'_>, past: &PastSessions) -> Result<R
         for (key, once) in found.met {
             let key = format!("{:?}\n{key}", once.kind);
             let Some((repeat, sessions)) = groups.get_mut(&key) else {
-                let path = path.to_owned();
-                groups.insert(key, (Repeat { path, ..once }, [number].into()));
+                let (path, keys) = (path.to_owned(), vec![key.clone()]);
+                let once = Repeat { path, keys, ..once };
+                groups.insert(key, (once, [number].into()));
                 continue;
             };
             sessions.insert(number);
@@ -157,6 +186,9 @@ pub fn repeats(store: &Scoped, here: &Here<'_>, past: &PastSessions) -> Result<R
     let mut all: Vec<Repeat> = groups.into_values().map(|(repeat, _)| repeat).collect();
     all.retain(|one| one.sessions >= SESSIONS);
     all.extend(repeated(store, here, demanded)?);
+    let decided = store.sources();
+    let is_decided = |key: &String| decided.knows(&mark(key), DECIDED.size, DECIDED.mtime);
+    all.retain(|one| !one.keys.iter().any(is_decided));
     all.sort_by_key(|one| {
         let often = (one.sessions, one.times, one.calls);
         (std::cmp::Reverse(often), one.kind)
@@ -275,6 +307,7 @@ fn repeated(store: &Scoped, here: &Here<'_>, mut said: Vec<Said>) -> Result<Vec<
             times: alike.len(),
             sessions: sessions.len(),
             waits,
+            keys: alike.iter().map(|at| said[*at].text.clone()).collect(),
             ..Repeat::once(RepeatKind::Correction, said[at].text.clone(), &[])
         });
     }

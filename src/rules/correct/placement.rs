@@ -85,6 +85,7 @@ fn place_draft(
     let conflicts = resolve_conflicts(workspace, &rule, supersede, &mut warnings)?;
     Ok(CorrectReport {
         tests: files.tests,
+        needs_judge: files.needs_judge,
         guardrails: files.guardrails,
         duplicate_of,
         was_candidate,
@@ -122,6 +123,7 @@ pub(super) fn place_again(
     }
     Ok(CorrectReport {
         tests: files.tests,
+        needs_judge: files.needs_judge,
         guardrails: files.guardrails,
         was_candidate,
         doubt: (rule.is_candidate() && !options.by_agent).then_some(ONE_OUTPUT),
@@ -229,6 +231,9 @@ pub struct CorrectReport {
     pub confidence: f64,
     /// Files that hold the regression test.
     pub tests: Vec<String>,
+    /// `true` if only a judge decides the test.
+    #[serde(skip)]
+    pub needs_judge: bool,
     /// Guardrail files that the rule was added to.
     pub guardrails: Vec<String>,
     /// Rules that contradict the new one.

@@ -13,6 +13,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use crate::model::{AGENT, Correction, Execution, Kind, Reflexion};
 use crate::rules::RuleFiles;
 use crate::rules::reflect::Draft;
+use crate::rules::regression::case::Case;
 use crate::store::{self, Writer};
 use memctl_redact::composed;
 
@@ -169,6 +170,9 @@ pub(crate) fn write_files(
     }
     if let Some((correction, execution)) = example {
         files.tests = workspace.write_tests(correction, execution, rule, warnings);
+        let case = Case::new(correction, execution, rule);
+        let is_judged = case.is_some_and(|case| case.rubric.is_some());
+        files.needs_judge = is_judged && !files.tests.is_empty();
     }
     files
 }

@@ -219,6 +219,9 @@ pub struct RuleFiles {
     /// Files without the tests of the rule.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tests: Vec<String>,
+    /// `true` if only a judge decides the test that was written.
+    #[serde(skip)]
+    pub needs_judge: bool,
 }
 
 impl Workspace {

@@ -38,9 +38,15 @@ pub(super) enum Stop {
     Capped,
     /// No judge, or one that is unable to judge the answer.
     NoJudge(String),
-    /// Failed model call.
+    /// Failed call of the model that answers.
     Failed(memctl_llm::Error),
+    /// Failed call of the judge, in words.
+    JudgeFailed(String),
 }
+
+/// Way out where a judge is of no use.
+const NO_NEED: &str =
+    "a test with a check needs no judge: memctl correct … --assert '$.field < 60'";
 
 /// Counter of model calls and their cost.
 #[derive(Debug)]
@@ -102,10 +108,16 @@ impl Faults {
             Err(Stop::Failed(error)) if error.kind == ErrorKind::InvalidStructure => {
                 Err(chain(&error))
             }
+            Err(Stop::Failed(error)) => {
+                let (model, why) = (judge.model(), chain(&error));
+                let failed = format!("the judge `{model}` failed: {why}; {NO_NEED}");
+                return Err(Stop::JudgeFailed(failed));
+            }
             Err(stop) => return Err(stop),
         };
         let mut verdict: Verdict = verdict.map_err(|reason| {
-            Stop::NoJudge(format!("`{}` cannot judge it: {reason}", judge.model()))
+            let model = judge.model();
+            Stop::NoJudge(format!("`{model}` cannot judge it: {reason}; {NO_NEED}"))
         })?;
         verdict.reason = memctl_redact::redact(&one_line(&verdict.reason))
             .text
@@ -220,15 +232,10 @@ pub async fn decide_output(
                 )
             }
             Ok(faults) => (Status::Failed, faults.to_string()),
-            Err(Stop::Failed(error)) => {
-                let why = chain(&error);
-                (
-                    Status::Skipped,
-                    format!("not tested: the judge failed: {why}"),
-                )
-            }
+            Err(Stop::JudgeFailed(why)) => (Status::Skipped, format!("not tested: {why}")),
             Err(Stop::NoJudge(reason)) => (Status::Skipped, reason),
-            Err(Stop::Capped) => (Status::Skipped, NO_JUDGE.to_owned()),
+            // One call is left for the judge, and nothing else is asked.
+            Err(Stop::Capped | Stop::Failed(_)) => (Status::Skipped, NO_JUDGE.to_owned()),
         },
         Err(reason) => (Status::Failed, format!("the file is no case: {reason}")),
     };

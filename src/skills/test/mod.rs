@@ -321,6 +321,10 @@ async fn test_case(
                     totals.unanswered += 1;
                     format!("the model failed: {}", chain(&error))
                 }
+                Stop::JudgeFailed(why) => {
+                    totals.unanswered += 1;
+                    why
+                }
             };
         }
     }
@@ -336,7 +340,7 @@ fn without_model(store: &Scoped, case: &Case) -> Result<(Status, String), Error>
     let expected = correction.and_then(|correction| correction.expected_output);
     let expected = expected.and_then(|json| serde_json::from_str::<Value>(json.get()).ok());
     let wrong = expected.as_ref().map(|expected| case.wrong(expected));
-    let no_model = "a rule acts through a model's prompt, and no model is configured";
+    let no_model = "a rule acts through a model's prompt, and no model is configured: --model";
     Ok(match wrong {
         Some(wrong) if !wrong.is_empty() => (
             Status::Failed,

@@ -19,6 +19,7 @@ use crate::cli::context::Context;
 use crate::cli::learn::repeats;
 use crate::cli::output::{Done, Page, Report, Style, plural};
 use crate::cli::start::hooks;
+use crate::cli::start::init::show_git;
 use crate::cli::start::setup::steps::{Setup, State, Step};
 use crate::host::ServerHost;
 use crate::lessons::LearnReport;
@@ -296,9 +297,8 @@ impl Report for SetupReport {
         for step in &self.steps {
             self.show(step, page);
         }
-        if !self.git.is_empty() && !self.is_confirmed {
-            page.field("git will see", &self.git.join(", "));
-            page.field("", "What sessions change stays out of it.");
+        if !self.is_confirmed {
+            show_git(&self.git, page);
         }
         if let Some(learned) = &self.learned {
             let before = match learned.unchanged {

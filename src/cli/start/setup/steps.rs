@@ -9,13 +9,12 @@ use crate::cli::context::{Context, random};
 use crate::cli::learn::sessions::{learn_from, project_sessions};
 use crate::cli::share::mcp;
 use crate::cli::start::hooks;
+use crate::cli::start::init::seen_by_git;
 use crate::cli::start::setup::{Learned, SetupHost, SetupReport};
 use crate::host::{self, Host, InstallationStatus, Place, ServerHost, StatusLine};
 use crate::lessons::LearnOptions;
 use crate::model::error::UserError;
-use crate::store::shared_files;
 use crate::upkeep::initialise;
-use crate::upkeep::merge::git::Repository;
 
 /// Way to have both, for a user with a status line.
 const COMPOSE: &str = "your own status line stays; a script can show both: input=$(cat); printf %s \"$input\" | \
@@ -145,8 +144,10 @@ impl Setup<'_> {
             step
         });
         let steps: Vec<Step> = steps.collect();
+        let settings = steps.iter().filter(|step| step.host.is_some());
+        let settings = settings.filter_map(|step| Some(PathBuf::from(step.path.as_deref()?)));
         SetupReport {
-            git: self.seen_by_git(&steps),
+            git: seen_by_git(self.context, settings.collect()),
             steps,
             ..self.report(hosts)
         }
@@ -159,27 +160,6 @@ impl Setup<'_> {
             home: home.map(|home| home.display().to_string()),
             ..SetupReport::default()
         }
-    }
-
-    /// Files below the project that the steps make or change and that git does not ignore.
-    fn seen_by_git(&self, steps: &[Step]) -> Vec<String> {
-        let project = self.context.project();
-        let Some(repository) = Repository::of(project) else {
-            return Vec::new();
-        };
-        let memory = &self.context.places.memory;
-        let of_memory = shared_files().chain([".gitignore", "workspace.json"]);
-        let of_memory = of_memory.map(|name| memory.join(name));
-        let settings = steps.iter().filter(|step| step.host.is_some());
-        let settings = settings.filter_map(|step| step.path.as_deref().map(PathBuf::from));
-        let mut seen: Vec<String> = of_memory
-            .chain(settings)
-            .filter(|path| !repository.ignores(path))
-            .filter_map(|path| Some(path.strip_prefix(project).ok()?.display().to_string()))
-            .collect();
-        seen.sort_unstable();
-        seen.dedup();
-        seen
     }
 
     /// Finds out the file of a step, and whether there is anything left to do.

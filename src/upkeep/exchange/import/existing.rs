@@ -34,8 +34,8 @@ pub(super) struct Existing {
     pub(super) bare: HashSet<(Kind, u128)>,
     /// Current ids of renamed records, by origin.
     pub(super) origins: HashMap<(Kind, Origin), String>,
-    /// Text of imported notes, by source and id there.
-    pub(super) notes: HashMap<(String, String), String>,
+    /// Id and text of imported notes, by source and id there.
+    pub(super) notes: HashMap<(String, String), (String, String)>,
     /// User and text of each memory.
     pub(super) said: HashSet<(Option<String>, String)>,
     pub(super) taken: Taken,
@@ -72,7 +72,8 @@ impl Existing {
             && let Ok(memory) = entry.parse::<Memory>()
         {
             if let Some(origin) = note_origin(&memory) {
-                self.notes.insert(origin, memory.content.clone());
+                let known = (entry.id.clone(), memory.content.clone());
+                self.notes.insert(origin, known);
             }
             self.said.insert((memory.user_id, memory.content));
         }

@@ -44,24 +44,33 @@ pub(super) fn ready(
             format!("{reason}; nobody but a person may say that: memctl memory add")
         } else if memctl_redact::says_nothing(&text) {
             "nothing is left of it without its secrets".to_owned()
-        } else if known.is_some_and(|known| *known != text) {
+        } else if known.is_some_and(|(_, known)| *known != text) {
             "it was imported before, and one of the two has changed since; what is here stays"
                 .to_owned()
         } else if known.is_some() || !existing.said.insert((user.clone(), text.clone())) {
             report.known();
+            let id = known.map(|(id, _)| id.clone());
+            report.approved.extend(id.filter(|_| options.trust));
             continue;
         } else if existing.forgotten.has_content(Kind::Memory, &text) && !options.restore {
             FORGOTTEN.to_owned()
         } else {
-            existing.notes.insert(origin, text.clone());
             let id = existing.taken.free(Kind::Memory, "", workspace.now);
+            let known = (id.clone(), text.clone());
+            existing.notes.insert(origin, known);
             let memory = memory(workspace, source, note, text, user, &id)?;
             let json = serde_json::to_string(&memory).map_err(StoreError::from)?;
             let filtered = redact(&json);
             left_out.extend(filtered.found);
             let text = laid_out(&filtered.text);
+            let id_here = id.clone();
             ready.records.push((Kind::Memory, RawEntry { id, text }));
             report.take(Kind::Memory.plural());
+            if options.trust {
+                report.approved.push(id_here);
+            } else {
+                report.observed += 1;
+            }
             continue;
         };
         report.skip(Skipped::one(note.what, refused));

@@ -96,6 +96,8 @@ pub struct ImportReport {
     pub by_kind: BTreeMap<String, u64>,
     /// Number of imported rules, procedures and memories that this user has not approved.
     pub observed: u64,
+    /// Ids of the records that `trust` approves: here already, or the notes of another program.
+    pub approved: Vec<String>,
     /// Records that got a new id because theirs was taken; references follow.
     pub renamed: Vec<Renamed>,
     /// True if nothing was written.

@@ -30,7 +30,7 @@ struct Incoming {
     kind: Kind,
     id: String,
     text: String,
-    /// Text without the approval that it claims; `None` if the approval counts.
+    /// Text without the approval that it claims; `None` if this user has given it.
     observed: Option<String>,
     created: String,
     /// New id of a renamed record.
@@ -48,8 +48,8 @@ impl Incoming {
 
 /// What becomes of a record.
 enum Decision {
-    /// It is here.
-    Known,
+    /// It is here, under this id if it has one.
+    Known(Option<String>),
     Skip(&'static str),
     /// It is new, and keeps its id.
     Keep,
@@ -66,10 +66,10 @@ pub(super) fn ready(
 ) -> Result<Ready, Error> {
     let identity = workspace.store.identity().map(|identity| identity.origin);
     let is_ours = export.workspace.is_some() && export.workspace == identity;
-    let own = (!options.trust).then(|| workspace.store.approvals().own_words());
     let mut import = Import {
         workspace,
-        own,
+        own: workspace.store.approvals().own_words(),
+        trusts: options.trust,
         restore: options.restore,
         is_at_primary: workspace.store.primary_name()?.is_some(),
         is_ours,
@@ -91,7 +91,11 @@ pub(super) fn ready(
         };
         let entry = import.redacted(kind, &line.text);
         match import.decide(&entry) {
-            Decision::Known => report.known(),
+            Decision::Known(id) => {
+                report.known();
+                let is_claimed = options.trust && entry.observed.is_some();
+                report.approved.extend(id.filter(|_| is_claimed));
+            }
             Decision::Skip(reason) => report.skip(Skipped::one(entry.what(), reason)),
             Decision::Keep => new.push(entry),
             Decision::Rename => {
@@ -109,7 +113,7 @@ pub(super) fn ready(
     let mut ready = Ready::default();
     for entry in new {
         report.take(entry.kind.plural());
-        report.observed += u64::from(entry.observed.is_some());
+        report.observed += u64::from(entry.observed.is_some() && !options.trust);
         let kind = entry.kind;
         ready
             .records
@@ -122,8 +126,10 @@ pub(super) fn ready(
 
 struct Import<'a> {
     workspace: &'a Workspace,
-    /// Texts that this user has said or approved; `None` if the claims of the file count.
-    own: Option<TrustSnapshot>,
+    /// Texts that this user has said or approved.
+    own: TrustSnapshot,
+    /// `true` if the approvals that the file claims count.
+    trusts: bool,
     restore: bool,
     /// True if the records here are those of a database.
     is_at_primary: bool,
@@ -144,13 +150,12 @@ impl Import<'_> {
         let filtered = redact(text);
         self.left_out.extend(&filtered.found);
         let text = filtered.text.into_owned();
-        let own = self.own.as_ref();
         Incoming {
             kind,
             id: text_field(text.as_bytes(), kind.id_field()).unwrap_or_default(),
             created: created(kind, &text),
             renamed: None,
-            observed: own.and_then(|own| existing::observed(own, kind, &text)),
+            observed: existing::observed(&self.own, kind, &text),
             text,
         }
     }
@@ -169,14 +174,14 @@ impl Import<'_> {
             return if is_new {
                 Decision::Keep
             } else {
-                Decision::Known
+                Decision::Known(None)
             };
         }
         let key = (entry.kind, entry.id.clone());
         if let Some(known) = self.existing.known.get(&key) {
             let observed = entry.observed.as_deref().map(existing::digest);
             if known.digest == digest || Some(known.digest) == observed {
-                return Decision::Known;
+                return Decision::Known(Some(entry.id.clone()));
             }
             // No two records are created in one microsecond; whole seconds can coincide.
             let is_exact = self.is_ours || entry.created.contains('.');
@@ -188,8 +193,8 @@ impl Import<'_> {
         }
         let origin = (entry.kind, self.origin(entry));
         if let Some(id) = self.existing.origins.get(&origin).cloned() {
-            self.renames.entry(entry.id.clone()).or_insert(id);
-            return Decision::Known;
+            let id = self.renames.entry(entry.id.clone()).or_insert(id);
+            return Decision::Known(Some(id.clone()));
         }
         let was_forgotten = self.was_forgotten(entry);
         if was_forgotten && !self.restore {
@@ -226,7 +231,8 @@ impl Import<'_> {
     /// Returns the text to store, under the final id.
     fn text_of(&self, entry: Incoming, source: &str) -> RawEntry {
         let origin = self.origin(&entry);
-        let mut text = entry.observed.unwrap_or(entry.text);
+        let observed = entry.observed.filter(|_| !self.trusts);
+        let mut text = observed.unwrap_or(entry.text);
         if let Some(renamed) = with_other_strings(&text, &self.renames) {
             text = renamed;
         }
@@ -245,7 +251,8 @@ impl Import<'_> {
     /// Returns true if only this machine will have the record, under an id that clones give, too. A
     /// primary database sees every id.
     fn needs_local_id(&self, entry: &Incoming) -> bool {
-        let text = entry.observed.as_ref().unwrap_or(&entry.text);
+        let observed = entry.observed.as_ref().filter(|_| !self.trusts);
+        let text = observed.unwrap_or(&entry.text);
         !self.is_at_primary
             && DataFile::for_record(entry.kind, text.as_bytes()).is_local
             && local_number(entry.kind, &entry.id).is_none()
