@@ -26,7 +26,6 @@ pub(crate) mod storage;
 pub(crate) mod telling;
 pub(crate) mod vocabulary;
 
-pub use asking::checks::Refusal;
 pub use asking::question::{AnswerBy, PROMPT};
 pub use asking::question::{LessonArgs, carries_lessons};
 pub(crate) use asking::session_calls::SessionCalls;

@@ -2,7 +2,7 @@
 
 use serde::de::IgnoredAny;
 
-use super::json::{Members, first};
+use super::text::{Members, first};
 use super::{Format, markdown, text};
 
 /// Layout of a file.

@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use super::calls::Calls;
-use super::json::{List, Members, parse};
+use super::text::{List, Members, parse};
 use super::{Format, LineFormat, cline, gemini, messages, opencode, swe};
 
 /// Member names of lists. Only the first non-empty list counts, since some documents repeat the
@@ -39,7 +39,7 @@ impl Reader {
     /// Reads a document: a list, or an object that contains one.
     pub(super) fn document(&mut self, text: &str, calls: &mut Calls) {
         if let Err(error) = serde_json::from_str::<serde::de::IgnoredAny>(text) {
-            let message = super::json::broken(&error);
+            let message = super::text::broken(&error);
             let line = error.line() as u64;
             calls.broken(line, message);
         }

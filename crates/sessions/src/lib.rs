@@ -13,7 +13,6 @@ mod codex;
 mod detect;
 mod document;
 mod gemini;
-mod json;
 mod markdown;
 mod messages;
 mod opencode;
@@ -166,7 +165,7 @@ fn lines(
         } else {
             match String::from_utf8_lossy(&buffer).trim() {
                 "" => Ok(()),
-                line => json::parse(line).and_then(|line| match line {
+                line => text::parse(line).and_then(|line| match line {
                     Value::Object(_) => reader.line(&line, calls),
                     _ => Err("it is no object".to_owned()),
                 }),

@@ -13,8 +13,8 @@ use crate::cli::memory::list::{ListArgs, list};
 use crate::cli::output::{Done, Page, Report, Style, clean};
 use crate::lessons::telling::hint::render_hints;
 use crate::lessons::{
-    Asking, HintOptions, HintReport, HintService, LessonArgs, PROMPT, RecordReport, Refusal,
-    StoredLesson, Success,
+    Asking, HintOptions, HintReport, HintService, LessonArgs, PROMPT, RecordReport, StoredLesson,
+    Success,
 };
 use crate::model::error::UserError;
 use crate::model::{Kind, LessonScope, Trust};
@@ -127,7 +127,7 @@ fn add(context: &Context, args: LessonAddArgs) -> Result<StoredLesson, UserError
             }
         }
     };
-    stored?.map_err(|refusal| refused(&refusal))
+    Ok(stored?)
 }
 
 fn given(context: &Context, args: LessonAddArgs) -> Result<LessonArgs, UserError> {
@@ -154,14 +154,6 @@ fn given(context: &Context, args: LessonAddArgs) -> Result<LessonArgs, UserError
     given.replaces = args.replaces.or(given.replaces);
     given.session = args.session.or(given.session);
     Ok(given)
-}
-
-/// Converts a refusal: the message has the field and the reason, the hint what would pass.
-pub(crate) fn refused(refusal: &Refusal) -> UserError {
-    UserError::input(
-        format!("`{}`: {}", refusal.field, refusal.reason),
-        refusal.passes.clone(),
-    )
 }
 
 /// Says how a record that holds everywhere reaches other projects: what is stored here is told here.

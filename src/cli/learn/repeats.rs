@@ -12,7 +12,6 @@ use memctl_llm::Progress;
 use crate::cli::ask::{ask, confirms, line, price};
 use crate::cli::context::Context;
 use crate::cli::ending::wait;
-use crate::cli::learn::lesson::refused;
 use crate::cli::learn::sessions::show_past;
 use crate::cli::output::{Page, Style, end, plural};
 use crate::cli::review::past_sessions;
@@ -248,7 +247,6 @@ fn in_own_words(context: &Context, repeat: &Repeat) -> Result<bool, UserError> {
     };
     let project = context.project_name().unwrap_or_default();
     let stored = asking.add_of_person(&project, Trust::User, &lesson)?;
-    let stored = stored.map_err(|refusal| refused(&refusal))?;
     Ok(note(context, true, &format!("kept {}", stored.id)))
 }
 

@@ -7,7 +7,8 @@
 //!
 //! Deliberately absent: what a command does, and whether it is safe.
 
-use crate::lessons::recovery::shell::{Simple, basename, commands, wrapped};
+use crate::lessons::recovery::call::{Simple, commands, wrapped};
+use memctl_shell::basename;
 
 use super::session_calls::SessionCall;
 use crate::lessons::failure::without_home;

@@ -7,10 +7,11 @@
 use std::collections::HashSet;
 
 use crate::lessons::recovery::call::is_shell;
-use crate::lessons::recovery::shell::{Simple, commands};
+use crate::lessons::recovery::call::{Simple, commands};
 use crate::lessons::vocabulary::WORDS;
 use crate::model::text::one_line;
 use crate::model::{Applies, LONGEST_LESSON, LessonScope};
+use crate::store::workspace::Refusal;
 use memctl_redact::Person;
 
 use super::call_match::{Occurrence, in_prose, occurrence, peeled};
@@ -25,34 +26,18 @@ const SHORTEST_ERROR: usize = 8;
 /// Number of calls behind an error in which another try still is about it.
 const SOON: usize = 4;
 
-/// Reason why a lesson is not stored.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refusal {
-    /// Field of the lesson.
-    pub field: &'static str,
-    /// Reason.
-    pub reason: String,
-    /// Text that would pass.
-    pub passes: String,
-}
-
-impl std::fmt::Display for Refusal {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "`{}`: {}; {}", self.field, self.reason, self.passes)
-    }
-}
-
 /// Refuses a lesson for a field of it.
-pub(crate) fn refuse<T>(
+pub(crate) fn refuse<T, E: From<Refusal>>(
     field: &'static str,
     reason: impl Into<String>,
     passes: impl Into<String>,
-) -> Result<T, Refusal> {
-    Err(Refusal {
+) -> Result<T, E> {
+    let (reason, passes) = (reason.into(), passes.into());
+    Err(E::from(Refusal {
         field,
-        reason: reason.into(),
-        passes: passes.into(),
-    })
+        reason,
+        passes,
+    }))
 }
 
 /// Lesson that has passed.

@@ -9,8 +9,8 @@
 
 use std::collections::HashSet;
 
+use crate::lessons::recovery::call::{Run, commands};
 use crate::lessons::recovery::recover::analyse;
-use crate::lessons::recovery::shell::{Run, commands};
 use crate::lessons::vocabulary::WORDS;
 use crate::model::text::one_line;
 

@@ -20,7 +20,7 @@ use memctl_redact::Person;
 
 use super::storage::new_lesson::{LessonOrigin, StoredLesson, is_in_use, store_lesson};
 use call_match::{Occurrence, occurrence, peeled};
-use checks::{Proof, Refusal, check, check_words, refuse};
+use checks::{Proof, check, check_words, refuse};
 use found_out::{FoundOut, found_out};
 use question::{AnswerBy, LessonArgs, in_message, question};
 use session_calls::SessionCalls;
@@ -150,9 +150,10 @@ impl Asking<'_> {
         }
         for lesson in given {
             let refusal = match lesson {
-                Ok(args) => match self.add(session, &args)? {
+                Ok(args) => match self.add(session, &args) {
                     Ok(_) => continue,
-                    Err(refusal) => refusal.to_string(),
+                    Err(Error::Lesson(refusal)) => format!("{refusal}; {}", refusal.passes),
+                    Err(error) => return Err(error),
                 },
                 Err(reason) => format!("a line is no lesson: {reason}"),
             };
@@ -184,11 +185,8 @@ impl Asking<'_> {
         project: &str,
         trust: Trust,
         args: &LessonArgs,
-    ) -> Result<Result<StoredLesson, Refusal>, Error> {
-        let checked = match check_words(args, self.person) {
-            Ok(checked) => checked,
-            Err(refusal) => return Ok(Err(refusal)),
-        };
+    ) -> Result<StoredLesson, Error> {
+        let checked = check_words(args, self.person)?;
         let origin = LessonOrigin {
             by: "person".to_owned(),
             trust,
@@ -200,19 +198,15 @@ impl Asking<'_> {
     }
 
     /// Checks and stores a lesson of a running session.
-    pub fn add(
-        &self,
-        session: &str,
-        args: &LessonArgs,
-    ) -> Result<Result<StoredLesson, Refusal>, Error> {
+    pub fn add(&self, session: &str, args: &LessonArgs) -> Result<StoredLesson, Error> {
         let store = self.records.store;
         let calls = SessionCalls::of_session(store, session);
         if calls.calls.is_empty() {
-            return Ok(refuse(
+            return refuse(
                 "session",
                 format!("no calls of `{session}` are known here"),
                 "use the session that the question named; the hooks must be installed",
-            ));
+            );
         }
         let (host, id) = session.split_once('/').unwrap_or((session, session));
         let origin = LessonOrigin {
@@ -222,16 +216,11 @@ impl Asking<'_> {
             project: calls.head.project.clone(),
             root: self.root,
         };
-        let checked = match check(args, &calls, Proof::Calls, self.person) {
-            Ok(checked) => checked,
-            Err(refusal) => return Ok(Err(refusal)),
-        };
+        let checked = check(args, &calls, Proof::Calls, self.person)?;
         let stored = store_lesson(&self.records, &checked, args, &origin)?;
-        if let Ok(stored) = &stored {
-            let mark = format!("lesson {}", stored.id);
-            // A mark that cannot be written is missing in the status line alone.
-            drop(store.session_log(session).mark(&mark));
-        }
+        let mark = format!("lesson {}", stored.id);
+        // A mark that cannot be written is missing in the status line alone.
+        drop(store.session_log(session).mark(&mark));
         Ok(stored)
     }
 }

@@ -6,8 +6,7 @@
 //! `E0308` and `TS2304`, HTTP statuses, and quoted built-in types. The key of a key is the key
 //! itself.
 
-use super::error_line::error_line;
-use super::line_rank::location;
+use super::error_line::{error_line, location};
 use crate::lessons::vocabulary::WORDS;
 use crate::model::text::{TYPES, quoted};
 

@@ -2,7 +2,6 @@
 
 pub mod error_key;
 pub mod error_line;
-pub(crate) mod line_rank;
 
 use std::sync::LazyLock;
 

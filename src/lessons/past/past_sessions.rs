@@ -9,6 +9,7 @@ use serde_json::json;
 
 use crate::model::{ActionType, ExecutionLog, Trust};
 use crate::store::Source;
+use crate::store::workspace::Refusal;
 use crate::store::workspace::providers::Chosen;
 use crate::store::workspace::records::{Scribe, data};
 use crate::store::workspace::{Error, Workspace, dollars};
@@ -19,7 +20,7 @@ use super::answer::{Answered, borne_out, is_seen, lessons_in, schema};
 use super::digest::{Item, ReadSession, digest, read};
 use super::learn::LearnOptions;
 use super::session_files::files;
-use crate::lessons::asking::checks::{Proof, Refusal, check};
+use crate::lessons::asking::checks::{Proof, check};
 use crate::lessons::asking::session_calls::SessionCalls;
 use crate::lessons::storage::new_lesson::{LessonOrigin, StoredLesson, store_lesson};
 
@@ -330,16 +331,16 @@ fn take(
             (true, false) => Proof::Document,
             (false, false) => Proof::Words,
         };
-        let stored = match check(&args, &session.calls, proof, &workspace.settings.person) {
-            Ok(checked) => store_lesson(&workspace.records(), &checked, &args, &origin)?,
-            Err(refusal) => Err(refusal),
-        };
+        let checked = check(&args, &session.calls, proof, &workspace.settings.person);
+        let checked = checked.map_err(Error::from);
+        let stored = checked.and_then(|it| store_lesson(&workspace.records(), &it, &args, &origin));
         match stored {
             Ok(stored) => report.lessons.push(stored),
-            Err(Refusal { field, reason, .. }) => {
+            Err(Error::Lesson(Refusal { field, reason, .. })) => {
                 let refused = RefusedLesson::of(&args.lesson, field, reason);
                 report.refused.push(refused);
             }
+            Err(error) => return Err(error),
         }
     }
     Ok(())

@@ -5,14 +5,15 @@
 
 use std::collections::HashSet;
 
-use super::call::{Call, Line};
-use super::shell::{Simple, basename};
+use super::call::{Call, Line, Simple};
 use crate::lessons::vocabulary::WORDS;
 use crate::model::Pattern;
 use crate::model::text::{one_line, telling_words};
+use memctl_shell::basename;
 
 /// Maximum number of words that a small change adds, and drops.
 const SMALL: usize = 4;
+
 /// Small difference of two calls.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Change {

@@ -7,8 +7,7 @@ use serde_json::Value;
 
 use memctl_sessions::Step;
 
-use super::shell;
-use super::shell::{Run, code_words};
+use super::call::{self, Run, code_words};
 use crate::lessons::vocabulary::WORDS;
 use crate::model::text::one_line;
 
@@ -75,7 +74,7 @@ impl Goal {
     }
 
     fn of_shell(&mut self, command: &str) -> Kind {
-        let simples = shell::commands(command);
+        let simples = call::commands(command);
         let mut runs = Vec::new();
         let mut around = Vec::new();
         let mut last_matters = false;

@@ -6,10 +6,10 @@
 
 use std::collections::HashSet;
 
+use super::call::{Run, commands};
 use super::goal::{Goal, Kind};
-use super::shell::Run;
-use super::shell::{basename, commands};
 use crate::lessons::vocabulary::WORDS;
+use memctl_shell::basename;
 
 /// Certainty that two steps have the same goal, lowest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

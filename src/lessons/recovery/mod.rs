@@ -1,9 +1,9 @@
 //! Recoveries: a failing call, and the later call of the same goal that worked.
 //!
-//! - `shell`: words and commands of a command line. `goal`, `goal_match`: what a call is
-//!   for, and whether two calls are for the same. `outcome`: whether a call worked.
+//! - `call`: a call in comparable form. `goal`, `goal_match`: what it is for, and whether two calls are for
+//!   the same. `outcome`: whether it worked.
 //! - `recover`: failures of a session with their recovery, also while it runs.
-//! - `call`: a call in comparable form. `change`: the small difference of two.
+//! - `change`: the small difference of two calls.
 //! - `pattern`: recoveries that may be told unasked; a change that could do harm never is.
 
 pub(crate) mod call;
@@ -13,4 +13,3 @@ pub(crate) mod goal_match;
 pub(crate) mod outcome;
 pub mod pattern;
 pub mod recover;
-pub(crate) mod shell;

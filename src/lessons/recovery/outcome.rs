@@ -7,11 +7,11 @@
 use memctl_sessions::Step;
 use serde_json::Value;
 
+use super::call::{Run, commands};
 use super::goal::{Goal, Kind};
-use super::shell::Run;
-use super::shell::{basename, commands};
 use crate::lessons::failure::error_line::plain;
 use crate::lessons::vocabulary::WORDS;
+use memctl_shell::basename;
 
 /// Outcome of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,13 +6,12 @@
 //!
 //! Deliberately absent: words about the change, and any score.
 
-use super::call;
-use super::call::Call;
+use super::call::{self, Call};
 use super::change::change;
 use crate::lessons::failure::without_people;
+use crate::lessons::recovery::call::commands;
 use crate::lessons::recovery::goal::{Goal, Kind};
 use crate::lessons::recovery::recover::Episode;
-use crate::lessons::recovery::shell::commands;
 use crate::lessons::vocabulary::WORDS;
 use crate::model::Pattern;
 use crate::model::text::{WordList, one_line};

@@ -18,7 +18,7 @@ use crate::lessons::asking::session_calls::SessionCall;
 use crate::lessons::failure::error_key::normalised;
 use crate::lessons::failure::error_line::error_line;
 use crate::lessons::past::learn::clean;
-use crate::lessons::recovery::shell::{Simple, commands};
+use crate::lessons::recovery::call::{Simple, commands};
 use crate::model::Pattern;
 
 /// Failure with its recovery.

@@ -13,7 +13,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::patterns::{LEARNED, count_up};
-use crate::lessons::asking::checks::{CheckedLesson, Refusal, refuse};
+use crate::lessons::asking::checks::{CheckedLesson, refuse};
 use crate::lessons::asking::question::LessonArgs;
 use crate::lessons::telling::file_hash;
 use crate::lessons::telling::table::prepare;
@@ -76,11 +76,8 @@ pub(crate) fn store_lesson(
     checked: &CheckedLesson,
     args: &LessonArgs,
     origin: &LessonOrigin<'_>,
-) -> Result<Result<StoredLesson, Refusal>, Error> {
-    let files = match hashed(&args.files, origin.root) {
-        Ok(files) => files,
-        Err(refusal) => return Ok(Err(refusal)),
-    };
+) -> Result<StoredLesson, Error> {
+    let files = hashed(&args.files, origin.root)?;
     let mut writer = records.writer()?;
     let all = writer
         .store()
@@ -102,11 +99,11 @@ pub(crate) fn store_lesson(
         if let Some(id) = id
             && named(Some(id)).is_none()
         {
-            return Ok(refuse(
+            return refuse(
                 field,
                 format!("there is no lesson `{id}`"),
                 "use an id that an answer named, such as PROC-003",
-            ));
+            );
         }
     }
     let seen = Origin {
@@ -132,17 +129,17 @@ pub(crate) fn store_lesson(
         report
             .warnings
             .extend(repair_warnings(writer.take_repairs()));
-        return Ok(Ok(report));
+        return Ok(report);
     }
     let of_session = lessons.iter().filter(|known| {
         !seen.session.is_empty() && known.origins.iter().any(|o| o.session == seen.session)
     });
     if of_session.count() >= MOST_OF_SESSION {
-        return Ok(refuse(
+        return refuse(
             "lesson",
             format!("this session has {MOST_OF_SESSION} lessons already"),
             "replace a weaker one with `replaces`",
-        ));
+        );
     }
     let is_person = origin.trust == Trust::User;
     let procedure = Procedure {
@@ -164,11 +161,11 @@ pub(crate) fn store_lesson(
         .store()
         .tombstone_of(Kind::Procedure, &procedure.content())?;
     if let Some(removed) = removed.filter(|_| !is_person) {
-        return Ok(refuse(
+        return refuse(
             "lesson",
             format!("the same was removed as `{}`", removed.id),
             "leave it out",
-        ));
+        );
     }
     let near = nearest(&checked.lesson, &checked.applies, &lessons);
     let procedure = writer.append(procedure, records.now)?;
@@ -201,7 +198,7 @@ pub(crate) fn store_lesson(
         .warnings
         .extend(repair_warnings(writer.take_repairs()));
     prepare(writer.store())?;
-    Ok(Ok(report))
+    Ok(report)
 }
 
 /// Returns `true` for a procedure with a lesson that may be told.
@@ -259,19 +256,21 @@ fn document(checked: &CheckedLesson) -> serde_json::Value {
 }
 
 /// Files with the hash of their content.
-fn hashed(files: &[String], root: Option<&Path>) -> Result<Vec<LessonFile>, Refusal> {
-    let refuse = |path: &str| Refusal {
-        field: "files",
-        reason: format!("`{path}` is not below the project, or cannot be read"),
-        passes: "name files of the project by their path from its root".to_owned(),
-    };
+fn hashed(files: &[String], root: Option<&Path>) -> Result<Vec<LessonFile>, Error> {
     let read = |path: &String| {
-        let path = path.trim();
-        let hash = root.map(|root| file_hash(root, path).ok_or_else(|| refuse(path)));
-        Ok(LessonFile {
-            path: path.to_owned(),
-            hash: hash.transpose()?.unwrap_or_default(),
-        })
+        let path = path.trim().to_owned();
+        let hash = root.map(|root| file_hash(root, &path));
+        match hash {
+            Some(None) => refuse(
+                "files",
+                format!("`{path}` is not below the project, or cannot be read"),
+                "name files of the project by their path from its root",
+            ),
+            hash => Ok(LessonFile {
+                path,
+                hash: hash.flatten().unwrap_or_default(),
+            }),
+        }
     };
     files.iter().map(read).collect()
 }

@@ -6,7 +6,7 @@
 
 use crate::lessons::asking::call_match::{occurs, without_angles};
 use crate::lessons::asking::checks::code_spans;
-use crate::lessons::recovery::shell::{Globs, commands};
+use crate::lessons::recovery::call::{Globs, commands};
 use crate::lessons::telling::hint::Shown;
 use crate::model::text::{of_commands, one_line};
 use crate::model::{Evidence, Pattern, Procedure, Record as _, Trust};

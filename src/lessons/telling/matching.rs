@@ -15,8 +15,8 @@ use crate::lessons::asking::call_match::occurs;
 use crate::lessons::failure::error_key::normalised;
 use crate::lessons::failure::{ErrorLine, Failure, without_people};
 use crate::lessons::recovery::call::Call;
+use crate::lessons::recovery::call::commands;
 use crate::lessons::recovery::change::Change;
-use crate::lessons::recovery::shell::commands;
 use crate::lessons::telling::hint::Hint;
 use crate::lessons::vocabulary::WORDS;
 use crate::model::text::{

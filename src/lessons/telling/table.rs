@@ -9,11 +9,11 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::lessons::failure::ErrorLine;
 use crate::lessons::failure::error_key::normalised;
-use crate::lessons::recovery::shell::basename;
 use crate::model::text::{is_generic, key_words, one_line, telling_words};
 use crate::model::{Kind, Procedure, Record as _, Trust};
 use crate::store::workspace::Error;
 use crate::store::{Scoped, Terms};
+use memctl_shell::basename;
 
 /// Version of the terms. A change invalidates saved tables.
 const SCHEME: u64 = 10;

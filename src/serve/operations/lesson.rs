@@ -47,12 +47,6 @@ pub(super) fn lesson(workspace: &Workspace, args: &LessonArgs) -> Result<Recorde
             )
         })?;
     let stored = asking.add(&session, args).map_err(user_error)?;
-    let stored = stored.map_err(|refusal| {
-        UserError::input(
-            format!("`{}`: {}", refusal.field, refusal.reason),
-            refusal.passes,
-        )
-    })?;
     let near = stored.near.into_iter().map(|near| Neighbour {
         lesson: token_budget::beginning(&token_budget::sanitize(&near.lesson), LONGEST)
             .into_owned(),

@@ -22,6 +22,18 @@ impl From<embedder::Error> for Error {
     }
 }
 
+/// Refusal of a lesson for one of its fields, so that its author can mend it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{field}`: {reason}")]
+pub struct Refusal {
+    /// Field of the lesson.
+    pub field: &'static str,
+    /// Reason.
+    pub reason: String,
+    /// Text that would pass.
+    pub passes: String,
+}
+
 /// Error of an engine operation.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -94,6 +106,9 @@ pub enum Error {
         /// Fault, as a clause that follows the name of the field.
         reason: String,
     },
+    /// Lesson that is not stored as it was given.
+    #[error(transparent)]
+    Lesson(#[from] Refusal),
     /// Execution belongs to another skill.
     #[error("`{execution}` is an execution of `{actual}`, not of `{skill}`")]
     OtherSkill {
@@ -211,6 +226,7 @@ impl Explain for Error {
             }
             Self::EmptyCorrection => input("say what should change: --correction \"…\""),
             Self::NotHeard { .. } => input("memctl correct --help lists the fields of `--heard`"),
+            Self::Lesson(refusal) => input(&refusal.passes),
             Self::OtherSkill {
                 actual, execution, ..
             } => input(&format!(

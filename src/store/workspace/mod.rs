@@ -16,7 +16,7 @@ pub(crate) mod providers;
 pub(crate) mod records;
 pub(crate) mod redacting_writer;
 
-pub use error::Error;
+pub use error::{Error, Refusal};
 pub use providers::{Chosen, Providers};
 pub use records::AuditReads;
 

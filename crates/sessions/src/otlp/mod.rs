@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use crate::{Speaker, Step};
 
 use super::calls::Calls;
-use super::json::parse;
+use super::text::parse;
 use super::{LineFormat, messages, text};
 
 use span::{Span, spans};
