@@ -5,6 +5,7 @@
 //! command. `uv run`, `npx` and `docker exec` are no wrappers: a rule may be about them.
 
 use std::ops::Range;
+use std::sync::LazyLock;
 
 use crate::peel::{basename, is_shell};
 use crate::scan::{KEYWORDS, Word};
@@ -42,113 +43,48 @@ struct Wrapper {
     name: &'static str,
     /// Letters of options with a value.
     letters: &'static str,
-    /// Long options with a value of their own.
+    /// Long options with a value of their own, with commas.
     longs: &'static str,
     /// Number of operands before the command.
     operands: usize,
     /// Letter and name of the option whose value is a line of a shell.
-    line: Option<(char, &'static str)>,
+    line: Option<(&'static str, &'static str)>,
     runs: Runs,
 }
 
-const fn words(
-    name: &'static str,
-    letters: &'static str,
-    longs: &'static str,
-    operands: usize,
-) -> Wrapper {
-    let (line, runs) = (None, Runs::Words);
-    Wrapper {
-        name,
-        letters,
-        longs,
-        operands,
-        line,
-        runs,
-    }
+static WRAPPERS: LazyLock<Vec<Wrapper>> = LazyLock::new(|| {
+    include_str!("wrappers.txt")
+        .lines()
+        .filter_map(wrapper)
+        .collect()
+});
+
+/// Reads a row of the table; `None` for a comment.
+fn wrapper(row: &'static str) -> Option<Wrapper> {
+    let mut columns = row.split_whitespace().map(|column| match column {
+        "-" => "",
+        column => column,
+    });
+    let mut column = || columns.next();
+    Some(Wrapper {
+        name: column().filter(|name| *name != "#")?,
+        letters: column()?,
+        operands: column()?.parse().ok()?,
+        longs: column()?,
+        line: column()?.split_once(':'),
+        runs: match column()? {
+            "line" => Runs::Line,
+            "shell" => Runs::Shell,
+            _ => Runs::Words,
+        },
+    })
 }
-
-impl Wrapper {
-    const fn line(self, letter: char, name: &'static str) -> Self {
-        let line = Some((letter, name));
-        Self { line, ..self }
-    }
-
-    const fn runs(self, runs: Runs) -> Self {
-        Self { runs, ..self }
-    }
-}
-
-const WRAPPERS: &[Wrapper] = &[
-    words("builtin", "", "", 0),
-    words("busybox", "", "", 0),
-    words("caffeinate", "tw", "", 0),
-    words("chroot", "", "", 1),
-    words("chrt", "DPT", "", 1),
-    words("command", "", "", 0),
-    words("dbus-run-session", "", "", 0),
-    words("doas", "aCu", "", 0),
-    words("entr", "", "", 0),
-    words("env", "Cu", "chdir unset", 0).line('S', "split-string"),
-    words("eval", "", "", 0).runs(Runs::Line),
-    words("exec", "a", "", 0),
-    words("flock", "Ew", "timeout wait", 1).line('c', "command"),
-    words("gtimeout", "ks", "kill-after signal", 1),
-    words("hyperfine", "cmMnprsSuw", "", 0),
-    words("ionice", "cnpPu", "class classdata", 0),
-    words("nice", "n", "adjustment", 0),
-    words("nohup", "", "", 0),
-    words("parallel", "aCdIjLnNPSs", "jobs", 0).runs(Runs::Line),
-    words("perf", "aCepor", "", 1),
-    words("rlwrap", "bCDfHlPqsStw", "", 0),
-    words("runuser", "gGuw", "group user", 0),
-    words("screen", "ceghpSstTxL", "", 0),
-    words("script", "BEIOTmo", "", 0)
-        .line('c', "command")
-        .runs(Runs::Shell),
-    words("setpriv", "", "", 0),
-    words("setsid", "", "", 0),
-    words("sg", "", "", 1).line('c', "command"),
-    words("ssh", "BbcDEeFIiJLlmOopQRSWw", "", 1).runs(Runs::Line),
-    words("stdbuf", "eio", "error input output", 0),
-    words("strace", "abeEIoOpPsSuUX", "", 0),
-    words("su", "gGsw", "group shell", 1)
-        .line('c', "command")
-        .runs(Runs::Shell),
-    words(
-        "sudo",
-        "CDghpRrTtUu",
-        "chdir chroot group host prompt role type user",
-        0,
-    ),
-    words("systemd-inhibit", "", "", 0),
-    words("systemd-run", "EHMptu", "", 0),
-    words("taskset", "", "", 1),
-    words("time", "fo", "format output", 0),
-    words("timeout", "ks", "kill-after signal", 1),
-    words("tmux", "cefFnstxyl", "", 1).runs(Runs::Line),
-    words("unbuffer", "", "", 0),
-    words("unshare", "GRSw", "", 0),
-    words("valgrind", "", "", 0),
-    words("watch", "nsq", "interval", 0).runs(Runs::Line),
-    words("watchexec", "Edefiorsw", "", 0),
-    words(
-        "xargs",
-        "adEILnPs",
-        "arg-file delimiter max-args max-chars max-procs",
-        0,
-    ),
-    words("xvfb-run", "efnpsw", "", 0),
-];
 
 /// Commands of `tmux` that run a line.
 const TMUX: &[&str] = &[
     "new", "new-session", "neww", "new-window", "run", "run-shell", "send", "send-keys", "splitw",
     "split-window",
 ];
-
-/// Shells, whose line is an operand behind `-c`.
-const SHELL: Wrapper = words("", "oO", "rcfile init-file", 0).line('c', "command");
 
 /// Returns the layer at the beginning of these words.
 pub fn layer(words: &[Word]) -> Layer {
@@ -179,9 +115,16 @@ pub fn layer(words: &[Word]) -> Layer {
     }
 }
 
+/// Row of every shell.
+const SHELL: &str = "sh";
+
+fn named(name: &str) -> Option<&'static Wrapper> {
+    WRAPPERS.iter().find(|one| one.name == name)
+}
+
 /// Layer of a wrapper.
 fn run(name: &str, words: &[Word]) -> Layer {
-    let Some(wrapper) = WRAPPERS.iter().find(|one| one.name == name) else {
+    let Some(wrapper) = named(name) else {
         return Layer::Program;
     };
     let options = wrapper.options(words);
@@ -199,7 +142,10 @@ fn run(name: &str, words: &[Word]) -> Layer {
 
 /// A shell runs the first operand behind `-c`, a script, or its input.
 fn shell(words: &[Word]) -> Layer {
-    let options = SHELL.options(words);
+    let Some(shell) = named(SHELL) else {
+        return Layer::Program;
+    };
+    let options = shell.options(words);
     let operand = words.get(options.end);
     let reads = words[1..options.end]
         .iter()
@@ -223,7 +169,7 @@ struct Options {
 
 impl Wrapper {
     fn options(&self, words: &[Word]) -> Options {
-        let is_shell = self.name.is_empty();
+        let is_shell = self.name == SHELL;
         let mut options = Options { line: None, end: 1 };
         let mut operands = self.operands;
         while let Some(word) = words.get(options.end) {
@@ -245,7 +191,7 @@ impl Wrapper {
                     .map_or((long, None), |(n, v)| (n, Some(v)));
                 let is_line = self.line.is_some_and(|(_, line)| line == name);
                 let takes =
-                    value.is_none() && (is_line || self.longs.split(' ').any(|one| one == name));
+                    value.is_none() && (is_line || self.longs.split(',').any(|one| one == name));
                 if is_line {
                     let value = value.unwrap_or_else(|| at(words, options.end));
                     options.line = Some(value.to_owned());
@@ -262,7 +208,7 @@ impl Wrapper {
     /// Reads letters behind one `-`: the first one with a value takes the rest, or the next word.
     fn cluster(&self, letters: &str, words: &[Word], options: &mut Options, is_shell: bool) {
         for (place, letter) in letters.char_indices() {
-            let is_line = self.line.is_some_and(|(line, _)| line == letter);
+            let is_line = self.line.is_some_and(|(line, _)| line.starts_with(letter));
             if is_line && is_shell {
                 options.line = Some(String::new());
                 continue;
