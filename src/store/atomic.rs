@@ -42,7 +42,7 @@ pub(super) fn replace_unchanged(
     path: &Path,
     read: Option<&FileState>,
     write: impl FnOnce(&mut File) -> io::Result<()>,
-) -> Result<bool, Error> {
+) -> Result<Option<FileState>, Error> {
     let replaced = directory.replace_unchanged(path, read, write);
     replaced.map_err(Error::io("write", path))
 }

@@ -62,7 +62,7 @@ pub use files::map::Map;
 pub use files::tombstones::{ForgottenRecords, Tombstone};
 pub use here::{Here, Project, project_of_session, same_project, shown_project};
 pub use index::sessions::{Notes, SessionLog, Source, Sources};
-pub use index::terms::Terms;
+pub use index::terms::{Scheme, Terms};
 pub use index::{Derived, DerivedWriter, Positions};
 pub use logs::execution_logs::{LogListing, LogSelection};
 pub use logs::{LateCalls, Retrieved, Unsent};

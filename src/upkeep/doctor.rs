@@ -12,7 +12,7 @@ use crate::store::skill::Skills;
 use crate::store::workspace::error::chain;
 use crate::store::workspace::{Error, Workspace};
 use crate::store::{
-    DataFile, FORMAT, LateCalls, Problem, ProblemKind, Repaired, Scoped, Selection,
+    DataFile, Entry, FORMAT, LateCalls, Problem, ProblemKind, Repaired, Scoped, Selection,
 };
 use crate::upkeep::merge;
 use crate::upkeep::merge::Conflict as MergeConflict;
@@ -74,16 +74,15 @@ pub fn doctor(workspace: &Workspace, repair: bool) -> Result<DoctorReport, Error
         }
         finished = finish_all_guardrails(workspace)?;
     }
-    let mut problems = Vec::new();
-    for kind in Kind::ALL {
-        problems.extend(workspace.store.inspect(kind)?);
-    }
+    let Findings {
+        mut problems,
+        conflicts,
+        dangling,
+    } = read_all(&workspace.store)?;
     problems.extend(workspace.store.inspect_execution_logs()?);
-    let dangling = dangling(&workspace.store)?;
-    let conflicts = merge::open_conflicts(&workspace.store)?;
     let mut guardrails: Vec<String> = workspace.pending_of(None)?.iter().map(pending).collect();
-    guardrails.extend(unmerged(&workspace.skills_dir));
-    let skills = check_skills(&workspace.skills_dir);
+    let (skills, unmerged) = check_skills(&workspace.skills_dir);
+    guardrails.extend(unmerged);
     let irregular = irregular(workspace);
     let procedures = workspace.store.list::<Procedure>(&Selection::default())?;
     let rules = workspace.store.list::<Reflexion>(&Selection::default())?;
@@ -155,45 +154,105 @@ fn finish_all_guardrails(workspace: &Workspace) -> Result<Vec<String>, Error> {
         .collect())
 }
 
-fn dangling(store: &Scoped) -> Result<Vec<String>, Error> {
-    let ids = |kind| -> Result<HashSet<String>, Error> {
-        // References to deleted records are intended.
-        let mut ids = store.tombstone_ids(kind)?;
-        store.each_entry(kind, &Selection::default(), &mut |entry| {
-            ids.insert(entry.id);
-        })?;
-        Ok(ids)
-    };
-    let mut dangling = Vec::new();
-    let mut check = |there: &HashSet<String>, id: &str, relation: &str, named: &str| {
-        // Rules written by hand have no correction.
-        if !named.is_empty() && !there.contains(named) {
-            dangling.push(format!("{id} {relation} {named}, which is not there"));
-        }
-    };
-    let executions = ids(Kind::Execution)?;
-    for correction in store.list::<Correction>(&Selection::default())?.records {
-        let (id, execution) = (&correction.correction_id, &correction.execution_id);
-        check(&executions, id, "corrects", execution);
-    }
-    let corrections = ids(Kind::Correction)?;
-    for rule in store.list::<Reflexion>(&Selection::default())?.records {
-        check(
-            &corrections, &rule.reflexion_id, "comes from", &rule.correction_id,
-        );
-    }
-    Ok(dangling)
+/// What was found in the records.
+#[derive(Debug, Default)]
+struct Findings {
+    problems: Vec<Problem>,
+    conflicts: Vec<MergeConflict>,
+    dangling: Vec<String>,
 }
 
-fn check_skills(skills_dir: &Path) -> Vec<String> {
-    let Ok(skills) = Skills::open(skills_dir) else {
+/// What an entry holds beside its own problems.
+enum Seen {
+    Conflict(MergeConflict),
+    /// Reference to a record of the kind that is read next.
+    Refers {
+        id: String,
+        to: String,
+    },
+    /// Record that one read before refers to.
+    There(String),
+}
+
+/// Reads every record once: kinds that refer to others before those, so that only ids that are named are
+/// kept. The lists have the order of [`Kind::ALL`].
+fn read_all(store: &Scoped) -> Result<Findings, Error> {
+    let mut of_kinds: Vec<(Vec<Problem>, Vec<MergeConflict>)> = Vec::new();
+    let mut dangling = Vec::new();
+    let mut referring: Vec<(String, String)> = Vec::new();
+    for kind in Kind::ALL.into_iter().rev() {
+        let named: HashSet<&str> = referring.iter().map(|(_, to)| to.as_str()).collect();
+        let look = |entry: &Entry| look(store, entry, &named);
+        let (problems, seen) = store.inspect(kind, &look)?;
+        let (mut conflicts, mut refers) = (Vec::new(), Vec::new());
+        // References to deleted records are intended.
+        let mut there = match referring.is_empty() {
+            true => HashSet::new(),
+            false => store.tombstone_ids(kind)?,
+        };
+        for seen in seen {
+            match seen {
+                Seen::Conflict(conflict) => conflicts.push(conflict),
+                Seen::Refers { id, to } => refers.push((id, to)),
+                Seen::There(id) => drop(there.insert(id)),
+            }
+        }
+        referring.retain(|(_, to)| !there.contains(to));
+        let relation = match kind {
+            Kind::Execution => "corrects",
+            _ => "comes from",
+        };
+        let missing = referring.iter();
+        let missing = missing.map(|(id, to)| format!("{id} {relation} {to}, which is not there"));
+        dangling.splice(0..0, missing);
+        referring = refers;
+        of_kinds.push((problems, conflicts));
+    }
+    let mut findings = Findings {
+        dangling,
+        ..Findings::default()
+    };
+    for (problems, conflicts) in of_kinds.into_iter().rev() {
+        findings.problems.extend(problems);
+        findings.conflicts.extend(conflicts);
+    }
+    Ok(findings)
+}
+
+/// Looks at one entry; `named` are the ids of its kind that other records refer to.
+fn look(store: &Scoped, entry: &Entry, named: &HashSet<&str>) -> Vec<Seen> {
+    if !store.admits(entry) {
         return Vec::new();
+    }
+    let refers = match entry.kind {
+        Kind::Reflexion => entry.parse().map(|rule: Reflexion| rule.correction_id),
+        Kind::Correction => entry.parse().map(|one: Correction| one.execution_id),
+        _ => Ok(String::new()),
+    };
+    // Rules written by hand have no correction.
+    let refers = refers.ok().filter(|to| !to.is_empty());
+    let id = || entry.id.clone();
+    let conflicts = merge::conflicts_in(entry).into_iter().map(Seen::Conflict);
+    conflicts
+        .chain(refers.map(|to| Seen::Refers { id: id(), to }))
+        .chain(named.contains(entry.id.as_str()).then(|| Seen::There(id())))
+        .collect()
+}
+
+/// Maximum size of a guardrail file that is searched for conflict markers, in bytes.
+const GUARDRAILS: u64 = 16 << 20;
+
+/// Returns the problems of the skills, and the guardrail files with the conflict markers of a merge.
+fn check_skills(skills_dir: &Path) -> (Vec<String>, Vec<String>) {
+    let Ok(skills) = Skills::open(skills_dir) else {
+        return Default::default();
     };
     let listing = match skills.list() {
         Ok(listing) => listing,
-        Err(error) => return vec![error.to_string()],
+        Err(error) => return (vec![error.to_string()], Vec::new()),
     };
     let mut found: Vec<String> = listing.problems.iter().map(ToString::to_string).collect();
+    let mut files = BTreeSet::new();
     for path in &listing.skills {
         match skills.load(path) {
             Ok(skill) => found.extend(skill.problems.iter().map(ToString::to_string)),
@@ -202,31 +261,15 @@ fn check_skills(skills_dir: &Path) -> Vec<String> {
         if let Ok(examples) = skills.examples(path) {
             found.extend(examples.problems.iter().map(ToString::to_string));
         }
-    }
-    found
-}
-
-/// Maximum size of a guardrail file that is searched for conflict markers, in bytes.
-const GUARDRAILS: u64 = 16 << 20;
-
-/// Describes the guardrail files with the conflict markers of a merge.
-fn unmerged(skills_dir: &Path) -> Vec<String> {
-    let skills = Skills::open(skills_dir).ok();
-    let listing = skills.as_ref().and_then(|skills| skills.list().ok());
-    let (Some(skills), Some(listing)) = (skills, listing) else {
-        return Vec::new();
-    };
-    let mut files = BTreeSet::new();
-    for skill in &listing.skills {
-        files.extend(skills.guardrail_files(skill).unwrap_or_default());
+        files.extend(skills.guardrail_files(path).unwrap_or_default());
     }
     let is_marked = |text: String| text.lines().any(|line| line.starts_with("<<<<<<< "));
     files.retain(|file| named::read_text(file, GUARDRAILS).is_ok_and(is_marked));
-    let named = files.iter().map(|file| {
+    let unmerged = files.iter().map(|file| {
         let file = file.display();
         format!("`{file}` has conflict markers: edit it, then `git add` it")
     });
-    named.collect()
+    (found, unmerged.collect())
 }
 
 /// Describes a rule whose guardrail is not written yet.

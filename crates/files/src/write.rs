@@ -116,8 +116,8 @@ impl Directory {
     }
 
     /// Replaces the file by the output of `write` if it is unchanged since `read`, where `None`
-    /// means that it did not exist. Returns `false` if another program has changed it; that version
-    /// stays.
+    /// means that it did not exist. Returns the state of the new file; `None` if another program has
+    /// changed it: that version stays.
     ///
     /// The new and the old file swap names in one step, and the old one is checked before its
     /// removal. A version saved just before the swap comes back. One gap remains: an editor that
@@ -128,7 +128,7 @@ impl Directory {
         name: impl AsRef<Path>,
         read: Option<&FileState>,
         write: impl FnOnce(&mut File) -> io::Result<()>,
-    ) -> io::Result<bool> {
+    ) -> io::Result<Option<FileState>> {
         let place = self.place(name.as_ref())?;
         let parent = &*place.parent;
         let temporary = temporary_name(&place.name);
@@ -147,7 +147,9 @@ impl Directory {
         drop(sys::unlink(parent, &temporary));
         let (placed, own) = placed?;
         sweep(parent, own.modified[0]);
-        Ok(placed && look(&place)?.is_some_and(|there| there.is_same_file(&own)))
+        let there = look(&place)?.filter(|there| placed && there.is_same_file(&own));
+        // Of a file that another program has written to since, no reader finds the state.
+        Ok(there.map(|there| if there.is_unwritten(&own) { there } else { own }))
     }
 }
 
@@ -340,11 +342,13 @@ mod tests_of_exchange {
             directory
                 .replace_unchanged("a.json", None, write(b"own"))
                 .unwrap()
+                .is_some()
         );
         assert!(
-            !directory
+            directory
                 .replace_unchanged("a.json", None, write(b"other"))
                 .unwrap()
+                .is_none()
         );
         assert_eq!(fs::read(dir.path().join("a.json")).unwrap(), b"own");
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
@@ -365,9 +369,9 @@ mod tests_of_exchange {
                 .is_err()
         );
         assert!(
-            !directory
+            directory
                 .replace_unchanged("a.json", None, write)
-                .unwrap_or(false)
+                .map_or(true, |state| state.is_none())
         );
         assert_eq!(fs::read(outside.path()).unwrap(), b"");
     }

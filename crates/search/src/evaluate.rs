@@ -63,13 +63,13 @@ fn discounted(gains: &[f64]) -> f64 {
     reason = "a share of a length lies within it"
 )]
 pub fn percentile(values: &[f64], share: f64) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let rank = (share * sorted.len() as f64).ceil().max(1.0) as usize;
-    sorted
-        .get(rank.min(sorted.len()).saturating_sub(1))
-        .copied()
-        .unwrap_or(0.0)
+    let mut values = values.to_vec();
+    let rank = (share * values.len() as f64).ceil().max(1.0) as usize;
+    let place = rank.min(values.len()).saturating_sub(1);
+    if values.is_empty() {
+        return 0.0;
+    }
+    *values.select_nth_unstable_by(place, f64::total_cmp).1
 }
 
 #[cfg(test)]

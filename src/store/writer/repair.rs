@@ -18,6 +18,7 @@ use serde::Serialize;
 use crate::model::{Expiry, Kind, Record, by_kind};
 use crate::store::access::expiry;
 use crate::store::access::query::unreadable;
+use crate::store::files::data::file::ReadAhead;
 use crate::store::files::data::scan::{LineNumbers, patience};
 use crate::store::files::data::write::redone;
 use crate::store::files::directory::RECOVERED;
@@ -55,13 +56,29 @@ pub struct Cleaned {
 }
 
 impl Scoped {
-    /// Returns all problems of the files of a kind; reads every entry. Requires full access.
-    pub fn inspect(&self, kind: Kind) -> Result<Vec<Problem>, Error> {
-        let mut problems = Vec::new();
+    /// Returns all problems of the files of a kind, and what `look` finds in their entries, oldest first.
+    /// Reads every entry, on all processors. Requires full access.
+    pub fn inspect<T: Send>(
+        &self,
+        kind: Kind,
+        look: &(dyn Fn(&Entry) -> Vec<T> + Sync),
+    ) -> Result<(Vec<Problem>, Vec<T>), Error> {
+        let (mut problems, mut found) = (Vec::new(), Vec::new());
         for file in DataFile::of(kind) {
-            problems.extend(self.inspect_file(file)?);
+            self.must_see_all(file)?;
+            let snapshot = self.file(file).by_scan()?;
+            let misfits = misfits_of(&snapshot, look, &mut found)?;
+            problems.extend(snapshot.problems.iter().cloned());
+            let Some(opened) = &snapshot.file else {
+                continue;
+            };
+            let mut lines = LineNumbers::of(opened, &snapshot.path);
+            for (at, kind, message) in misfits {
+                let problem = lines.problem(at, kind, message);
+                problems.push(problem.map_err(Error::io("read", &snapshot.path))?);
+            }
         }
-        Ok(problems)
+        Ok((problems, found))
     }
 
     /// Returns the data files that exist, with the format of each.
@@ -75,25 +92,6 @@ impl Scoped {
             }
         }
         Ok(found)
-    }
-
-    fn inspect_file(&self, file: DataFile) -> Result<Vec<Problem>, Error> {
-        self.must_see_all(file)?;
-        let mut own = HashSet::new();
-        let snapshot = self.file(file).by_scan()?;
-        let mut problems = snapshot.problems.clone();
-        let Some(opened) = &snapshot.file else {
-            return Ok(problems);
-        };
-        let mut lines = LineNumbers::of(opened, &snapshot.path);
-        for row in snapshot.rows() {
-            let entry = snapshot.entry(&row)?;
-            for (kind, message) in misfits(&entry, &mut own) {
-                let problem = lines.problem(row.at, kind, message);
-                problems.push(problem.map_err(Error::io("read", &snapshot.path))?);
-            }
-        }
-        Ok(problems)
     }
 
     fn must_see_all(&self, file: DataFile) -> Result<(), Error> {
@@ -174,28 +172,73 @@ impl Scoped {
     }
 }
 
-/// Returns all problems of an entry; `own` are the ids of the entries before it.
-fn misfits(entry: &Entry, own: &mut HashSet<String>) -> Vec<(ProblemKind, String)> {
+/// Problem of an entry, at its offset.
+type Misfit = (u64, ProblemKind, String);
+
+/// Number of entries that one processor takes at a time.
+const SHARE: usize = 1024;
+
+/// Returns the problems of the entries of a file, in its order, and adds what `look` finds.
+fn misfits_of<T: Send>(
+    snapshot: &Snapshot,
+    look: &(dyn Fn(&Entry) -> Vec<T> + Sync),
+    found: &mut Vec<T>,
+) -> Result<Vec<Misfit>, Error> {
+    let rows: Vec<Row> = snapshot.rows().collect();
+    let read = |rows: &[Row]| -> Result<_, Error> {
+        let ahead = ReadAhead::default();
+        let (mut misfits, mut found) = (Vec::new(), Vec::new());
+        for row in rows {
+            let entry = snapshot.entry_by(&ahead, row)?;
+            misfits.extend(misfits_in(&entry));
+            found.extend(look(&entry));
+        }
+        Ok((misfits, found))
+    };
+    let shares = memctl_files::parallel::each(rows.chunks(SHARE), rows.len() > SHARE, read);
+    let mut misfits = Vec::new();
+    for share in shares {
+        let (own, mut seen) = share?;
+        misfits.extend(own);
+        found.append(&mut seen);
+    }
+    let mut ids = HashSet::new();
+    for row in &rows {
+        let id = if row.id_is_cut() {
+            Cow::Owned(snapshot.entry(row)?.id.into_bytes())
+        } else {
+            Cow::Borrowed(row.id())
+        };
+        if !id.is_empty() && !ids.insert(id.clone()) {
+            let id = String::from_utf8_lossy(&id);
+            let message = format!("`{id}` is the id of an entry before it");
+            misfits.push((row.at, ProblemKind::Duplicate, message));
+        }
+    }
+    misfits.sort_by_key(|(at, ..)| *at);
+    Ok(misfits)
+}
+
+/// Returns the problems that an entry has by itself.
+fn misfits_in(entry: &Entry) -> Vec<Misfit> {
     let (kind, id) = (entry.kind, &entry.id);
     let mut found = Vec::new();
     if let Err(error) = parse(entry) {
-        found.push((ProblemKind::Unreadable, unreadable(kind, id, &error)));
+        found.push(unreadable(kind, id, &error));
     }
     if kind.may_expire() && expiry(&entry.text) == Expiry::Unreadable {
         let end = json::field(&entry.text, "expires_at").unwrap_or_default();
-        let message = format!(
+        found.push(format!(
             "`expires_at` of `{id}` is {}, which is not a time: the record is hidden until it is corrected",
             String::from_utf8_lossy(end),
-        );
-        found.push((ProblemKind::Unreadable, message));
+        ));
     }
     if id.is_empty() {
-        found.push((ProblemKind::Unreadable, "the entry has no id".into()));
-    } else if !own.insert(id.clone()) {
-        let message = format!("`{id}` is the id of an entry before it");
-        found.push((ProblemKind::Duplicate, message));
+        found.push("the entry has no id".into());
     }
-    found
+    let found = found.into_iter();
+    let misfits = found.map(|message| (entry.offset, ProblemKind::Unreadable, message));
+    misfits.collect()
 }
 
 fn repair_file(

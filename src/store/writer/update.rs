@@ -258,8 +258,12 @@ impl Writer {
         for (name, value) in &counted {
             counters.set(&entry, name, value.as_deref());
         }
+        let mut text = edited(&String::from_utf8_lossy(&entry.text), &own);
+        if entry.kind == Kind::Execution && own.iter().any(|(name, _)| *name == "outcome") {
+            text = fitted(text, "outcome", entry.text.len());
+        }
         Ok(Change {
-            text: edited(&String::from_utf8_lossy(&entry.text), &own),
+            text,
             shown,
             is_counted: !counted.is_empty(),
             step,
@@ -411,6 +415,21 @@ fn edited(object: &str, values: &[(&str, Option<String>)]) -> String {
     let gone: Vec<&str> = gone.map(|(name, _)| *name).collect();
     let text = json::with_fields(object, &set.collect::<Vec<_>>(), 6);
     json::without_fields(&text, &gone)
+}
+
+/// Returns the text of an object, if possible with this length: spaces behind the value of a field come or
+/// go. So a verdict on an execution can be written in the place of the old one.
+fn fitted(text: String, name: &str, length: usize) -> String {
+    let fields = json::fields(text.as_bytes()).filter(|(key, _)| key == name);
+    let Some(end) = fields.last().map(|(_, value)| value.end) else {
+        return text;
+    };
+    let (before, behind) = text.split_at(end);
+    let rest = behind.trim_start_matches(' ');
+    match length.checked_sub(before.len() + rest.len()) {
+        Some(spaces) => [before, &" ".repeat(spaces), rest].concat(),
+        None => text,
+    }
 }
 
 /// Returns the JSON text of a field.

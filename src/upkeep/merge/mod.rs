@@ -31,7 +31,7 @@ use memctl_files::json::with_other_strings;
 
 pub use ids::NewId;
 use ids::{AsIs, Ids};
-pub(crate) use resolve::open_conflicts;
+pub(crate) use resolve::conflicts_in;
 pub(crate) use side::CONFLICT;
 pub use side::{Conflict, Files, Unjoinable};
 use side::{Record, Side, file_of, tombstones_file};

@@ -9,7 +9,7 @@ use super::{CONFLICT, Conflict};
 use crate::model::Kind;
 use crate::store::workspace::records::{entry, locate};
 use crate::store::workspace::{Error, Workspace, repair_warnings};
-use crate::store::{Scoped, Selection, raw_field};
+use crate::store::{Entry, raw_field};
 
 /// Side whose value is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,19 +70,17 @@ pub fn resolve(workspace: &Workspace, id: &str, side: Side) -> Result<ResolveRep
     })
 }
 
-/// Lists the fields that merges left open in the records.
-pub(crate) fn open_conflicts(store: &Scoped) -> Result<Vec<Conflict>, Error> {
-    let mut found = Vec::new();
-    for kind in Kind::ALL {
-        store.each_entry(kind, &Selection::default(), &mut |entry| {
-            let open = open_fields(&String::from_utf8_lossy(&entry.text));
-            for (field, _) in open.into_iter().flatten() {
-                let id = entry.id.clone();
-                found.push(Conflict { kind, id, field });
-            }
-        })?;
-    }
-    Ok(found)
+/// Returns the fields that a merge left open in a record.
+pub(crate) fn conflicts_in(entry: &Entry) -> Vec<Conflict> {
+    let (kind, id) = (entry.kind, &entry.id);
+    let open = open_fields(&String::from_utf8_lossy(&entry.text));
+    let fields = open.into_iter().flatten().map(|(field, _)| field);
+    let conflict = |field| Conflict {
+        kind,
+        id: id.clone(),
+        field,
+    };
+    fields.map(conflict).collect()
 }
 
 /// Open fields of a record, with the values of the incoming side; `None` without any.

@@ -1,14 +1,14 @@
-//! Collects statistics: reads each record once, and counts.
+//! Collects statistics: reads each record once, and counts. Of executions it reads the table of [`runs`].
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
-use chrono::{DateTime, Datelike as _, NaiveDate, NaiveDateTime};
+use chrono::NaiveDate;
 use memctl_search::percentile;
 use serde::Deserialize;
 
 use crate::model::{
-    CallAction, Correction, Evidence, Execution, Kind, Outcome, Procedure, Record as _, Reflexion,
-    Session, Trial, Trust,
+    CallAction, Correction, Evidence, Kind, Procedure, Record as _, Reflexion, Session, Trial,
+    Trust,
 };
 use crate::store::{Entry, Selection};
 
@@ -18,6 +18,7 @@ use super::{
 };
 use crate::store::workspace::{Error, Workspace, dollars};
 use crate::upkeep::doctor::doubtful;
+use crate::upkeep::runs::{self, RunFacts, Verdict, day};
 
 /// Maximum number of rules, and of lessons, in a report.
 const TOLD: usize = 20;
@@ -28,23 +29,23 @@ pub fn stats(workspace: &Workspace) -> Result<StatsReport, Error> {
     let mut days = Days::default();
     let mut warnings = Vec::new();
     let corrections = workspace.store.list::<Correction>(&all)?;
-    let mut corrected: HashMap<String, u64> = HashMap::new();
     // A correction passed on by an agent marks no run as wrong before a person approves it.
     let counting = corrections.records.iter();
-    for correction in counting.filter(|one| one.trust() > Trust::Observed) {
-        let of = correction.execution_id.clone();
-        *corrected.entry(of).or_default() += 1;
-    }
+    let counting = counting.filter(|one| one.trust() > Trust::Observed);
+    let corrected: HashSet<u64> = counting
+        .map(|one| runs::number(&one.execution_id))
+        .collect();
+    let table = runs::table(&workspace.store)?;
     let mut runs = Runs::default();
     let mut executions = 0;
-    let problems = workspace
-        .store
-        .each_entry(Kind::Execution, &all, &mut |entry| {
-            executions += 1;
-            if let Ok(execution) = entry.parse::<Execution>() {
-                runs.take(&execution, &corrected, &mut days);
-            }
-        })?;
+    for facts in table.facts() {
+        executions += 1;
+        if let Some(run) = RunFacts::from_bytes(facts) {
+            runs.take(&run, &corrected, &mut days);
+        }
+    }
+    let executions_at = workspace.store.positions(Kind::Execution)?;
+    let problems = executions_at.problems().cloned().collect();
     let mut rules = workspace.store.list::<Reflexion>(&all)?;
     let procedures = workspace.store.list::<Procedure>(&all)?;
     for problem in [
@@ -77,10 +78,12 @@ pub fn stats(workspace: &Workspace) -> Result<StatsReport, Error> {
         procedures_retrieved: retrieved(workspace),
         ..Learning::default()
     };
+    // Number of prompts that held a rule.
+    let injected = |rule: &Reflexion| table.newest(runs::number(&rule.reflexion_id), 0).1;
     let reused = rules
         .records
         .iter()
-        .filter(|rule| runs.injected.contains_key(&rule.reflexion_id) || rule.evidence().shown > 0);
+        .filter(|rule| rule.evidence().shown > 0 || injected(rule) > 0);
     let met_again =
         |one: &&Procedure| one.evidence().shown > 0 || one.occurrences.is_some_and(|n| n > 1.0);
     let reused = reused.count() + procedures.iter().filter(met_again).count();
@@ -89,15 +92,14 @@ pub fn stats(workspace: &Workspace) -> Result<StatsReport, Error> {
     let lesson_days = procedures.iter().map(|one| &one.created_at);
     let trial_days = trials.iter().map(|trial| &trial.at);
     for time in rule_days.chain(lesson_days).chain(trial_days) {
-        days.add(time);
+        days.add(day(time));
     }
     learning.a_week = days.a_week(learning.reflexions + learning.procedures);
     let hints = hints(&trials, &procedures);
     let sessions = sessions(workspace)?;
     let rules = rules.records.iter().map(|rule| {
         let mut evidence = rule.evidence();
-        let injected = runs.injected.get(&rule.reflexion_id);
-        evidence.shown = evidence.shown.max(injected.copied().unwrap_or_default());
+        evidence.shown = evidence.shown.max(injected(rule));
         used(&rule.reflexion_id, &rule.skill, &rule.rule, evidence)
     });
     let rules = most_used(rules);
@@ -250,28 +252,22 @@ struct Runs {
     /// Tokens of each run, without rules and with.
     tokens: [Vec<f64>; 2],
     latencies: Vec<f64>,
-    /// Number of prompts that held each rule.
-    injected: HashMap<String, u64>,
 }
 
 impl Runs {
-    fn take(&mut self, run: &Execution, corrected: &HashMap<String, u64>, days: &mut Days) {
+    fn take(&mut self, run: &RunFacts, corrected: &HashSet<u64>, days: &mut Days) {
         self.report.total += 1;
-        for id in run.reflexions_injected.iter().collect::<HashSet<_>>() {
-            *self.injected.entry(id.clone()).or_default() += 1;
-        }
-        days.add(&run.timestamp);
-        let side = usize::from(!run.reflexions_injected.is_empty());
-        let is_corrected = corrected.contains_key(&run.execution_id);
-        let right = match run.outcome {
-            Outcome::Error => {
+        days.add(run.day);
+        let side = usize::from(run.with_rules);
+        let right = match run.verdict {
+            Verdict::Error => {
                 self.report.errors += 1;
                 None
             }
-            _ if is_corrected => Some(false),
-            Outcome::Rejected => Some(false),
-            Outcome::Accepted => Some(true),
-            Outcome::PendingReview | Outcome::Other(_) => {
+            _ if corrected.contains(&run.id) => Some(false),
+            Verdict::Wrong => Some(false),
+            Verdict::Right => Some(true),
+            Verdict::Unjudged => {
                 self.report.unjudged += 1;
                 None
             }
@@ -280,20 +276,12 @@ impl Runs {
             self.judged[side].0 += u64::from(right);
             self.judged[side].1 += 1;
         }
-        match run.cost_usd.filter(|cost| cost.is_finite()) {
+        match run.cost_usd {
             Some(cost) => *self.report.cost_usd.get_or_insert_default() += cost,
             None => self.report.cost_unknown += 1,
         }
-        let latency = run.latency_ms.filter(|ms| ms.is_finite());
-        self.latencies.extend(latency);
-        if let Some(usage) = run.usage {
-            #[expect(
-                clippy::cast_precision_loss,
-                reason = "tokens of a question stay far below 2^52"
-            )]
-            let tokens = usage.input_tokens.saturating_add(usage.output_tokens) as f64;
-            self.tokens[side].push(tokens);
-        }
+        self.latencies.extend(run.latency_ms);
+        self.tokens[side].extend(run.tokens);
     }
 
     fn end(self) -> Executions {
@@ -320,8 +308,8 @@ impl Runs {
 struct Days(Option<[NaiveDate; 2]>);
 
 impl Days {
-    fn add(&mut self, time: &str) {
-        if let Some(day) = day(time) {
+    fn add(&mut self, day: Option<NaiveDate>) {
+        if let Some(day) = day {
             let [first, last] = self.0.unwrap_or([day, day]);
             self.0 = Some([first.min(day), last.max(day)]);
         }
@@ -335,16 +323,6 @@ impl Days {
     }
 }
 
-/// Parses the day of a time in a record. Python writes some times without a zone, and means UTC.
-fn day(text: &str) -> Option<NaiveDate> {
-    let with_zone = DateTime::parse_from_rfc3339(text).map(|time| time.to_utc().date_naive());
-    let plain =
-        || NaiveDateTime::parse_from_str(text, "%Y-%m-%dT%H:%M:%S%.f").map(|time| time.date());
-    // A year far away comes from a broken clock, and would stretch every average.
-    let day = with_zone.or_else(|_| plain()).ok()?;
-    (2000..2200).contains(&day.year()).then_some(day)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -352,23 +330,10 @@ mod tests {
     #[test]
     fn rates_are_by_week() {
         let mut days = Days::default();
-        days.add("2026-01-14T10:00:00Z");
-        days.add("someday");
+        days.add(day("2026-01-14T10:00:00Z"));
+        days.add(day("someday"));
         assert_eq!(days.a_week(1), None);
-        days.add("2026-01-01T10:00:00Z");
+        days.add(day("2026-01-01T10:00:00Z"));
         assert_eq!(days.a_week(3), Some(1.5));
-    }
-
-    #[test]
-    fn times_with_and_without_a_zone() {
-        let check = |text: &str, expected: Option<&str>| {
-            let found = day(text).map(|day| day.to_string());
-            assert_eq!(found.as_deref(), expected, "{text}");
-        };
-        check("2026-02-20T23:30:00-05:00", Some("2026-02-21"));
-        check("2026-02-20T12:43:41.681444", Some("2026-02-20"));
-        check("2026-02-20T12:43:41", Some("2026-02-20"));
-        check("20 February", None);
-        check("0001-01-01T00:00:00Z", None);
     }
 }

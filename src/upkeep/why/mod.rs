@@ -13,6 +13,7 @@ mod walk;
 
 use serde::Serialize;
 
+use crate::model::words::names;
 use crate::model::{Evidence, Kind, Trust};
 use crate::store::workspace::records::locate;
 use crate::store::workspace::{Error, Workspace};
@@ -73,61 +74,46 @@ pub struct Link {
     pub depth: usize,
 }
 
-/// Relation of one link to another.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
-#[serde(rename_all = "snake_case")]
-#[expect(missing_docs, reason = "the names are the definition")]
-pub enum Relation {
-    /// Requested record.
-    #[default]
-    Asked,
-    HadRule,
-    HadProcedure,
-    Repeats,
-    CorrectedBy,
-    Corrects,
-    Became,
-    Strengthened,
-    DistilledFrom,
-    StrengthenedBy,
-    Supersedes,
-    SupersededBy,
-    SuspendedBy,
-    ValidatedBy,
-    PartlyValidatedBy,
-    Breaks,
-    InjectedInto,
-    SeenIn,
-    /// Message of a person that a rule was heard in.
-    SaidIn,
-    /// Procedure that was learned from a session.
-    Taught,
+names! {
+    /// Relation of one link to another.
+    #[derive(Default, schemars::JsonSchema)]
+    #[expect(missing_docs, reason = "the names are the definition")]
+    Relation {
+        /// Requested record.
+        #[default]
+        Asked = "asked",
+        HadRule = "had_rule",
+        HadProcedure = "had_procedure",
+        Repeats = "repeats",
+        CorrectedBy = "corrected_by",
+        Corrects = "corrects",
+        Became = "became",
+        Strengthened = "strengthened",
+        DistilledFrom = "distilled_from",
+        StrengthenedBy = "strengthened_by",
+        Supersedes = "supersedes",
+        SupersededBy = "superseded_by",
+        SuspendedBy = "suspended_by",
+        ValidatedBy = "validated_by",
+        PartlyValidatedBy = "partly_validated_by",
+        Breaks = "breaks",
+        InjectedInto = "injected_into",
+        SeenIn = "seen_in",
+        /// Message of a person that a rule was heard in.
+        SaidIn = "said_in",
+        /// Procedure that was learned from a session.
+        Taught = "taught",
+    }
 }
 
 impl Relation {
     /// Returns the relation in words, to be followed by the id.
-    pub const fn words(self) -> &'static str {
+    pub fn words(self) -> String {
         match self {
-            Self::Asked => "",
-            Self::HadRule => "had the rule",
-            Self::HadProcedure => "had the procedure",
-            Self::Repeats => "repeats",
-            Self::CorrectedBy => "corrected by",
-            Self::Corrects => "corrects",
-            Self::Became => "became",
-            Self::Strengthened => "strengthened",
-            Self::DistilledFrom => "distilled from",
-            Self::StrengthenedBy => "strengthened by",
-            Self::Supersedes => "supersedes",
-            Self::SupersededBy => "superseded by",
-            Self::SuspendedBy => "suspended by",
-            Self::ValidatedBy => "validated by",
-            Self::PartlyValidatedBy => "partly validated by",
-            Self::Breaks => "breaks",
-            Self::InjectedInto => "injected into",
-            Self::SeenIn => "seen in",
-            Self::SaidIn => "said in",
-            Self::Taught => "taught",
+            Self::Asked => String::new(),
+            Self::HadRule => "had the rule".to_owned(),
+            Self::HadProcedure => "had the procedure".to_owned(),
+            other => other.name().replace('_', " "),
         }
     }
 

@@ -1,8 +1,9 @@
 //! Follows the links of one record.
 //!
 //! Each record is followed once. What leads on from a record is data ([`Leads`]): one function for each kind
-//! says it, and [`Walk::visit`] alone follows it. References to a record are found by a scan of the file of
-//! the referring kind; only entries whose text contains the id are parsed as JSON.
+//! says it, and [`Walk::visit`] alone follows it. Executions that refer to a record are found in the table of
+//! [`runs`], and other records by a scan of the file of their kind: one correction or rule is made for many
+//! executions. Only entries whose text contains the id are parsed as JSON.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -14,6 +15,7 @@ use crate::model::{
 use crate::store::workspace::Error;
 use crate::store::workspace::records::document;
 use crate::store::{Entry, Scoped, Selection, TrustSnapshot};
+use crate::upkeep::runs;
 
 /// Maximum number of executions of a rule, and of origins of a procedure, in a chain: the newest.
 const NAMED: usize = 3;
@@ -353,21 +355,15 @@ impl<'a> Walk<'a> {
 
     /// Adds links to the newest executions whose prompt held a record, and counts them all.
     fn injections(&self, link: &mut Link, leads: &mut Leads) -> Result<(), Error> {
-        let id = link.id.as_str();
-        let runs = self.naming(id, |run: Execution| {
-            let rules = run.reflexions_injected.iter();
-            let mut held = rules.chain(&run.procedures_injected);
-            held.any(|one| one == id).then_some(run.execution_id)
-        })?;
-        link.executions = Some(runs.len() as u64);
-        let newest = runs.into_iter().rev().take(NAMED);
+        let held = runs::number(&link.id);
+        let (newest, count) = runs::table(self.store)?.newest(held, NAMED);
+        link.executions = Some(count);
+        let newest = newest.into_iter().map(|run| run.id);
         leads.records(Relation::InjectedInto, newest, Direction::End);
         Ok(())
     }
 
-    /// Returns what `take` takes from the records of a type that name an id, oldest first. Only records
-    /// whose text contains the id are parsed as JSON: a store has many executions, and few refer to one
-    /// rule.
+    /// Returns what `take` takes from the records of a type that name an id, oldest first.
     fn naming<R: Record, T>(
         &self,
         id: &str,

@@ -61,8 +61,13 @@ pub(crate) struct Snapshot {
 impl Snapshot {
     /// Reads the entry of a row.
     pub(crate) fn entry(&self, row: &Row) -> Result<Entry, Error> {
+        self.entry_by(&self.ahead, row)
+    }
+
+    /// The same, with bytes that a thread has read ahead for itself.
+    pub(crate) fn entry_by(&self, ahead: &ReadAhead, row: &Row) -> Result<Entry, Error> {
         let kind = self.of.kind;
-        let text = self.read(row)?;
+        let text = self.read_by(ahead, row)?;
         let id = if row.id_is_cut() {
             json::string_field(&text, kind.id_field())
                 .unwrap_or_default()
@@ -80,11 +85,15 @@ impl Snapshot {
 
     /// Reads the text of an entry.
     pub(crate) fn read(&self, row: &Row) -> Result<Vec<u8>, Error> {
+        self.read_by(&self.ahead, row)
+    }
+
+    fn read_by(&self, ahead: &ReadAhead, row: &Row) -> Result<Vec<u8>, Error> {
         let Some(file) = &self.file else {
             return Ok(Vec::new());
         };
         let (length, tail) = (row.length as usize, self.table.header.tail);
-        let bytes = self.ahead.read(file, row.at, length, tail);
+        let bytes = ahead.read(file, row.at, length, tail);
         bytes.map_err(Error::io("read", &self.path))
     }
 
@@ -257,10 +266,10 @@ impl<'a> JsonFile<'a> {
         let stamp = FileState::of(&file).map_err(cannot_read)?;
         reach(Point::Sized, &path);
         let outline = scan::scan(&file, &path, self.kind().root_key(), &mut |at, entry| {
-            let text = |name| json::string_field(entry, name).unwrap_or_default();
-            let id = text(self.kind().id_field());
+            let row = Row::of(self.kind(), at, entry);
+            let id = String::from_utf8_lossy(row.id());
             highest = highest.max(IdShape::of(self.kind(), &id).unwrap_or_default());
-            rows.push(Row::new(at, entry, &id, &text("skill")));
+            rows.push(row);
         })
         .map_err(cannot_read)?;
         let Outline {

@@ -82,17 +82,20 @@ pub(crate) fn reach(point: Point, path: &Path) {
 }
 
 impl JsonFile<'_> {
-    /// Writes bytes behind the last entry of a file that is still as it was read, where `closing` is the text
-    /// now, and waits for the disk. Returns the new state of the file. If another program has changed it,
-    /// the write does not count, and its bytes are removed as far as they are distinguishable.
-    pub(super) fn write_behind(
+    /// Writes bytes over the `old` ones of a file that is still as it was read: over the text behind its last
+    /// entry, or over as many bytes. Waits for the disk. Returns the new state of the file. If another
+    /// program has changed it, the write does not count, and its bytes are removed as far as they are
+    /// distinguishable.
+    pub(super) fn write_over(
         self,
         file: &File,
-        read: &Header,
-        closing: &[u8],
+        read: &FileState,
+        at: u64,
+        old: &[u8],
         bytes: &[u8],
     ) -> Result<FileState, Error> {
-        let (path, at) = (self.path(), read.tail);
+        let path = self.path();
+        let size = read.size - old.len() as u64 + bytes.len() as u64;
         let changing = || Error::Changing(path.clone());
         let cannot_read = cannot_read(&path);
         let cannot_write = |source| Error::io("write", &path)(source);
@@ -101,21 +104,21 @@ impl JsonFile<'_> {
         file.read_exact_at(&mut context, from)
             .map_err(&cannot_read)?;
         let is_preceded_as_before = || is_at(file, from, &context).unwrap_or(false);
-        if FileState::of(file).map_err(cannot_write)? != read.stamp {
+        if FileState::of(file).map_err(cannot_write)? != *read {
             return Err(changing());
         }
         reach(Point::Compared, &path);
         if let Err(source) = file.write_all_at(bytes, at).and_then(|()| file.sync_data()) {
             // The old closing brackets fit in their old place even on a full disk.
             if is_preceded_as_before() {
-                let restored = file.write_all_at(closing, at);
-                drop(restored.and_then(|()| file.set_len(read.stamp.size)));
+                let restored = file.write_all_at(old, at);
+                drop(restored.and_then(|()| file.set_len(read.size)));
             }
             return Err(cannot_write(source));
         }
         reach(Point::Written, &path);
         let state = FileState::of(file).map_err(&cannot_read)?;
-        let is_whole = state.size == at + bytes.len() as u64 && is_preceded_as_before();
+        let is_whole = state.size == size && is_preceded_as_before();
         if !(is_whole && is_at(file, at, bytes).map_err(&cannot_read)?) {
             self.take_out(file, at, bytes).map_err(&cannot_read)?;
             return Err(changing());

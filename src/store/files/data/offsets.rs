@@ -8,13 +8,15 @@
 //! last and carries a checksum, so that a partially written table does not match. Rows are only added
 //! to a file, and readers map it into memory.
 
+use std::borrow::Cow;
 use std::io;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use memctl_files::{Directory, FileState, PositionedFile as _};
-use xxhash_rust::xxh3::xxh3_64;
+use memctl_files::{Directory, FileState, PositionedFile as _, json};
+use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
-use crate::model::{IdShape, SkillPath};
+use crate::model::{IdShape, Kind, SkillPath};
 use crate::store::DataFile;
 use crate::store::files::directory;
 use crate::store::files::map::Map;
@@ -67,6 +69,13 @@ pub(crate) struct Row {
 }
 
 impl Row {
+    /// Returns the row of an entry of this kind.
+    pub(crate) fn of(kind: Kind, at: u64, entry: &[u8]) -> Self {
+        let [id, skill] = json::string_fields(entry, [kind.id_field(), "skill"]);
+        let text = |field: Option<Cow<'_, str>>| field.unwrap_or_default().into_owned();
+        Self::new(at, entry, &text(id), &text(skill))
+    }
+
     pub(crate) fn new(at: u64, entry: &[u8], id: &str, skill: &str) -> Self {
         let mut row = Self {
             at,
@@ -165,7 +174,9 @@ impl Offsets {
     /// Returns a table built by a scan.
     pub(crate) fn in_memory(header: Header, rows: impl IntoIterator<Item = Row>) -> Self {
         let mut bytes = vec![0; HEADER];
-        bytes.extend(rows.into_iter().flat_map(Row::to_bytes));
+        for row in rows {
+            bytes.extend_from_slice(&row.to_bytes());
+        }
         let bytes = Map::Memory(bytes);
         Self { header, bytes }
     }
@@ -200,13 +211,90 @@ impl Offsets {
         header: &Header,
         rows: &[Row],
     ) -> io::Result<()> {
+        let first = header.count - rows.len() as u64;
+        Self::write(directory, path, header, first, rows)
+    }
+
+    fn write(
+        directory: &Directory,
+        path: &Path,
+        header: &Header,
+        first: u64,
+        rows: &[Row],
+    ) -> io::Result<()> {
         let Some(file) = directory.open_for_update(path)? else {
             return Ok(());
         };
-        let before = header.count - rows.len() as u64;
         let bytes: Vec<u8> = rows.iter().flat_map(|row| row.to_bytes()).collect();
-        file.write_all_at(&bytes, HEADER as u64 + before * ROW as u64)?;
+        file.write_all_at(&bytes, HEADER as u64 + first * ROW as u64)?;
         file.write_all_at(&header.to_bytes(), 0)
+    }
+
+    /// Returns the table of the file in which these parts, in file order, have other texts; `None` if only a
+    /// scan can tell.
+    pub(crate) fn edited(
+        &self,
+        kind: Kind,
+        stamp: FileState,
+        edits: &[(Range<u64>, &[u8])],
+    ) -> Option<Self> {
+        if self.header.problems > 0 || self.header.close == 0 {
+            return None;
+        }
+        let mut edits = edits.iter().peekable();
+        let mut rows = Vec::with_capacity(self.len());
+        let mut highest = self.header.highest;
+        // Wraps around where the file becomes shorter.
+        let (mut shift, mut edited_to) = (0_u64, 0);
+        for row in self.rows() {
+            while let Some((span, text)) = edits.next_if(|(span, _)| span.start < row.end()) {
+                for entry in entries_of(text)? {
+                    let at = span.start.wrapping_add(shift) + entry.start as u64;
+                    let row = Row::of(kind, at, &text[entry]);
+                    let shape = IdShape::of(kind, &String::from_utf8_lossy(row.id()));
+                    highest = highest.max(shape.unwrap_or_default());
+                    rows.push(row);
+                }
+                let removed = span.end - span.start;
+                shift = shift.wrapping_add(text.len() as u64).wrapping_sub(removed);
+                edited_to = span.end;
+            }
+            if row.at >= edited_to {
+                let at = row.at.wrapping_add(shift);
+                rows.push(Row { at, ..row });
+            }
+        }
+        let header = Header {
+            stamp,
+            count: rows.len() as u64,
+            tail: rows.last()?.end(),
+            close: self.header.close.wrapping_add(shift),
+            highest,
+            generation: generation(&stamp),
+            ..self.header.clone()
+        };
+        Some(Self::in_memory(header, rows))
+    }
+
+    /// Replaces the row of an entry whose text was written over by one of the same length. A failure is
+    /// harmless, as that of [`Self::append`].
+    pub(crate) fn replace_row(
+        &self,
+        directory: &Directory,
+        path: &Path,
+        stamp: FileState,
+        row: Row,
+    ) {
+        let header = Header {
+            stamp,
+            // Another one even if the clock of the file system has not ticked since.
+            generation: xxh3_64_with_seed(&row.key.to_le_bytes(), self.header.generation),
+            ..self.header.clone()
+        };
+        let place = self.rows().position(|there| there.at == row.at);
+        if let Some(place) = place {
+            drop(Self::write(directory, path, &header, place as u64, &[row]));
+        }
     }
 
     /// Returns the row at an index, from 0.
@@ -224,6 +312,23 @@ impl Offsets {
     pub(crate) fn rows(&self) -> impl DoubleEndedIterator<Item = Row> {
         (0..self.len()).filter_map(|place| self.get(place))
     }
+}
+
+/// Returns the spans of entries with commas between them; `None` for any other text.
+fn entries_of(text: &[u8]) -> Option<Vec<Range<usize>>> {
+    let mut found = Vec::new();
+    let mut at = json::skip_space(text, 0);
+    while at < text.len() {
+        let end = json::skip_value(text, at).ok()?;
+        found.push(at..end);
+        at = json::skip_space(text, end);
+        match text.get(at) {
+            None => {}
+            Some(b',') => at = json::skip_space(text, at + 1),
+            Some(_) => return None,
+        }
+    }
+    Some(found)
 }
 
 impl Header {

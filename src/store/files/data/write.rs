@@ -2,7 +2,10 @@
 //!
 //! Invariants:
 //! - An unchanged entry is never rewritten, and keeps every byte.
-//! - A change or removal copies the file with one span replaced, syncs, and renames.
+//! - A change or removal copies the file with one span replaced, syncs, and renames. The table of the
+//!   offsets follows without a scan.
+//! - A verdict on an execution is written over the old one, whatever the size of the file, if it takes the
+//!   same room within one sector of the disk: a crash leaves the old one or the new one.
 //! - A file with relevant damage, or of a newer format, is not written.
 //! - A file that another program has changed since the read is not written either. The write fails
 //!   with [`Error::Changing`], counts as not done, and [`redone`] retries it. See `foreign_edit`.
@@ -38,6 +41,11 @@ use crate::store::{Error, FORMAT, Frame, JsonFile, Lock, Row, Snapshot, atomic, 
 /// damage.
 const LONGEST_GAP: usize = 1 << 16;
 
+/// Size of a file in bytes from which an entry may be written over: a smaller one is copied as fast, and no
+/// other program saves a larger one between a look and a write.
+const LARGE: u64 = 1 << 20;
+/// Number of bytes that a disk writes as a whole or not at all.
+const SECTOR: u64 = 512;
 /// Number of attempts to write a file that another program changes.
 const TRIES: u32 = 12;
 /// Pause after the first attempt. It doubles each time, up to [`LONGEST_PAUSE`]: 1.5 s in all.
@@ -80,7 +88,12 @@ impl JsonFile<'_> {
         let cannot_read = cannot_read(&snapshot.path);
         let mut spans: Vec<(Range<u64>, Option<&str>)> = Vec::new();
         for (row, text) in changes {
-            self.verify(snapshot, row)?;
+            let old = self.verified(snapshot, row)?;
+            if let ([_], Some(text)) = (changes, text)
+                && self.overwrite(snapshot, row, &old, text.as_bytes())?
+            {
+                return Ok(());
+            }
             match (spans.last_mut(), text) {
                 // Adjacent entries are one run: the spans removed for each would overlap at the end.
                 (Some((run, None)), None)
@@ -99,19 +112,27 @@ impl JsonFile<'_> {
             };
             edits.push((span, text.unwrap_or_default().as_bytes()));
         }
-        self.rewrite(snapshot, &edits)
+        let state = self.rewrite(file, snapshot, &edits)?;
+        match snapshot.table.edited(self.kind(), state, &edits) {
+            Some(table) => table.save(self.directory, &self.table_path()),
+            None => self.refresh()?,
+        }
+        Ok(())
     }
 
-    fn rewrite(self, snapshot: &Snapshot, edits: &[(Range<u64>, &[u8])]) -> Result<(), Error> {
-        let Some(file) = &snapshot.file else {
-            return Ok(());
-        };
+    /// Returns the state of the file with these parts replaced.
+    fn rewrite(
+        self,
+        file: &File,
+        snapshot: &Snapshot,
+        edits: &[(Range<u64>, &[u8])],
+    ) -> Result<FileState, Error> {
         let path = &snapshot.path;
         let read = FileState::of(file).map_err(Error::io("read", path))?;
         if read != snapshot.table.header.stamp {
             return Err(Error::Changing(path.clone()));
         }
-        let is_placed = atomic::replace_unchanged(self.directory, path, Some(&read), |out| {
+        let placed = atomic::replace_unchanged(self.directory, path, Some(&read), |out| {
             let mut source = file;
             let mut at = 0;
             for (span, new) in edits {
@@ -125,23 +146,57 @@ impl JsonFile<'_> {
             reach(Point::Compared, path);
             Ok(())
         })?;
-        if !is_placed {
-            return Err(Error::Changing(path.clone()));
+        placed.ok_or_else(|| Error::Changing(path.clone()))
+    }
+
+    /// Writes the text of an execution over its old one, and returns `true`, if that takes one write to one
+    /// sector.
+    fn overwrite(
+        self,
+        snapshot: &Snapshot,
+        row: &Row,
+        old: &[u8],
+        new: &[u8],
+    ) -> Result<bool, Error> {
+        let table = &snapshot.table;
+        let is_large = table.header.stamp.size >= LARGE && table.is_saved();
+        if self.kind() != Kind::Execution || !is_large || old.len() != new.len() {
+            return Ok(false);
         }
-        // Shifting the table would be possible, but changes are rare and a scan is safe.
-        self.refresh()
+        let differs = |at: &usize| old[*at] != new[*at];
+        let places = 0..old.len();
+        let (first, last) = (places.clone().find(differs), places.rev().find(differs));
+        let (Some(first), Some(last)) = (first, last) else {
+            return Ok(false);
+        };
+        let at = row.at + first as u64;
+        if at / SECTOR != (row.at + last as u64) / SECTOR {
+            return Ok(false);
+        }
+        let path = self.path();
+        let file = atomic::open_for_update(self.directory, &path)?;
+        let file = file.ok_or_else(|| Error::Changing(path))?;
+        let (old, new_part) = (&old[first..=last], &new[first..=last]);
+        let stamp = self.write_over(&file, &table.header.stamp, at, old, new_part)?;
+        let row = Row::of(self.kind(), row.at, new);
+        table.replace_row(self.directory, &self.table_path(), stamp, row);
+        Ok(true)
     }
 
     /// Replaces the whole text of an existing file.
     pub(crate) fn write_anew(self, snapshot: &Snapshot, text: &[u8]) -> Result<(), Error> {
         let end = snapshot.table.header.stamp.size;
-        self.rewrite(snapshot, &[(0..end, text)])
+        if let Some(file) = &snapshot.file {
+            self.rewrite(file, snapshot, &[(0..end, text)])?;
+            self.refresh()?;
+        }
+        Ok(())
     }
 
-    /// Fails unless an entry that is to be replaced is as the table says.
-    fn verify(self, snapshot: &Snapshot, row: &Row) -> Result<(), Error> {
+    /// Returns the text of an entry that is to be replaced; fails unless it is as the table says.
+    fn verified(self, snapshot: &Snapshot, row: &Row) -> Result<Vec<u8>, Error> {
         match snapshot.read(row) {
-            Ok(text) if row.is_of(&text) => Ok(()),
+            Ok(text) if row.is_of(&text) => Ok(text),
             Err(Error::Io { source, .. }) if source.kind() != io::ErrorKind::UnexpectedEof => {
                 Err(Error::io("read", &snapshot.path)(source))
             }
@@ -263,7 +318,7 @@ impl JsonFile<'_> {
         let close = tail + gap.len() as u64;
         bytes.extend_from_slice(&gap);
         bytes.extend_from_slice(&rest);
-        let stamp = self.write_behind(&file, old, &closing, &bytes)?;
+        let stamp = self.write_over(&file, &old.stamp, old.tail, &closing, &bytes)?;
         let header = Header {
             tail,
             close,
@@ -278,18 +333,16 @@ impl JsonFile<'_> {
         let path = &snapshot.path;
         let changing = || Error::Changing(path.clone());
         let read = snapshot.table.header.stamp;
-        let state = || self.directory.state(path).map_err(Error::io("read", path));
-        let empty = state()?;
+        let empty = self.directory.state(path);
+        let empty = empty.map_err(Error::io("read", path))?;
         if empty.unwrap_or_default() != read {
             return Err(changing());
         }
         reach(Point::Compared, path);
-        if !atomic::replace_unchanged(self.directory, path, empty.as_ref(), |file| {
+        let made = atomic::replace_unchanged(self.directory, path, empty.as_ref(), |file| {
             file.write_all(text)
-        })? {
-            return Err(changing());
-        }
-        let made = state()?.ok_or_else(changing)?;
+        })?;
+        let made = made.ok_or_else(changing)?;
         (made.size == text.len() as u64)
             .then_some(made)
             .ok_or_else(changing)

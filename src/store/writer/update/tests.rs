@@ -186,3 +186,125 @@ fn fields_go_back_unless_they_were_changed_since() {
     assert_eq!(bytes(dir.path()), before);
     assert_eq!(revert(&fields), Reverted::Already);
 }
+
+/// Asserts that the saved table of a file is that of a scan; the highest id may be one of a record that left.
+fn assert_table_is_of(store: &Scoped, of: DataFile, after: &str) {
+    let scanned = store.file(of).by_scan().unwrap().table;
+    let saved = store.file(of).by_table().unwrap().unwrap().table;
+    assert!(saved.rows().eq(scanned.rows()), "{after}");
+    assert!(saved.header.highest >= scanned.header.highest, "{after}");
+    let header = crate::store::files::data::offsets::Header {
+        generation: scanned.header.generation,
+        highest: scanned.header.highest,
+        ..saved.header.clone()
+    };
+    assert_eq!(header, scanned.header, "{after}");
+}
+
+#[test]
+fn the_table_follows_each_change_without_a_scan() {
+    let entry = |n: usize, gap: &str| {
+        format!(
+            "{{\"correction_id\": \"CORR-{n:03}\",{gap}\"skill\": \"hr/x\", \"user_correction\": \"{n}\"}}"
+        )
+    };
+    for (separator, end) in [
+        (",\n    ", "\n  ]\n}\n"),
+        (" ,", "]}"),
+        (",", ", ], \"format\": 1}"),
+    ] {
+        let dir = tempfile::tempdir().unwrap();
+        let store = store(dir.path());
+        let entries: Vec<String> = (1..=9).map(|n| entry(n, &" ".repeat(n))).collect();
+        let text = format!("{{\"corrections\": [{}{end}", entries.join(separator));
+        named::replace(&dir.path().join("corrections.json"), text.as_bytes()).unwrap();
+        let mut writer = store.write(&mut || "key".to_owned()).unwrap();
+        let (kind, epoch) = (Kind::Correction, chrono::DateTime::UNIX_EPOCH);
+        let file = DataFile::shared(kind);
+        for id in ["CORR-004", "CORR-009", "CORR-001"] {
+            let longer = [("user_correction", "a longer text than before")];
+            writer.update(kind, id, &longer).unwrap();
+            assert_table_is_of(&store, file, id);
+        }
+        for gone in [&["CORR-009"][..], &["CORR-001", "CORR-003", "CORR-004"]] {
+            let removals: Vec<_> = gone.iter().map(|id| (*id, "")).collect();
+            let mode = RemovalMode::Undoable;
+            let removed = writer.remove_several(kind, &removals, epoch, mode).unwrap();
+            assert_table_is_of(&store, file, gone[0]);
+            for one in &removed {
+                let text = std::str::from_utf8(&one.text).unwrap();
+                let run = [Returning {
+                    id: &one.id,
+                    is_local: false,
+                    text,
+                }];
+                assert_eq!(writer.put_back(kind, &run, "").unwrap(), 1);
+                assert_table_is_of(&store, file, &one.id);
+            }
+        }
+        writer.append(correction("one more"), epoch).unwrap();
+        assert_table_is_of(&store, file, "an append");
+    }
+}
+
+/// Executions of more than a megabyte, each with its verdict still to come.
+fn large(dir: &std::path::Path) -> Vec<u8> {
+    let entries: Vec<String> = (0..400).map(|n| {
+        let words = "x".repeat(3_000 + n);
+        format!("{{\"execution_id\": \"EXEC-{}\", \"skill\": \"hr/x\", \"outcome\": \"pending_review\", \"input_summary\": \"{words}\"}}", 20_260_101_000_000 + n as u64)
+    }).collect();
+    let text = format!(
+        "{{\"entries\": [\n    {}\n  ]\n}}\n",
+        entries.join(",\n    ")
+    );
+    named::replace(&dir.join(Kind::Execution.file()), text.as_bytes()).unwrap();
+    text.into_bytes()
+}
+
+#[test]
+fn a_verdict_takes_the_place_of_the_old_one_and_gives_it_back() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = store(dir.path());
+    let before = large(dir.path());
+    let read = || std::fs::read(dir.path().join(Kind::Execution.file())).unwrap();
+    let state = || {
+        store
+            .directory()
+            .state(Kind::Execution.file())
+            .unwrap()
+            .unwrap()
+    };
+    let mut writer = store.write(&mut || "key".to_owned()).unwrap();
+    let kind = Kind::Execution;
+    store.count(kind).unwrap();
+    let (first, mut in_place) = (state(), 0);
+    for n in 0..40 {
+        let id = format!("EXEC-{}", 20_260_101_000_000_u64 + n * 7);
+        let there = state();
+        writer
+            .update(kind, &id, &[("outcome", "rejected")])
+            .unwrap();
+        in_place += u64::from(state().is_same_file(&there));
+        assert_eq!(state().size, first.size);
+        assert_table_is_of(&store, DataFile::shared(kind), &id);
+        let entry = store.find(kind, &id).unwrap().unwrap();
+        assert_eq!(
+            json::string_field(&entry.text, "outcome").unwrap(),
+            "rejected"
+        );
+        let Some(Step::Edited { fields, .. }) = store.changes().unwrap().pop().map(|l| l.step)
+        else {
+            panic!("no edit");
+        };
+        let generations = store.positions(kind).unwrap().generations().next();
+        let reverted = writer.revert_fields(kind, &id, &fields, false).unwrap();
+        assert_eq!(reverted, Reverted::Done);
+        assert_ne!(
+            store.positions(kind).unwrap().generations().next(),
+            generations
+        );
+        assert!(read() == before, "{id}");
+    }
+    // A verdict on the border of two sectors is not written over.
+    assert!((30..40).contains(&in_place), "{in_place}");
+}

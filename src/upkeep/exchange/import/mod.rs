@@ -20,36 +20,23 @@ use serde::Serialize;
 
 use super::Skipped;
 use crate::model::Kind;
+use crate::model::words::names;
 use crate::store::RawEntry;
 use crate::store::workspace::{Error, Workspace, repair_warnings};
 
-/// Source of an import.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum ImportSource {
-    /// Export of this program, or one of its memory directories.
-    #[default]
-    Memctl,
-    /// Memory directory of the Agentura SDK.
-    Agentura,
-    /// Response of mem0, or lines of that form.
-    Mem0,
-    /// `CLAUDE.md`, `AGENTS.md`, `MEMORY.md` and similar files.
-    ClaudeMd,
-}
-
-impl ImportSource {
-    /// All sources.
-    pub const ALL: [Self; 4] = [Self::Memctl, Self::Agentura, Self::Mem0, Self::ClaudeMd];
-
-    /// Name of the source.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Memctl => "memctl",
-            Self::Agentura => "agentura",
-            Self::Mem0 => "mem0",
-            Self::ClaudeMd => "claude-md",
-        }
+names! {
+    /// Source of an import.
+    #[derive(Default, schemars::JsonSchema)]
+    ImportSource {
+        /// Export of this program, or one of its memory directories.
+        #[default]
+        Memctl = "memctl",
+        /// Memory directory of the Agentura SDK.
+        Agentura = "agentura",
+        /// Response of mem0, or lines of that form.
+        Mem0 = "mem0",
+        /// `CLAUDE.md`, `AGENTS.md`, `MEMORY.md` and similar files.
+        ClaudeMd = "claude-md",
     }
 }
 
