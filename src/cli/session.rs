@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use crate::cli::context::Context;
 use crate::cli::output::{Done, Page, Report, Style, Table, plural};
 use crate::cli::skills::run::latency;
-use crate::lessons::telling::pitfall::{MAX_RULES, Pitfall};
+use crate::lessons::telling::hint::{MAX_RULES, Pitfall};
 use crate::model::error::UserError;
 use crate::model::{ActionType, ExecutionLog, LogStatus, Session, SessionState};
 use crate::notes::sessions::{

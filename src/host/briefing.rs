@@ -4,7 +4,7 @@
 
 use crate::lessons::telling;
 use crate::lessons::telling::hint::Outcome;
-use crate::lessons::telling::pitfall::render_pitfalls;
+use crate::lessons::telling::hint::render_pitfalls;
 use crate::lessons::telling::service::HintService;
 use crate::lessons::telling::session_state::SessionNotes;
 use crate::model::{Kind, Reflexion};

@@ -1,6 +1,6 @@
 //! Agent hosts: what is particular to each, as data.
 //!
-//! A new host is a row here, its answers in `respond`, and the end of its calls in `outcomes`.
+//! A new host is a row here, its answers in `respond`, and the end of its calls in `event`.
 
 use super::EventKind;
 

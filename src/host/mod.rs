@@ -1,7 +1,7 @@
 //! Agent hosts: hook events, answers, and what this program enters in their settings files.
 //!
 //! - `hosts`: the hosts, and what is particular to each.
-//! - `event`: hook event in one form for all hosts, and its fields. `outcomes`: how a call ended.
+//! - `event`: hook event in one form for all hosts, its fields, and how a call ended.
 //! - `respond`: answer to an event, in the form of each host. `briefing`: text for the start of a
 //!   session: rules and lessons, which meet here, and the numbers for its status line.
 //! - `settings`: hooks, MCP server, status line and permission in settings files, and their removal.
@@ -16,7 +16,6 @@ pub(crate) mod briefing;
 mod delivery;
 mod event;
 mod hosts;
-mod outcomes;
 mod respond;
 mod settings;
 

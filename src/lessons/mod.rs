@@ -26,15 +26,12 @@ pub(crate) mod storage;
 pub(crate) mod telling;
 pub(crate) mod vocabulary;
 
-pub use asking::question::{AnswerBy, PROMPT};
-pub use asking::question::{LessonArgs, carries_lessons};
+pub use asking::question::{AnswerBy, LessonArgs, PROMPT, carries_lessons};
 pub(crate) use asking::session_calls::SessionCalls;
 pub use asking::session_calls::keep_call;
 pub use asking::{Asking, Marks};
 pub use past::learn::{EpisodeReport, LearnOptions, LearnReport, OnBytes, TranscriptReport, learn};
 pub(crate) use past::of_host::{HostSession, record_host_session};
-pub use storage::new_lesson::Neighbour;
-pub use storage::new_lesson::StoredLesson;
+pub use storage::new_lesson::{Neighbour, StoredLesson, TidyReport, tidy};
 pub use storage::record::{ProcedureReport, RecordReport, Success, add_procedure};
-pub use storage::tidy::{TidyReport, tidy};
 pub use telling::service::{HintOptions, HintReport, HintService};

@@ -52,6 +52,10 @@ pub(crate) struct Vocabulary {
     pub(crate) removes: WordList,
     /// Parts of an option that is a check: to drop it hides the failure.
     pub(crate) checks: WordList,
+    /// Words of the names of tools whose command is a shell line.
+    pub(crate) shell_words: WordList,
+    /// Names of further such tools.
+    pub(crate) shell_tools: WordList,
     /// Parts of the names of tools that read, search or change files.
     pub(crate) file_tools: WordList,
     /// Phrases of hosts for a call that was not executed, or whose end is not known.

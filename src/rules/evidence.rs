@@ -325,7 +325,7 @@ pub fn give_verdict(
     warnings.extend(redaction_warning(left_out));
     drop(writer);
     let skill = execution.skill.parse();
-    let finish = |skill| workspace.finish_guardrails(&skill, &mut warnings);
+    let finish = |skill| workspace.write_guardrails(&skill, None, &mut warnings);
     let guardrails = skill.map(finish).unwrap_or_default();
     Ok(ReviewReport {
         execution_id: id,

@@ -28,28 +28,9 @@ pub(crate) const AGAIN: &str =
     "it is tried again by the next correction, or by `memctl doctor --repair`";
 
 impl Workspace {
-    /// Adds a rule to the guardrail files of its skill; the skill's own is created if there is none.
-    /// Returns the files that hold it now.
-    pub(crate) fn add_guardrails(
-        &self,
-        skill: &SkillPath,
-        rule: &Reflexion,
-        warnings: &mut Vec<String>,
-    ) -> Vec<String> {
-        self.write_guardrails(skill, Some(rule), warnings)
-    }
-
-    /// Retries the pending guardrails of a skill. Returns the files that hold them now.
-    pub(crate) fn finish_guardrails(
-        &self,
-        skill: &SkillPath,
-        warnings: &mut Vec<String>,
-    ) -> Vec<String> {
-        self.write_guardrails(skill, None, warnings)
-    }
-
-    /// Writes the guardrail of a new rule to all files of its skill, or the pending ones.
-    fn write_guardrails(
+    /// Writes the guardrail of a new rule to all files of its skill, whose own is created if there is none; without
+    /// a rule, the pending ones. Returns the files that hold them now.
+    pub(crate) fn write_guardrails(
         &self,
         skill: &SkillPath,
         new: Option<&Reflexion>,

@@ -150,7 +150,7 @@ fn finish_all_guardrails(workspace: &Workspace) -> Result<Vec<String>, Error> {
     let skills: BTreeSet<SkillPath> = skills.collect();
     let all = skills.iter();
     Ok(all
-        .flat_map(|skill| workspace.finish_guardrails(skill, &mut Vec::new()))
+        .flat_map(|skill| workspace.write_guardrails(skill, None, &mut Vec::new()))
         .collect())
 }
 

@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 
 use crate::{Speaker, Step};
 
-use super::calls::Calls;
 use super::text;
+use super::trace::Calls;
 
 /// Result of a call in the form of Cline.
 #[derive(Debug, Default, PartialEq, Eq)]

@@ -3,8 +3,8 @@
 
 use serde_json::Value;
 
-use super::calls::Calls;
 use super::text::{List, Members, parse};
+use super::trace::Calls;
 use super::{Format, LineFormat, cline, gemini, messages, opencode, swe};
 
 /// Member names of lists. Only the first non-empty list counts, since some documents repeat the

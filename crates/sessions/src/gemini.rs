@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::{Speaker, Step};
 
-use super::calls::Calls;
+use super::trace::Calls;
 use super::{LineFormat, text};
 
 #[derive(Debug, Default)]

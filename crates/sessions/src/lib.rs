@@ -7,7 +7,6 @@
 //!
 //! Deliberately absent: the classification of failures, and learning.
 
-mod calls;
 pub mod cline;
 mod codex;
 mod detect;
@@ -30,8 +29,8 @@ use serde_json::Value;
 
 use memctl_files::decoded;
 
-use calls::Calls;
 pub use own_words::own_words;
+use trace::Calls;
 pub use trace::{BrokenLine, Remark, Session, Speaker, Step};
 
 /// Maximum length of a line in bytes.

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::{Speaker, Step};
 
-use super::calls::Calls;
+use super::trace::Calls;
 use super::{LineFormat, text};
 
 /// Returns `true` if the content has tool blocks of the API.

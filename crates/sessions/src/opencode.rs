@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use crate::{Speaker, Step};
 
-use super::calls::Calls;
 use super::text;
+use super::trace::Calls;
 
 /// Reads a message.
 pub(super) fn message(message: &Value, calls: &mut Calls) -> Result<(), String> {

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::{Speaker, Step};
 
-use super::calls::Calls;
+use super::trace::Calls;
 use super::{LineFormat, messages, text};
 
 #[derive(Debug, Default)]

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::{Speaker, Step};
 
-use super::calls::Calls;
+use super::trace::Calls;
 use super::{messages, text};
 
 /// Reads an element of a `trajectory`.

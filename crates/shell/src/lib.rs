@@ -2,7 +2,11 @@
 //!
 //! - `scan`: the line split at its operators: words with their places, joins, redirections, lines within.
 //! - `wrappers`: layers before the program of a command, and programs that run another one.
-//! - `peel`: both together: each simple command in all its forms, without one layer after the other.
+//!
+//! [`commands`] puts both together. Chains, pipes, subshells, substitutions, `sh -c '…'`, `ssh HOST '…'` and
+//! `find -exec` are taken apart, and so is the input of a shell that the line contains. Assignments and wrappers
+//! such as `sudo -u X` are taken off one after the other, so that a pattern may begin with the program, a wrapper
+//! or an assignment.
 //!
 //! Nothing is executed, and no line makes it fail.
 //!
@@ -10,10 +14,403 @@
 //! expansion; what `eval` puts together; PowerShell and `cmd`. Lines within lines are read four levels deep, and
 //! of a line at most 64 commands.
 
-mod peel;
 mod scan;
 mod wrappers;
 
-pub use peel::{Simple, basename, commands, is_shell};
 pub use scan::{Join, KEYWORDS, Raw, Word, scan};
 pub use wrappers::{Layer, is_assignment, layer};
+
+/// Maximum depth of lines within lines.
+const DEEPEST: usize = 4;
+/// Maximum number of simple commands of a line.
+const MOST: usize = 64;
+
+/// Simple command of a line.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Simple {
+    /// The command as written, then without one layer after the other.
+    pub forms: Vec<String>,
+    /// The last form without quotes.
+    pub plain: String,
+    /// Program and arguments, without layers and quotes.
+    pub words: Vec<String>,
+    /// Files that its output goes to.
+    pub targets: Vec<String>,
+    /// Standard input, if the line contains it.
+    pub body: String,
+    /// Variables that commands before it in the line have set.
+    pub variables: String,
+    /// Directory that commands before it in the line have changed to; empty if none has.
+    pub directory: String,
+    /// Number of the chain: commands of one chain run only if those before them succeeded.
+    pub chain: usize,
+    /// The line goes on, or succeeds, although this command failed: `x || true`, `! x`.
+    pub may_fail: bool,
+}
+
+impl Simple {
+    /// All forms, with and without quotes.
+    pub fn texts(&self) -> impl Iterator<Item = &str> {
+        let forms = self.forms.iter().map(String::as_str);
+        forms.chain(std::iter::once(self.plain.as_str()))
+    }
+}
+
+/// State of a line while its commands are read.
+#[derive(Default)]
+struct Peeler {
+    found: Vec<Simple>,
+    variables: String,
+    directory: String,
+    /// Chain of the next command, and the number of chains so far.
+    chain: usize,
+    chains: usize,
+    /// `set -e` and `set -o pipefail` were seen.
+    ends_at_failure: bool,
+    pipes_fail: bool,
+}
+
+/// Returns the simple commands of a line, in order.
+pub fn commands(line: &str) -> Vec<Simple> {
+    let mut peeler = Peeler::default();
+    peeler.line(line, 0, "");
+    peeler.found
+}
+
+/// Text that a command prints, as far as the line tells it.
+fn printed(raw: &Raw, input: &str) -> String {
+    let words: Vec<&str> = raw.words.iter().map(|word| word.text.as_str()).collect();
+    match words.as_slice() {
+        ["cat" | "tee", ..] => input.to_owned(),
+        ["echo" | "printf", texts @ ..] => texts.join(" ").replace("\\n", "\n"),
+        _ => String::new(),
+    }
+}
+
+impl Peeler {
+    /// Reads a line whose standard input is `input`.
+    fn line(&mut self, line: &str, depth: usize, input: &str) {
+        if depth > DEEPEST {
+            return;
+        }
+        let mut printed_before = String::new();
+        // Chain and first command of what stands before.
+        let (outer, mut before) = (self.chain, self.found.len());
+        let mut left = None;
+        for (at, mut raw) in scan(line).into_iter().enumerate() {
+            self.join(&raw, (depth, at), before, &mut left);
+            before = self.found.len();
+            // Substituted commands run first.
+            for inner in &raw.inner {
+                self.line(inner, depth + 1, "");
+            }
+            if raw.input.is_empty() {
+                raw.input = match raw.join {
+                    Join::Pipe => printed_before,
+                    _ => input.to_owned(),
+                };
+            }
+            printed_before = printed(&raw, &raw.input);
+            self.command(line, &raw, &raw.words, raw.end, depth);
+        }
+        if depth > 0 {
+            self.chain = outer;
+        }
+    }
+
+    /// Decides on the chain of a command. `before` is the place of the one before it; `left` is the chain
+    /// that a command such as `|| exit` guards.
+    fn join(
+        &mut self,
+        raw: &Raw,
+        (depth, at): (usize, usize),
+        before: usize,
+        left: &mut Option<usize>,
+    ) {
+        let first = raw.words.first().map_or("", |word| word.text.as_str());
+        let guarded = left.take();
+        match raw.join {
+            Join::Success => {}
+            // A line within a command runs where that command does.
+            Join::Any if at == 0 && depth > 0 => {}
+            // Commands behind a condition run only if it succeeded.
+            Join::Any if self.ends_at_failure || matches!(first, "then" | "do") => {}
+            Join::Pipe => {
+                if !self.pipes_fail && before < self.found.len() {
+                    self.chains += 1;
+                    for simple in &mut self.found[before..] {
+                        simple.chain = self.chains;
+                    }
+                }
+            }
+            Join::Failure if matches!(first, "exit" | "return" | "die" | "break" | "continue") => {
+                *left = Some(self.chain);
+                self.begin_chain();
+            }
+            Join::Failure => {
+                for simple in &mut self.found[before..] {
+                    simple.may_fail = true;
+                }
+                self.begin_chain();
+            }
+            Join::Any => match guarded {
+                Some(chain) => self.chain = chain,
+                None => self.begin_chain(),
+            },
+        }
+    }
+
+    fn begin_chain(&mut self) {
+        self.chains += 1;
+        self.chain = self.chains;
+    }
+
+    /// Reads the command of these words, which ends at `end`.
+    fn command(&mut self, line: &str, raw: &Raw, words: &[Word], end: usize, depth: usize) {
+        if self.found.len() >= MOST {
+            return;
+        }
+        let mut forms: Vec<String> = Vec::new();
+        let mut add = |text: &str| {
+            let text = text.trim();
+            if !text.is_empty() && forms.iter().all(|form| form != text) {
+                forms.push(text.to_owned());
+            }
+        };
+        let mut at = 0;
+        let text_from = |at: usize| words.get(at).map_or("", |word| &line[word.start..end]);
+        add(text_from(0));
+        let mut lines: Vec<String> = Vec::new();
+        loop {
+            let rest = &words[at..];
+            match layer(rest) {
+                Layer::Dropped(count) => at += count.clamp(1, rest.len().max(1)),
+                Layer::Lines(inner) => {
+                    lines.extend(inner);
+                    break;
+                }
+                Layer::Input => {
+                    lines.push(raw.input.clone());
+                    break;
+                }
+                Layer::Commands(parts) if depth < DEEPEST => {
+                    for part in parts {
+                        let part = &rest[part];
+                        let end = part.last().map_or(end, |word| word.end);
+                        self.command(line, raw, part, end, depth + 1);
+                    }
+                    break;
+                }
+                Layer::Commands(_) | Layer::Program => break,
+                Layer::Nothing => return,
+            }
+            if at >= words.len() {
+                break;
+            }
+            add(text_from(at));
+        }
+        let plain: Vec<String> = words[at.min(words.len())..]
+            .iter()
+            .map(|word| word.text.split_whitespace().collect::<Vec<_>>().join(" "))
+            .collect();
+        if let Some(first) = words.get(at) {
+            let name = basename(&first.text);
+            if name.len() < first.text.len() {
+                add(&format!("{name}{}", &line[first.end..end]));
+            }
+        }
+        let mut unquoted = plain.clone();
+        if let Some(first) = unquoted.first_mut() {
+            *first = basename(first).to_owned();
+        }
+        let simple = Simple {
+            forms,
+            plain: unquoted.join(" "),
+            words: plain,
+            targets: raw.targets.clone(),
+            body: raw.input.clone(),
+            variables: self.variables.clone(),
+            directory: self.directory.clone(),
+            chain: self.chain,
+            may_fail: words.first().is_some_and(|word| word.text == "!"),
+        };
+        self.remember(&simple, at > 0 && at >= words.len());
+        self.found.push(simple);
+        for inner in &lines {
+            self.line(inner, depth + 1, &raw.input);
+        }
+    }
+
+    /// Remembers a change of directory, and variables that are set for what follows.
+    fn remember(&mut self, simple: &Simple, only_assigns: bool) {
+        let program = simple.words.first().map(String::as_str);
+        if only_assigns || matches!(program, Some("export" | "declare" | "set")) {
+            self.variables.push_str(&simple.forms[0]);
+            self.variables.push('\n');
+        }
+        if program == Some("set") {
+            let is_set = |name: &str| simple.words.iter().any(|word| word == name);
+            let is_short = |word: &&String| word.starts_with('-') && !word.starts_with("--");
+            let mut short = simple.words.iter().filter(is_short);
+            self.ends_at_failure |= short.any(|word| word.contains('e')) || is_set("errexit");
+            self.pipes_fail |= is_set("pipefail");
+        }
+        if let (Some("cd" | "pushd"), Some(to)) = (program, simple.words.get(1)) {
+            self.directory = match to.as_str() {
+                to if to.starts_with('/') || self.directory.is_empty() => to.to_owned(),
+                to => format!("{}/{to}", self.directory),
+            };
+        }
+    }
+}
+
+/// Last name of a path.
+pub fn basename(path: &str) -> &str {
+    let last = path.trim_end_matches('/').rsplit('/').next();
+    last.filter(|name| !name.is_empty()).unwrap_or(path)
+}
+
+/// Returns `true` for a program that reads commands.
+pub fn is_shell(program: &str) -> bool {
+    ["sh", "bash", "zsh", "dash", "ksh", "ash", "fish"].contains(&basename(program))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Each command without layers and quotes.
+    fn peeled(line: &str) -> Vec<String> {
+        commands(line)
+            .into_iter()
+            .map(|simple| simple.plain)
+            .collect()
+    }
+
+    #[test]
+    fn chains_wrappers_and_quotes_are_taken_off() {
+        let check = |line: &str, expected: &[&str]| assert_eq!(peeled(line), expected, "{line}");
+        check("npm i", &["npm i"]);
+        check(
+            "cd x && FOO=1 npm i; ls | wc -l",
+            &["cd x", "npm i", "ls", "wc -l"],
+        );
+        check("sudo -u deploy -E npm i", &["npm i"]);
+        check("doas -u www npm i", &["npm i"]);
+        check(
+            "env -i -u B A=1 nice -n 5 timeout -k 3 60 npm i",
+            &["npm i"],
+        );
+        check("nohup setsid npm i &", &["npm i"]);
+        check("time -p exec npm i", &["npm i"]);
+        check("coproc npm i", &["npm i"]);
+        check("ls | xargs -n 1 -I {} npm i {}", &["ls", "npm i {}"]);
+        check(
+            "find . -name '*.js' -exec npm i {} \\; -exec rm {} +",
+            &[
+                "npm i {}",
+                "rm {}",
+                "find . -name *.js -exec npm i {} ; -exec rm {} +",
+            ],
+        );
+        check(
+            "ssh -p 22 me@box 'cd app && npm i'",
+            &["ssh -p 22 me@box cd app && npm i", "cd app", "npm i"],
+        );
+        check(
+            "bash -lc \"cd x && npm i\"",
+            &["bash -lc cd x && npm i", "cd x", "npm i"],
+        );
+        check(
+            "echo $(npm root) `npm bin`",
+            &["npm root", "npm bin", "echo $(npm root) `npm bin`"],
+        );
+        check(
+            "echo \"in $(npm root)\"",
+            &["npm root", "echo in $(npm root)"],
+        );
+        check("(npm i)", &["npm i"]);
+        check("{ npm i; }", &["npm i"]);
+        check("if true; then npm i; fi", &["true", "npm i"]);
+        check("for a in npm yarn; do $a i; done", &["$a i"]);
+        check("bash <<'EOF'\nnpm i\nEOF\nls", &["bash", "npm i", "ls"]);
+        check("cat > a <<EOF\nnpm i\nEOF", &["cat"]);
+        check("/usr/bin/npm i", &["npm i"]);
+        check("\"npm\" 'i'", &["npm i"]);
+        check("echo 'npm i' # npm i", &["echo npm i"]);
+        check("! npm i", &["npm i"]);
+        check("command -v npm", &["command -v npm"]);
+        check("eval 'npm i'", &["eval npm i", "npm i"]);
+        check("npm \\\n  i", &["npm i"]);
+        check("a\nb", &["a", "b"]);
+    }
+
+    #[test]
+    fn each_layer_is_a_form() {
+        let simple = &commands("A=1 sudo /bin/npm 'i x' > out")[0];
+        let forms = &simple.forms;
+        let expected = [
+            "A=1 sudo /bin/npm 'i x' > out",
+            "sudo /bin/npm 'i x' > out",
+            "/bin/npm 'i x' > out",
+            "npm 'i x' > out",
+        ];
+        assert_eq!(forms, &expected);
+        assert_eq!(simple.plain, "npm i x");
+    }
+
+    #[test]
+    fn what_came_before_in_the_line_is_known() {
+        let all = commands("export CI=1; cd web && A=2; rm x && ls");
+        let rm = &all[3];
+        assert_eq!((rm.words[0].as_str(), rm.directory.as_str()), ("rm", "web"));
+        assert_eq!(rm.variables, "export CI=1\nA=2\n");
+        let chains: Vec<usize> = all.iter().map(|one| one.chain).collect();
+        assert_eq!(chains, [1, 2, 2, 3, 3]);
+        assert_eq!(commands("echo a > b 2>&1")[0].targets, ["b"]);
+    }
+
+    #[test]
+    fn what_runs_only_after_a_success_is_in_its_chain() {
+        // Does `y` run only if `x` succeeded, and does the line fail if `x` does?
+        let check = |line: &str, is_chained: bool, fails: bool| {
+            let all = commands(line);
+            let of = |name: &str| all.iter().find(|one| one.plain == name).unwrap();
+            assert_eq!(of("x").chain == of("y").chain, is_chained, "{line}");
+            assert_eq!(!of("x").may_fail, fails, "{line}");
+        };
+        check("x && y", true, true);
+        check("x; y", false, true);
+        check("x | tail && y", false, true);
+        check("set -euo pipefail; x | tail && y", true, true);
+        check("x && a | tail && y", true, true);
+        check("a && x && b; y", false, true);
+        check("x || true; y", false, false);
+        check("x || true && y", false, false);
+        check("x || exit 1; y", true, true);
+        check("x || exit 1\na && y", true, true);
+        check("set -e\nx\ny", true, true);
+        check("if x; then y; fi", true, true);
+        check("x && if a; then y; fi", true, true);
+        check("x && bash -c 'y'", true, true);
+        check("bash -c 'a; x' && y", false, true);
+        check("x && (a; b) && y", false, true);
+        check("x && sudo sh -c 'a && b' && y", true, true);
+        check("! x && y", true, false);
+        check("x && a &\ny", false, true);
+    }
+
+    proptest! {
+        #[test]
+        fn no_line_makes_it_panic(line in "[a-zé \"'\\\\$()<>|&;\n#={}`!-]{0,80}") {
+            drop(commands(&line));
+        }
+
+        #[test]
+        fn no_wrappers_make_it_panic(line in "(sudo |env |-u |x |timeout |xargs |find |-exec |ssh |bash |-c |A=1 |nice |; ){0,12}") {
+            drop(commands(&line));
+        }
+    }
+}

@@ -7,8 +7,8 @@
 use std::ops::Range;
 use std::sync::LazyLock;
 
-use crate::peel::{basename, is_shell};
 use crate::scan::{KEYWORDS, Word};
+use crate::{basename, is_shell};
 
 /// Kind of the beginning of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]

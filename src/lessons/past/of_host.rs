@@ -9,7 +9,7 @@ use chrono::DateTime;
 use serde_json::{Value, from_value, json};
 
 use crate::lessons::telling::hint::Outcome;
-use crate::lessons::telling::pitfall::Pitfall;
+use crate::lessons::telling::hint::Pitfall;
 use crate::lessons::telling::session_state::SessionNotes;
 use crate::model::{ActionType, ExecutionLog, Kind, Session, SessionState};
 use crate::notes::sessions;
@@ -100,19 +100,14 @@ pub(crate) fn record_host_session(
         session.session_id
     } else {
         let session = Session {
-            session_id: String::new(),
-            user_id: None,
             status: SessionState::Completed,
-            current_step: None,
             progress_percentage: Some(100.0),
-            total_steps: None,
-            completed_steps: Vec::new(),
-            error_message: None,
             session_data: found,
             started_at: began,
             completed_at: Some(ended),
             created_at: now.clone(),
             updated_at: now,
+            ..Session::default()
         };
         writer.append(session, records.now)?.session_id
     };

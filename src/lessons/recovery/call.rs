@@ -81,16 +81,7 @@ fn tool_call(code: &str) -> Option<(&str, Vec<(String, String)>)> {
 pub(crate) fn is_shell(tool: &str) -> bool {
     let lower = tool.to_ascii_lowercase();
     let mut words = lower.split(|c: char| !c.is_ascii_alphanumeric());
-    words.any(|word| {
-        [
-            "bash", "sh", "zsh", "shell", "terminal", "powershell", "console",
-        ]
-        .contains(&word)
-    }) || [
-        "execute_command", "exec_command", "run_command", "runcommand", "exec", "command",
-        "runterminalcmd", "bashoutput",
-    ]
-    .contains(&lower.as_str())
+    words.any(|word| WORDS.shell_words.contains(word)) || WORDS.shell_tools.contains(&lower)
 }
 
 /// Text of a call: a shell line as it is, another tool as its name and its arguments.

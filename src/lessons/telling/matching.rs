@@ -346,14 +346,9 @@ fn prefixes(code: &str) -> Vec<String> {
     found
 }
 
-/// Returns the lessons for a call that is about to run, best first, without those of `told`.
+/// Returns the lessons for a call that is about to run, best first.
 /// `code` need not be redacted: it is compared, and not stored.
-pub(crate) fn before_call(
-    store: &Scoped,
-    code: &str,
-    here: &Here<'_>,
-    told: &[String],
-) -> Result<Vec<Hint>, Error> {
+pub(crate) fn before_call(store: &Scoped, code: &str, here: &Here<'_>) -> Result<Vec<Hint>, Error> {
     let prefixes = prefixes(code);
     if prefixes.is_empty() {
         return Ok(Vec::new());
@@ -382,7 +377,6 @@ pub(crate) fn before_call(
                 && !is_out
                 && runs(code, &applies.commands)
                 && procedure.is_of(&|name| here.has_project(name))
-                && !told.contains(&procedure.procedure_id)
                 && !evidence::is_followed(code, &evidence::advice(&procedure));
             if !is_meant {
                 return None;

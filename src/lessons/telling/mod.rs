@@ -6,7 +6,6 @@
 pub(crate) mod evidence;
 pub(crate) mod hint;
 pub(crate) mod matching;
-pub(crate) mod pitfall;
 pub(crate) mod service;
 pub(crate) mod session_state;
 pub(crate) mod table;

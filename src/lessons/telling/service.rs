@@ -16,8 +16,8 @@ use crate::lessons::failure::Failure;
 use crate::lessons::telling;
 use crate::lessons::telling::evidence::is_demoted;
 use crate::lessons::telling::hint::{Hint, Outcome};
+use crate::lessons::telling::hint::{MAX_RULES, Pitfall};
 use crate::lessons::telling::matching;
-use crate::lessons::telling::pitfall::{MAX_RULES, Pitfall};
 use crate::lessons::telling::session_state::{Credit, PendingOutcomes, SessionNotes};
 use crate::lessons::telling::table::prepare;
 use crate::model::{ActionType, ExecutionLog, Kind, Pattern, Procedure, Trial, Trust};
@@ -225,7 +225,7 @@ impl HintService<'_> {
         if code.trim().is_empty() {
             return Ok(String::new());
         }
-        let lessons = matching::before_call(self.store, code, &self.here, &[])?;
+        let lessons = matching::before_call(self.store, code, &self.here)?;
         let lessons = self.without_forbidden(lessons);
         if lessons.is_empty() {
             return Ok(String::new());

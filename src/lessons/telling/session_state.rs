@@ -13,7 +13,7 @@ use crate::lessons::telling::evidence::adopts;
 use crate::model::Trial;
 use crate::model::text::one_line;
 
-use super::pitfall::{self, Pitfall};
+use super::hint::{Pitfall, pitfall_of};
 use crate::lessons::telling::hint::{Hint, Outcome, Shown};
 
 /// Maximum number of equal failures, watched lessons and unstored outcomes.
@@ -161,7 +161,7 @@ impl SessionNotes {
             shown.error_key == error_key && adopts(code, shown)
         });
         self.trace.failed(tool, code, error);
-        if let Some(found) = pitfall::of_error(error, tool)
+        if let Some(found) = pitfall_of(error, tool)
             && !self.pitfalls.contains(&found)
         {
             self.pitfalls.push(found);

@@ -220,7 +220,7 @@ fn known(store: &Scoped, here: &Here<'_>, repeat: &Repeat) -> Option<Hint> {
         let failure = Failure::of_redacted(&repeat.error, None, Some(&repeat.what))?;
         at_failure(store, &failure, here, &[], 1)
     } else {
-        before_call(store, &repeat.what, here, &[])
+        before_call(store, &repeat.what, here)
     };
     hints.ok()?.into_iter().next()
 }

@@ -13,7 +13,7 @@ use crate::model::{CallPart, CallPattern, LessonScope};
 use crate::rules::checked;
 use crate::store::workspace::Error;
 
-use super::cues::words;
+use super::gate::words;
 
 /// Maximum length of a rule, in characters: a rule is one line.
 const LONGEST_RULE: usize = 300;

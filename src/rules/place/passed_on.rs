@@ -162,9 +162,9 @@ pub(crate) fn write_files(
 ) -> RuleFiles {
     let mut files = RuleFiles::default();
     if let Ok(skill) = rule.skill.parse() {
-        files.guardrails = workspace.finish_guardrails(&skill, warnings);
+        files.guardrails = workspace.write_guardrails(&skill, None, warnings);
         if is_new {
-            let added = workspace.add_guardrails(&skill, rule, warnings);
+            let added = workspace.write_guardrails(&skill, Some(rule), warnings);
             files.guardrails.extend(added);
         }
     }

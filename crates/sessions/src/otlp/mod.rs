@@ -16,8 +16,8 @@ use serde_json::{Value, json};
 
 use crate::{Speaker, Step};
 
-use super::calls::Calls;
 use super::text::parse;
+use super::trace::Calls;
 use super::{LineFormat, messages, text};
 
 use span::{Span, spans};
