@@ -56,16 +56,17 @@ const fn renamed(event: &'static str, sent: &'static str, kind: EventKind) -> Ho
 }
 
 /// What is particular to an agent host.
-struct Profile {
+pub(super) struct Profile {
     name: &'static str,
     title: &'static str,
     directory: &'static str,
     project_directory: Option<&'static str>,
     directory_variable: Option<(&'static str, &'static str)>,
     settings_file: &'static str,
-    form: Form,
+    pub(super) form: Form,
     hooks: &'static [Hook],
-    limits: &'static str,
+    /// Limits for rules that act on calls.
+    pub(super) limits: &'static str,
 }
 
 /// In the order of [`Host`].
@@ -231,7 +232,8 @@ impl Host {
         Self::Cursor,
     ];
 
-    const fn profile(self) -> &'static Profile {
+    /// Returns what is particular to the agent host.
+    pub(super) const fn profile(self) -> &'static Profile {
         &PROFILES[self as usize]
     }
 
@@ -271,18 +273,9 @@ impl Host {
         self.profile().settings_file
     }
 
-    pub(super) const fn form(self) -> Form {
-        self.profile().form
-    }
-
     /// Returns the hooks to install.
     pub(super) const fn hooks(self) -> &'static [Hook] {
         self.profile().hooks
-    }
-
-    /// Returns limits of the agent host for rules that act on calls.
-    pub(super) const fn limits(self) -> &'static str {
-        self.profile().limits
     }
 
     /// Returns `true` if the agent host has an event before an agent stops, carries its last message,

@@ -72,6 +72,10 @@ pub(crate) struct Vocabulary {
     pub(crate) refused_edits: WordList,
     /// Beginnings of a short text that refuses a call.
     pub(crate) refusals: WordList,
+    /// Messages about a thing that is not there.
+    pub(crate) missing_things: WordList,
+    /// Remarks that a call is to fail.
+    pub(crate) expected_failures: WordList,
     /// Messages about a program or a subcommand that is not there.
     pub(crate) missing_programs: WordList,
     /// Beginnings of advice and decoration.

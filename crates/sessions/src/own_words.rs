@@ -7,29 +7,13 @@
 //! The form decides, never the words: elements of hosts, quoted lines, heads of a record with its
 //! author, patches, and a document with headings. What follows a pasted text cannot be told from it.
 
+use std::sync::LazyLock;
+
 use super::text::without_elements;
 
 /// Elements of hosts whose content nobody typed.
-const ELEMENTS: &[&str] = &[
-    "command-name",
-    "command-message",
-    "local-command-stdout",
-    "local-command-stderr",
-    "local-command-caveat",
-    "bash-input",
-    "bash-stdout",
-    "bash-stderr",
-    "environment_context",
-    "user_instructions",
-    "INSTRUCTIONS",
-    "ide_opened_file",
-    "ide_selection",
-    "task-notification",
-    "system-reminder",
-    "hook_context",
-    "session_context",
-    "user-prompt-submit-hook",
-];
+static ELEMENTS: LazyLock<Vec<&str>> =
+    LazyLock::new(|| include_str!("host_elements.txt").lines().collect());
 
 /// First words of notices that hosts write as a message of the person.
 const NOTICES: &[&str] = &[
@@ -112,7 +96,7 @@ fn without_host_elements(message: &str) -> String {
     let text = message
         .replace("<command-args>", "")
         .replace("</command-args>", "");
-    without_elements(&text, ELEMENTS, "\n").into_owned()
+    without_elements(&text, &ELEMENTS, "\n").into_owned()
 }
 
 #[cfg(test)]

@@ -105,7 +105,7 @@ pub fn install(host: Host, place: &Place) -> Result<InstallReport, Error> {
     for (file, hooks) in &entries {
         if place.in_file(file).add(hooks)? {
             changed = true;
-            if host.form() == Form::Scripts {
+            if host.profile().form == Form::Scripts {
                 let made = file.make_executable();
                 made.map_err(|source| Error::unreadable(file, source))?;
             }
@@ -167,7 +167,7 @@ pub fn status(host: Host, place: &Place) -> Result<StatusReport, Error> {
     };
     let mut notes = Vec::new();
     if standing == InstallationStatus::Installed {
-        notes.push(host.limits().to_owned());
+        notes.push(host.profile().limits.to_owned());
     }
     if reads {
         notes.push("read-only: the hooks recall, and write nothing to the memory".to_owned());
@@ -206,7 +206,7 @@ fn entries(host: Host, place: &Place, read_only: bool) -> Result<Vec<(SharedFile
         command: command.clone(),
         whole,
     };
-    match host.form() {
+    match host.profile().form {
         Form::Groups | Form::Handlers => Ok(vec![(settings.clone(), of_file(None))]),
         Form::Plugin => {
             let words = serde_json::to_string(&words).unwrap_or_default();
@@ -266,7 +266,7 @@ impl Entry for Hooks {
         }
         let document = Document::read(text)?;
         let settings = &document.object;
-        if self.host.form() == Form::Handlers && member(settings, "version").is_none() {
+        if self.host.profile().form == Form::Handlers && member(settings, "version").is_none() {
             settings.append("version", json!(1_u32));
         }
         let hooks = object_for(settings, "hooks")?;
@@ -393,7 +393,7 @@ impl Hooks {
             hook.kind,
             EventKind::BeforeTool | EventKind::ToolSucceeded | EventKind::ToolFailed
         );
-        match self.host.form() {
+        match self.host.profile().form {
             Form::Groups if of_tools => json!({"matcher": "*", "hooks": [handler]}),
             Form::Groups => json!({"hooks": [handler]}),
             _ => handler,
@@ -408,7 +408,7 @@ impl Hooks {
         let is_other =
             |other: &PathBuf| other.extension().is_some() && other.file_stem() == path.file_name();
         let other = beside.find(is_other);
-        other.filter(|_| self.host.form() == Form::Scripts)
+        other.filter(|_| self.host.profile().form == Form::Scripts)
     }
 
     /// Returns `true` if the settings of Claude Code say that no hook runs.

@@ -36,7 +36,7 @@ const ODD: &[&str] = &[
 
 #[test]
 fn uninstalling_restores_every_byte() {
-    let is_shared = |host: &Host| !matches!(host.form(), Form::Plugin | Form::Scripts);
+    let is_shared = |host: &Host| !matches!(host.profile().form, Form::Plugin | Form::Scripts);
     for host in Host::ALL.into_iter().filter(is_shared) {
         for original in ODD {
             let dir = tempfile::tempdir().unwrap();

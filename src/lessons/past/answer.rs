@@ -61,7 +61,7 @@ fn lesson(mut value: Value, is_prescribed: bool) -> Result<Answered, String> {
             .and_then(|seen| seen.as_str().map(str::to_owned))
             .unwrap_or_default(),
         is_prescribed,
-        args: mended(args),
+        args: repaired(args),
     })
 }
 
@@ -126,7 +126,7 @@ pub(super) fn borne_out(
 
 /// Repairs what a model is not asked about twice: a home directory becomes `~`, and a phrase that is too
 /// short, or that names a home directory, is left out.
-fn mended(mut args: LessonArgs) -> LessonArgs {
+fn repaired(mut args: LessonArgs) -> LessonArgs {
     args = LessonArgs {
         lesson: without_home(&args.lesson),
         files: Vec::new(),

@@ -19,6 +19,7 @@ use crate::lessons::failure::error_key::normalised;
 use crate::lessons::failure::error_line::error_line;
 use crate::lessons::past::learn::clean;
 use crate::lessons::recovery::call::{Simple, commands};
+use crate::lessons::vocabulary::WORDS;
 use crate::model::Pattern;
 
 /// Failure with its recovery.
@@ -272,12 +273,7 @@ impl<'a> Known<'a> {
 /// Returns true if an error reports a missing thing.
 pub(crate) fn says_missing(error: &str) -> bool {
     let lower = error[..error.floor_char_boundary(2_000)].to_ascii_lowercase();
-    [
-        "no such file", "does not exist", "not found", "no matches found", "cannot open",
-        "cannot access",
-    ]
-    .iter()
-    .any(|words| lower.contains(words))
+    WORDS.missing_things.occur_in(&lower)
 }
 
 /// Returns true if a step creates what another was looking for.
@@ -306,17 +302,12 @@ pub(crate) fn is_expected(failed: &Known<'_>, remarks: &[Remark]) -> bool {
     let about = remarks
         .iter()
         .filter(|remark| remark.before == index || remark.before == index + 1);
-    let phrases = [
-        "should fail", "expected to fail", "fails as expected", "failed as expected",
-        "this is expected", "that's expected", "expected failure", "is expected to",
-        "expected error", "confirm it fails", "confirm the failure", "verify it fails",
-        "verify that it fails", "see it fail", "watch it fail", "expect this to fail",
-        "expected, since", "pre-existing",
-    ];
-    about.into_iter().any(|remark| {
-        let said = remark.text.to_ascii_lowercase();
-        phrases.iter().any(|phrase| said.contains(phrase))
-    })
+    let is_announced = |remark: &Remark| {
+        WORDS
+            .expected_failures
+            .occur_in(&remark.text.to_ascii_lowercase())
+    };
+    about.into_iter().any(is_announced)
 }
 
 #[cfg(test)]

@@ -8,8 +8,7 @@
 
 use chrono::{DateTime, Utc};
 use memctl_sessions::Step;
-use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::call::Call;
 use super::receipts::{Credit, Made, RuleNotes};
@@ -128,8 +127,8 @@ fn once(store: &Scoped, broken: &mut Vec<Reflexion>, covers: &dyn Fn(&Reflexion)
     let own: Vec<Vec<String>> = own.map(|rule| plain_words(&rule.rule)).collect();
     let original = |rule: &Reflexion| -> Option<Reflexion> {
         let copy = user.find(Kind::Reflexion, split_origin(&rule.reflexion_id).0);
-        let copy: Copied = serde_json::from_slice(&copy.ok()??.text).ok()?;
-        let original = store.find(Kind::Reflexion, &copy.promoted_from?.id);
+        let copy: Value = serde_json::from_slice(&copy.ok()??.text).ok()?;
+        let original = store.find(Kind::Reflexion, copy["promoted_from"]["id"].as_str()?);
         original.ok()??.parse().ok()
     };
     let seals = |rule: &Reflexion| store.approvals().own_words().seals(rule);
@@ -138,18 +137,6 @@ fn once(store: &Scoped, broken: &mut Vec<Reflexion>, covers: &dyn Fn(&Reflexion)
         let counts = |one: &Reflexion| plain_words(&one.rule) == text && covers(one) && seals(one);
         !of_user(rule) || !(own.contains(&text) || original(rule).is_some_and(|one| counts(&one)))
     });
-}
-
-/// Rule of the user store, as far as it names its original.
-#[derive(Deserialize)]
-struct Copied {
-    promoted_from: Option<Original>,
-}
-
-/// Record that was promoted.
-#[derive(Deserialize)]
-struct Original {
-    id: String,
 }
 
 /// Records that a call ran, and stores what is known about rules by then.
