@@ -26,10 +26,9 @@ pub(crate) mod storage;
 pub(crate) mod telling;
 pub(crate) mod vocabulary;
 
-pub use asking::question::{AnswerBy, LessonArgs, PROMPT, carries_lessons};
 pub(crate) use asking::session_calls::SessionCalls;
 pub use asking::session_calls::keep_call;
-pub use asking::{Asking, Marks};
+pub use asking::{AnswerBy, Asking, LessonArgs, Marks, PROMPT, carries_lessons};
 pub use past::learn::{EpisodeReport, LearnOptions, LearnReport, OnBytes, TranscriptReport, learn};
 pub(crate) use past::of_host::{HostSession, record_host_session};
 pub use storage::new_lesson::{Neighbour, StoredLesson, TidyReport, tidy};

@@ -14,8 +14,8 @@ use crate::model::{Applies, LONGEST_LESSON, LessonScope};
 use crate::store::workspace::Refusal;
 use memctl_redact::Person;
 
+use super::LessonArgs;
 use super::call_match::{Occurrence, in_prose, occurrence, peeled};
-use super::question::LessonArgs;
 use super::session_calls::{SessionCall, SessionCalls};
 
 /// Maximum number of phrases in one field.

@@ -1,14 +1,19 @@
 //! A failing call to find hints for: its error lines and keys, and its command.
+//!
+//! Error key: an error line without its details, so that the same mistake in another project has the same key.
+//! Placeholders in angle brackets replace paths, addresses, numbers, hashes, ids and quoted names. Text that names
+//! the *kind* of error stays: words, exception classes, `ENOENT`, codes such as `E0308` and `TS2304`, HTTP statuses,
+//! and quoted built-in types. The key of a key is the key itself.
 
-pub mod error_key;
 pub mod error_line;
 
 use std::sync::LazyLock;
 
 use regex_lite::Regex;
 
-use crate::lessons::failure::error_key::normalised;
-use crate::lessons::failure::error_line::error_lines;
+use crate::lessons::failure::error_line::{error_line, error_lines, location};
+use crate::lessons::vocabulary::WORDS;
+use crate::model::text::{TYPES, quoted};
 
 /// Failure to look up.
 #[derive(Debug, Clone, Default)]
@@ -88,6 +93,231 @@ fn without_addresses(text: &str) -> String {
     ADDRESS.replace_all(text, "$before<email>").into_owned()
 }
 
+/// Maximum length of a key, in characters.
+const MAX_KEY: usize = 240;
+
+/// Key of a failing output; `None` if it has no error line.
+pub fn error_key(text: &str) -> Option<String> {
+    let key = normalised(&error_line(text)?);
+    (!key.is_empty()).then_some(key)
+}
+
+/// Replaces the details of an error line.
+pub fn normalised(line: &str) -> String {
+    let mut line = without_shell(line.trim());
+    let mut out = String::new();
+    if let Some(end) = location(line) {
+        out.push_str("<path>:");
+        line = line[end..].trim_start_matches(':');
+    }
+    let mut before = String::new();
+    let mut rest = line;
+    while let Some(first) = rest.chars().next() {
+        if first.is_whitespace() {
+            if !out.ends_with(' ') && !out.is_empty() {
+                out.push(' ');
+            }
+            rest = rest.trim_start();
+        } else if let Some((inside, after)) = quoted(rest, out.chars().next_back()) {
+            let open = &rest[..first.len_utf8()];
+            let close = &rest[open.len() + inside.len()..rest.len() - after.len()];
+            if inside.is_empty()
+                || TYPES.contains(&inside)
+                || inside.starts_with('<') && inside.ends_with('>')
+            {
+                out.extend([open, inside, close]);
+            } else {
+                out.push_str("<name>");
+            }
+            rest = after;
+        } else if let Some(placeholder) = placeholder(rest) {
+            out.push_str(placeholder);
+            rest = &rest[placeholder.len()..];
+        } else if is_word(first) {
+            let mut end = rest.find(|c| !is_word(c)).unwrap_or(rest.len());
+            if rest[..end].contains("://") {
+                let ends = |c: char| c.is_whitespace() || "\"'`<>()[]{},;".contains(c);
+                end = rest.find(ends).unwrap_or(rest.len());
+            }
+            let (word, after) = rest.split_at(end);
+            let bracketed = out.ends_with(['[', '(']) && after.starts_with([']', ')']);
+            push_word(word, &before, bracketed, &mut out);
+            word.trim_end_matches(':').clone_into(&mut before);
+            rest = after;
+        } else {
+            out.push(first);
+            rest = &rest[first.len_utf8()..];
+        }
+    }
+    let end = out
+        .char_indices()
+        .nth(MAX_KEY)
+        .map_or(out.len(), |(at, _)| at);
+    out.truncate(end);
+    out.trim_end_matches(|c: char| c.is_whitespace() || matches!(c, '.' | ',' | ';'))
+        .to_owned()
+}
+
+const PLACEHOLDERS: &[&str] = &["<path>", "<name>", "<n>", "<id>", "<url>"];
+
+fn placeholder(rest: &str) -> Option<&'static str> {
+    PLACEHOLDERS.iter().find(|p| rest.starts_with(**p)).copied()
+}
+
+/// Removes the shell and line number of `bash: line 3: x: command not found`.
+fn without_shell(line: &str) -> &str {
+    for shell in ["bash", "zsh", "sh", "dash", "ksh", "fish", "(eval)"] {
+        let path = line.split(':').next().unwrap_or_default();
+        if path.rsplit('/').next() != Some(shell) {
+            continue;
+        }
+        let mut rest = line[path.len()..].trim_start_matches(':').trim_start();
+        rest = rest.strip_prefix("line ").unwrap_or(rest);
+        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+        if digits > 0 && rest[digits..].starts_with(':') {
+            rest = rest[digits + 1..].trim_start();
+        }
+        return rest;
+    }
+    line
+}
+
+/// Returns true for characters of a word. All others are separate tokens.
+fn is_word(c: char) -> bool {
+    c.is_alphanumeric()
+        || matches!(
+            c,
+            '_' | '-' | '.' | '/' | '\\' | ':' | '~' | '@' | '%' | '#' | '*' | '+' | '$' | '?'
+        )
+}
+
+/// Appends a word or its placeholder. Trailing punctuation stays.
+fn push_word(word: &str, before: &str, bracketed: bool, out: &mut String) {
+    let bare = word.trim_end_matches([':', '.', '?']);
+    let marks = &word[bare.len()..];
+    if bare.contains("://") {
+        out.push_str("<url>");
+    } else if is_path(bare) {
+        out.push_str("<path>");
+    } else if let Some(end) = location(bare) {
+        out.push_str("<path>");
+        out.push_str(bare[end..].trim_start_matches(':'));
+    } else {
+        let colon = marks.starts_with(':');
+        let mut parts = bare.split(':').peekable();
+        while let Some(part) = parts.next() {
+            let coded = bracketed || colon || parts.peek().is_some() || says_code(before);
+            push_part(part, before, coded, out);
+            if parts.peek().is_some() {
+                out.push(':');
+            }
+        }
+    }
+    out.push_str(marks);
+}
+
+/// Returns true if a code can follow this word.
+fn says_code(before: &str) -> bool {
+    let lower = before.to_ascii_lowercase();
+    [
+        "error", "code", "warning", "status", "http", "rule", "errno", "sqlstate", "<path>", "",
+    ]
+    .contains(&lower.as_str())
+        || lower.ends_with("error")
+}
+
+fn push_part(part: &str, before: &str, coded: bool, out: &mut String) {
+    if !part.bytes().any(|b| b.is_ascii_digit()) {
+        // Email addresses are details.
+        out.push_str(if part.contains('@') && part.contains('.') {
+            "<id>"
+        } else {
+            part
+        });
+        return;
+    }
+    let sqlstate = before.eq_ignore_ascii_case("sqlstate") && part.len() == 5;
+    if coded && (sqlstate || is_code(part) || is_status(part, before)) {
+        out.push_str(part);
+        return;
+    }
+    let digits = part.bytes().filter(u8::is_ascii_digit).count();
+    let letters = part.chars().filter(|c| c.is_alphabetic()).count();
+    let hexadecimal = part
+        .strip_prefix("0x")
+        .is_some_and(|digits| digits.bytes().all(|b| b.is_ascii_hexdigit()));
+    let numeric = hexadecimal
+        || part
+            .bytes()
+            .all(|b| b.is_ascii_digit() || b".-+%xX#*$".contains(&b));
+    if numeric {
+        let sign = part.starts_with(['-', '+']) && letters == 0;
+        out.push_str(if sign { &part[..1] } else { "" });
+        out.push_str("<n>");
+        out.push_str(if part.ends_with('%') { "%" } else { "" });
+        return;
+    }
+    // The unit of `12ms`, `1.5kB` stays. Names such as `utf-8`, `sha1`, `python3` contain digits.
+    let number = part
+        .find(|c: char| !c.is_ascii_digit() && c != '.')
+        .unwrap_or(part.len());
+    let unit = &part[number..];
+    if number > 0 && unit.len() <= 3 && unit.bytes().all(|b| b.is_ascii_lowercase() || b == b'B') {
+        out.extend(["<n>", unit]);
+        return;
+    }
+    let name = part.starts_with(|c: char| c.is_ascii_lowercase())
+        && digits <= 2
+        && letters >= 2
+        && !part.contains('_');
+    out.push_str(if name || is_exception(part) {
+        part
+    } else {
+        "<id>"
+    });
+}
+
+/// `E0308`, `TS2304`, `SA1019`: capitals followed by a number.
+fn is_code(part: &str) -> bool {
+    let letters = part.bytes().take_while(u8::is_ascii_uppercase).count();
+    let number = part[letters..].trim_start_matches('-');
+    (1..=8).contains(&letters)
+        && (1..=5).contains(&number.len())
+        && number.bytes().all(|b| b.is_ascii_digit())
+}
+
+/// `404` after a word that announces a status.
+fn is_status(part: &str, before: &str) -> bool {
+    let lower = before.to_ascii_lowercase();
+    ["status", "http", "code", "error"].contains(&lower.as_str())
+        && part.len() == 3
+        && part.starts_with(['4', '5'])
+        && part.bytes().all(|b| b.is_ascii_digit())
+}
+
+fn is_exception(part: &str) -> bool {
+    part.ends_with("Error") || part.ends_with("Exception")
+}
+
+fn is_path(word: &str) -> bool {
+    let word = word.trim_end_matches([':', '*']);
+    let slashed = word.contains('/') || word.contains('\\');
+    if !slashed {
+        let ending = word.rsplit_once('.').filter(|(stem, _)| !stem.is_empty());
+        return ending.is_some_and(|(_, ending)| WORDS.file_endings.contains(ending));
+    }
+    if location(word).is_some() || word.starts_with(['/', '~', '.', '@', '$']) {
+        return word.len() > 1;
+    }
+    if word.as_bytes().get(1) == Some(&b':') {
+        return true;
+    }
+    let both = [
+        "and/or", "i/o", "n/a", "read/write", "tcp/ip", "client/server", "true/false", "yes/no",
+    ];
+    !both.contains(&word.to_ascii_lowercase().as_str()) && word.contains(char::is_alphanumeric)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -107,5 +337,143 @@ mod tests {
             "git clone git@github.com:a/b.git",
             "git clone git@github.com:a/b.git",
         );
+    }
+}
+
+#[cfg(test)]
+mod tests_of_keys {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn particulars_become_placeholders() {
+        let check = |text: &str, expected: &str| {
+            assert_eq!(error_key(text).as_deref(), Some(expected), "{text}");
+        };
+        check(
+            "TypeError: string indices must be integers",
+            "TypeError: string indices must be integers",
+        );
+        check(
+            "NameError: name 'drugs' is not defined",
+            "NameError: name <name> is not defined",
+        );
+        check(
+            "TypeError: unsupported operand type(s) for +: 'int' and 'str'",
+            "TypeError: unsupported operand type(s) for +: 'int' and 'str'",
+        );
+        check(
+            "Exit code 128\nfatal: unable to read e53647ba1f1e5203bedff558b482f178db045555",
+            "fatal: unable to read <id>",
+        );
+        check(
+            "ls: /a/b-3.txt: No such file or directory",
+            "ls: <path>: No such file or directory",
+        );
+        check(
+            "src/main.rs:10:5: error[E0308]: mismatched types",
+            "<path>: error[E0308]: mismatched types",
+        );
+        check(
+            "error[E0308]: mismatched types",
+            "error[E0308]: mismatched types",
+        );
+        check(
+            "src/a.ts(3,1): error TS2304: Cannot find name 'foo'.",
+            "<path>(<n>,<n>): error TS2304: Cannot find name <name>",
+        );
+        check(
+            "a.py:1:80: E501 line too long (93 > 79 characters)",
+            "<path>: E501 line too long (<n> > <n> characters)",
+        );
+        check(
+            "Error: ENOENT: no such file or directory, open 'C:\\a\\b'",
+            "Error: ENOENT: no such file or directory, open <name>",
+        );
+        check(
+            "/bin/bash: line 3: gti: command not found",
+            "gti: command not found",
+        );
+        check(
+            "(eval):1: no matches found: /Users/a/*git*",
+            "no matches found: <path>",
+        );
+        check("zsh:1: parse error near `)'", "parse error near <name>");
+        check(
+            "error: unknown option `dry-run'",
+            "error: unknown option <name>",
+        );
+        check(
+            "Error: not enough seats on flight HAT139",
+            "Error: not enough seats on flight <id>",
+        );
+        check(
+            "Error: not enough balance in payment method gift_card_5094406",
+            "Error: not enough balance in payment method <id>",
+        );
+        check(
+            "Request failed with status code 429 after 1250ms",
+            "Request failed with status code 429 after <n>ms",
+        );
+        check(
+            "json.decoder.JSONDecodeError: Expecting value: line 1 column 1 (char 0)",
+            "json.decoder.JSONDecodeError: Expecting value: line <n> column <n> (char <n>)",
+        );
+        check(
+            "error: couldn't connect to http://localhost:8080/x?a=1",
+            "error: couldn't connect to <url>",
+        );
+        check(
+            "UnicodeDecodeError: 'utf-8' codec can't decode byte 0xff in position 0",
+            "UnicodeDecodeError: <name> codec can't decode byte <n> in position <n>",
+        );
+        check("ERROR: x (SQLSTATE 42601)", "ERROR: x (SQLSTATE 42601)");
+        check(
+            "Found 2 matches of the string to replace",
+            "Found <n> matches of the string to replace",
+        );
+    }
+
+    #[test]
+    fn the_same_mistake_elsewhere_has_the_same_key() {
+        let check = |a: &str, b: &str| assert_eq!(error_key(a), error_key(b));
+        check(
+            "/home/a/x/src/lib.rs:1:2: error: cannot find value `foo` in this scope",
+            "./other/mod.rs:99:12: error: cannot find value `barBaz` in this scope",
+        );
+        check(
+            "bash: jq: command not found",
+            "sh: line 12: jq: command not found",
+        );
+        check(
+            "\u{1b}[1mKeyError: 'a b'\u{1b}[0m",
+            "Exit code 1\nKeyError: 'c'",
+        );
+        check(
+            "connect ECONNREFUSED 127.0.0.1:5432",
+            "connect ECONNREFUSED 10.0.0.7:6379",
+        );
+    }
+
+    #[test]
+    fn a_key_is_its_own_key() {
+        for line in [
+            "open /a/b failed: 'x' at 3",
+            "a.go:1:2: x `y`",
+            "zsh:3: a",
+            "at HAT139 (E12)",
+        ] {
+            let key = normalised(line);
+            assert_eq!(normalised(&key), key, "{line}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_it_panic(text in "\\PC{0,200}", ansi in "[\u{0}-\u{9f}]{0,60}") {
+            drop(error_key(&text));
+            drop(error_key(&(ansi + &text)));
+        }
     }
 }

@@ -6,9 +6,9 @@
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::lessons::asking::LessonArgs;
 use crate::lessons::asking::call_match::{Occurrence, occurrence, peeled};
 use crate::lessons::asking::checks::is_telling;
-use crate::lessons::asking::question::LessonArgs;
 use crate::lessons::asking::session_calls::SessionCalls;
 use crate::lessons::failure::without_home;
 use crate::model::LessonScope;

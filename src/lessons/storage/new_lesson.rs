@@ -16,8 +16,8 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::patterns::{LEARNED, count_up};
+use crate::lessons::asking::LessonArgs;
 use crate::lessons::asking::checks::{CheckedLesson, refuse};
-use crate::lessons::asking::question::LessonArgs;
 use crate::lessons::telling::file_hash;
 use crate::lessons::telling::table::prepare;
 use crate::model::text::{key_words, plain_words, similarity, weight};

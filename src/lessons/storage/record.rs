@@ -13,8 +13,8 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::patterns::{self, LEARNED, Stored, store_unless};
-use crate::lessons::failure::error_key::normalised;
 use crate::lessons::failure::error_line::error_line;
+use crate::lessons::failure::normalised;
 use crate::lessons::failure::without_people;
 use crate::lessons::recovery::recover::Trace;
 use crate::lessons::telling::service::HintService;

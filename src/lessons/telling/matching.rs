@@ -12,7 +12,7 @@ use std::collections::{BTreeSet, HashSet};
 
 use super::{evidence, table};
 use crate::lessons::asking::call_match::occurs;
-use crate::lessons::failure::error_key::normalised;
+use crate::lessons::failure::normalised;
 use crate::lessons::failure::{ErrorLine, Failure, without_people};
 use crate::lessons::recovery::call::Call;
 use crate::lessons::recovery::call::commands;

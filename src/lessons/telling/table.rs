@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::lessons::failure::ErrorLine;
-use crate::lessons::failure::error_key::normalised;
+use crate::lessons::failure::normalised;
 use crate::model::text::{is_generic, key_words, one_line, telling_words};
 use crate::model::{Kind, Procedure, Record as _, Trust};
 use crate::store::workspace::Error;

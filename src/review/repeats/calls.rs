@@ -15,8 +15,8 @@ use super::{Repeat, RepeatKind};
 
 use crate::lessons::asking::found_out::{detours, subject};
 use crate::lessons::asking::session_calls::SessionCall;
-use crate::lessons::failure::error_key::normalised;
 use crate::lessons::failure::error_line::error_line;
+use crate::lessons::failure::normalised;
 use crate::lessons::past::session_files::is_in;
 use crate::lessons::recovery::goal::{Goal, Kind};
 use crate::lessons::recovery::outcome::is_shell_error;

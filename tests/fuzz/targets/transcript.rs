@@ -1,6 +1,6 @@
 //! Any bytes as a session file, and whatever comes out of it as something to learn from.
 
-use memctl::lessons::failure::error_key::{error_key, normalised};
+use memctl::lessons::failure::{error_key, normalised};
 use memctl::lessons::recovery::pattern::of_episode;
 use memctl::lessons::recovery::recover::analyse;
 use memctl_redact::Clean;
