@@ -13,6 +13,7 @@ use std::error::Error;
 use std::io;
 
 use memctl_files::{Reason, Refused};
+use memctl_search::embedder;
 use serde::Serialize;
 use serde_json::json;
 
@@ -236,6 +237,20 @@ impl Explain for memctl_llm::Error {
             _ => return (Kind::Model, None),
         };
         (Kind::Model, Some(hint.to_owned()))
+    }
+}
+
+impl Explain for embedder::Error {
+    fn explain(&self) -> Explanation {
+        match self {
+            Self::Load(_) | Self::Run(_) | Self::NoVector => (Kind::Model, None),
+            Self::Llm(error) => error.explain(),
+            Self::VectorSize { .. } => (Kind::Model, Some("memctl index --rebuild".to_owned())),
+            Self::Runtime { .. } => {
+                let hint = "check the limits on threads and open files: ulimit -a";
+                (Kind::Io, Some(hint.to_owned()))
+            }
+        }
     }
 }
 

@@ -14,9 +14,7 @@ use crate::model::{
 };
 use crate::store::workspace::records::{document, entry, locate};
 use crate::store::workspace::{Error, Workspace};
-use crate::store::{
-    Entry, Error as StoreError, Pulled, Retrieved, Scoped, Selection, TrustSnapshot,
-};
+use crate::store::{Entry, Pulled, Retrieved, Scoped, Selection, TrustSnapshot};
 
 /// Records of one kind.
 #[derive(Debug, Clone, Serialize, schemars::JsonSchema)]
@@ -336,7 +334,7 @@ pub fn show(workspace: &Workspace, id: &str) -> Result<ShowReport, Error> {
             .map(|d| workspace.store.trust_snapshot().of_entry(&entry, d.trust)),
         status: document.as_ref().and_then(|d| d.status.clone()),
         source: document.and_then(|d| d.source),
-        record: record.map_err(StoreError::from)?,
+        record: record?,
         warnings: misfits
             .unwrap_or_default()
             .into_iter()

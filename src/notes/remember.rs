@@ -148,7 +148,7 @@ fn add(workspace: &Workspace, options: &AddOptions, trust: Trust) -> Result<AddR
     }
     let metadata = options.metadata.clone();
     let metadata = metadata.map_or_else(|| RawValue::from_string("{}".to_owned()), Ok);
-    let metadata = metadata.map_err(crate::store::Error::from)?;
+    let metadata = metadata?;
     let mut warnings = Vec::new();
     // A program may know only some of the fields; what it gives has to fit.
     let found = memory_type.check(&metadata).into_iter();

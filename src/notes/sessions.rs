@@ -16,7 +16,7 @@ use serde_json::value::RawValue;
 use crate::model::{ActionType, ExecutionLog, Kind, LogStatus, Session, SessionState, TOTAL_STEPS};
 use crate::store::workspace::records::{Scribe, entry, locate_as, raw};
 use crate::store::workspace::{Error, Workspace, stamp, warnings_of};
-use crate::store::{Error as StoreError, LogSelection, Scoped, Selection};
+use crate::store::{LogSelection, Scoped, Selection};
 
 /// Session after a change.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
@@ -99,7 +99,7 @@ pub fn show(workspace: &Workspace, id: &str, logs: usize) -> Result<SessionRepor
     let id = locate_as(&workspace.store, Kind::Session, id)?;
     let session: Session = workspace.store.get(&id)?;
     let entry = entry(&workspace.store, Kind::Session, &id)?;
-    let record = serde_json::from_slice(&entry.text).map_err(StoreError::from)?;
+    let record = serde_json::from_slice(&entry.text)?;
     // For a host session, the start is a time of the host, and the creation is ours.
     let times = [&session.started_at, &session.created_at];
     let times = times
@@ -198,7 +198,7 @@ pub fn change(
     set(&mut fields, "updated_at", &now)?;
     let entry = writer.update(Kind::Session, &id, &fields)?;
     warnings.extend(warnings_of(&mut writer));
-    let session = entry.parse().map_err(StoreError::from)?;
+    let session = entry.parse()?;
     Ok(ChangedSession { session, warnings })
 }
 
@@ -318,15 +318,14 @@ pub(crate) fn merged(data: &RawValue, given: Box<RawValue>) -> Result<Box<RawVal
     if !data.get().starts_with('{') {
         return Ok(given);
     }
-    let fields: HashMap<String, Box<RawValue>> =
-        serde_json::from_str(given.get()).map_err(StoreError::from)?;
+    let fields: HashMap<String, Box<RawValue>> = serde_json::from_str(given.get())?;
     let mut changes: Vec<(&str, String)> = fields
         .iter()
         .map(|(name, value)| (name.as_str(), value.get().to_owned()))
         .collect();
     changes.sort_unstable();
     let text = with_fields(data.get(), &changes, 8);
-    Ok(RawValue::from_string(text).map_err(StoreError::from)?)
+    Ok(RawValue::from_string(text)?)
 }
 
 fn set(fields: &mut Fields, name: &'static str, value: &impl Serialize) -> Result<(), Error> {
@@ -375,7 +374,7 @@ pub fn start(workspace: &Workspace, new: NewSession) -> Result<ChangedSession, E
     let mut session = writer.append(session, workspace.now)?;
     if !fields.is_empty() {
         let entry = writer.update(Kind::Session, &session.session_id, &fields)?;
-        session = entry.parse().map_err(StoreError::from)?;
+        session = entry.parse()?;
     }
     warnings.extend(warnings_of(&mut writer));
     Ok(ChangedSession { session, warnings })
@@ -384,7 +383,7 @@ pub fn start(workspace: &Workspace, new: NewSession) -> Result<ChangedSession, E
 /// Returns the data of a session: a JSON object, empty if none is given.
 pub(crate) fn object(data: Option<Box<RawValue>>) -> Result<Box<RawValue>, Error> {
     let data = data.map_or_else(|| RawValue::from_string("{}".to_owned()), Ok);
-    let data = data.map_err(StoreError::from)?;
+    let data = data?;
     if !data.get().starts_with('{') {
         let allowed = "a JSON object, as in `{\"campaign\": \"spring\"}`";
         return Err(unfit("session_data", data.get(), allowed));

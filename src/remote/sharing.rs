@@ -6,7 +6,7 @@ use crate::store::{AuditAction, Scoped};
 
 use crate::lessons::telling::table;
 use crate::store::workspace::Error;
-use crate::store::workspace::error::chain;
+use crate::model::error::message as chain;
 use memctl_search::embedder::config::Patience;
 use memctl_search::embedder::{Embedder, EmbedderConfig};
 

@@ -18,9 +18,9 @@ use memctl_search::words;
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use crate::model::error::message as chain;
 use crate::model::{AGENT, Execution, Kind, Outcome, Reflexion};
 use crate::rules::place::{cosines, update_rules};
-use crate::store::workspace::error::chain;
 use crate::store::workspace::redacting_writer::redaction_warning;
 use crate::store::workspace::{Error, Workspace, repair_warnings};
 use crate::store::{Scoped, Writer};

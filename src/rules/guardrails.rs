@@ -17,7 +17,7 @@ use crate::store::skill::guardrails::Guardrail;
 use crate::store::{Selection, Writer};
 use memctl_files::named;
 
-use crate::store::workspace::error::chain;
+use crate::model::error::message as chain;
 use crate::store::workspace::{Error, Workspace, redacting_writer};
 
 /// Field of a rule that names the pending files.

@@ -8,9 +8,9 @@ use serde::Serialize;
 
 use crate::model::{AGENT, Document, Execution, Kind, Outcome, Record, Reflexion, SkillPath};
 use crate::rules::evidence::{self, VerdictSource};
+use crate::store::Selection;
 use crate::store::workspace::redacting_writer::redaction_warning;
 use crate::store::workspace::{Error, Workspace, repair_warnings};
-use crate::store::{self, Selection};
 
 /// Stored execution.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
@@ -62,7 +62,7 @@ pub fn log_execution(
         return log_with_rules(workspace, execution);
     }
     let added = workspace.add(execution, None)?;
-    let stored = added.record.ok_or(store::Error::Abandoned)?;
+    let stored = added.record.ok_or(Error::Abandoned)?;
     let repaired = repair_warnings(added.repairs);
     let warnings = repaired.chain(redaction_warning(added.left_out)).collect();
     Ok(LoggedExecution::of(stored, warnings))
@@ -79,7 +79,7 @@ fn log_with_rules(
         if rule.skill != execution.skill {
             let kind = Some(Kind::Reflexion);
             let (id, similar) = (id.clone(), Vec::new());
-            return Err(store::Error::NotFound { kind, id, similar }.into());
+            return Err(Error::NotFound { kind, id, similar });
         }
     }
     // A program gives no reason, so only a rule that was alone in the prompt is blamed.

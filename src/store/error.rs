@@ -1,16 +1,18 @@
-//! Errors of the store, and problems found in its files.
+//! The error of the store and of the verbs on it, and problems found in its files.
 //!
-//! Explanations of errors of the store.
+//! A request that cannot be done is refused in words, with the way out, where it is read. An error has a
+//! variant of its own if some code asks for it.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::{fmt, io};
 
 use memctl_files::{Owned, owned};
+use memctl_search::embedder;
 use serde::Serialize;
 
-use crate::model::Kind;
-use crate::model::error::{Explain, Explanation, Kind as Of};
+use crate::model::error::{Explain, Explanation, Kind as ErrorKind, of_io};
+use crate::model::{InvalidSkillPath, Kind, MemoryType, SkillPath};
 
 /// Error of a database, in its own words.
 #[derive(Debug)]
@@ -40,7 +42,19 @@ impl std::error::Error for Fault {
     }
 }
 
-/// Error of a store operation.
+/// Refusal of a lesson for one of its fields, so that its author can mend it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{field}`: {reason}")]
+pub struct Refusal {
+    /// Field of the lesson.
+    pub field: &'static str,
+    /// Reason.
+    pub reason: String,
+    /// Text that would pass.
+    pub passes: String,
+}
+
+/// Error of an operation on the memory.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The operating system reported an error.
@@ -87,14 +101,6 @@ pub enum Error {
         /// Similar ids, best first.
         similar: Vec<String>,
     },
-    /// No workspace that was pulled, or more than one, has a name with this prefix.
-    #[error("no single pulled workspace has a name that starts with `{}`", beginning.escape_debug())]
-    NoOrigin {
-        /// The given prefix.
-        beginning: String,
-        /// Names of the pulled workspaces.
-        known: Vec<String>,
-    },
     /// More than one id has this prefix.
     #[error("`{}` is a prefix of {count} ids", id.escape_debug())]
     Ambiguous {
@@ -104,14 +110,6 @@ pub enum Error {
         count: usize,
         /// Some of the matching ids.
         examples: Vec<String>,
-    },
-    /// The undo journal holds text that cannot be stored as a record.
-    #[error("the undo journal holds no valid {kind} for `{id}`")]
-    InvalidJournal {
-        /// The kind of the record.
-        kind: Kind,
-        /// The id of the record.
-        id: String,
     },
     /// A record with this id exists already.
     #[error("`{0}` exists already")]
@@ -130,7 +128,7 @@ pub enum Error {
     NoPrimary(PathBuf),
     /// The primary database reported an error.
     #[error(transparent)]
-    Primary(Fault),
+    Primary(#[from] Fault),
     /// A write failed that several requests share.
     #[error(transparent)]
     Group(Arc<Error>),
@@ -140,6 +138,138 @@ pub enum Error {
     /// A record could not be serialized as JSON.
     #[error("cannot write the record as JSON")]
     Serialize(#[from] serde_json::Error),
+    /// The skills directory does not exist or is not a directory.
+    #[error("skills directory `{}` not found", .0.display())]
+    NoSkills(PathBuf),
+    /// No directory of that name has a SKILL.md.
+    #[error("skill `{skill}` not found{}", did_you_mean(candidates))]
+    NoSkill {
+        /// Requested skill.
+        skill: SkillPath,
+        /// Skills with similar names, most similar first.
+        candidates: Vec<SkillPath>,
+    },
+    /// A file of a skill is there and cannot be used: what is wrong, and the way out. Its path is relative to
+    /// the project root.
+    #[error("{0}")]
+    BadSkill(String, &'static str),
+    /// LLM call failed: nothing was paid, or the paid answer has been stored.
+    #[error(transparent)]
+    Llm(#[from] memctl_llm::Error),
+    /// The embedder has failed.
+    #[error(transparent)]
+    Embedder(embedder::Error),
+    /// Vector from the caller does not fit the vectors of this memory.
+    #[error("the vector is zero, or has {found} dimensions instead of {expected}")]
+    BadVector {
+        /// Number of dimensions given.
+        found: usize,
+        /// Number of dimensions needed, without the zeros that may pad the vector.
+        expected: usize,
+    },
+    /// Search index was rebuilt and is still damaged, because the records keep changing.
+    #[error("cannot build the search index")]
+    Index,
+    /// Text is not a skill path.
+    #[error(transparent)]
+    SkillPath(#[from] InvalidSkillPath),
+    /// Model name is not valid.
+    #[error("`{}` cannot be used as a model: {reason}", given.escape_debug())]
+    ModelName {
+        /// Name as given.
+        given: String,
+        /// Reason for the rejection.
+        reason: String,
+    },
+    /// File named by the user is not JSON.
+    #[error("`{}` is not JSON", path.display())]
+    NotJson {
+        /// Path of the file; `-` for standard input.
+        path: PathBuf,
+        /// Position and cause.
+        source: serde_json::Error,
+    },
+    /// File named by the user cannot be read.
+    #[error("cannot read `{}`", path.display())]
+    Unreadable {
+        /// Path of the file.
+        path: PathBuf,
+        /// Error of the operating system.
+        source: io::Error,
+    },
+    /// Model call failed; the attempt is recorded as an execution.
+    #[error("{source}")]
+    Asked {
+        /// Id of that execution.
+        execution: String,
+        /// Error of the call.
+        source: memctl_llm::Error,
+    },
+    /// Correction has no text.
+    #[error("the correction is empty")]
+    EmptyCorrection,
+    /// Rule that an agent heard cannot be recorded as it gave it.
+    #[error("`{field}` {reason}")]
+    NotHeard {
+        /// Field to mend.
+        field: &'static str,
+        /// Fault, as a clause that follows the name of the field.
+        reason: String,
+    },
+    /// Lesson that is not stored as it was given.
+    #[error(transparent)]
+    Lesson(#[from] Refusal),
+    /// Execution belongs to another skill.
+    #[error("`{execution}` is an execution of `{actual}`, not of `{skill}`")]
+    OtherSkill {
+        /// Id of the execution.
+        execution: String,
+        /// Skill that the execution ran.
+        actual: String,
+        /// Skill that the caller named.
+        skill: SkillPath,
+    },
+    /// Id has no known prefix.
+    #[error("`{}` is not an id: ids look like `EXEC-20260220124341` or `REFL-003`", .0.escape_debug())]
+    NoId(String),
+    /// Record was deleted on purpose.
+    #[error("{kind} `{id}` was forgotten on {day}")]
+    Forgotten {
+        /// Id of the record.
+        id: String,
+        /// Kind of the record.
+        kind: Kind,
+        /// Day of the deletion: `2026-02-20`.
+        day: String,
+    },
+    /// Memory does not fit its type.
+    #[error("{}", match problems.as_slice() {
+        [only] => only.clone(),
+        all => format!("{} problems with the {}: {}", all.len(), memory_type.name(), all.join("; ")),
+    })]
+    BadMemory {
+        /// Type of the memory.
+        memory_type: MemoryType,
+        /// All misfits, one sentence each.
+        problems: Vec<String>,
+    },
+    /// Text looks like a prompt injection and does not come from a person.
+    #[error("the text was not stored: {reason}")]
+    Suspicious {
+        /// Result of the screening, as a clause that starts with `it`.
+        reason: String,
+    },
+    /// Model answered, but the execution could not be stored.
+    #[error("the model answered, but the execution could not be stored; the answer is kept in `{}`", kept.display())]
+    NotStored {
+        /// File that holds the whole execution.
+        kept: PathBuf,
+        /// Error of the store.
+        source: Box<Error>,
+    },
+    /// Request that cannot be done as it was given: its kind, the message, and the way out.
+    #[error("{1}")]
+    Refused(ErrorKind, String, String),
 }
 
 impl Error {
@@ -159,6 +289,60 @@ impl Error {
             action,
             path,
             source,
+        }
+    }
+
+    /// Refuses an invalid value.
+    pub(crate) fn input(message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self::Refused(ErrorKind::Input, message.into(), hint.into())
+    }
+
+    /// Refuses a contradictory request, or one without its precondition.
+    pub(crate) fn usage(message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self::Refused(ErrorKind::Usage, message.into(), hint.into())
+    }
+
+    /// Says that something does not exist.
+    pub(crate) fn missing(message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self::Refused(ErrorKind::NotFound, message.into(), hint.into())
+    }
+
+    /// Refuses an output file whose directory does not exist.
+    pub(crate) fn no_parent(path: &Path) -> Self {
+        let hint = path.parent().map_or_else(
+            || "name another file".to_owned(),
+            |parent| format!("mkdir -p {}", parent.display()),
+        );
+        let path = path.display();
+        Self::input(
+            format!("cannot write `{path}`: its directory does not exist"),
+            hint,
+        )
+    }
+}
+
+impl From<embedder::Error> for Error {
+    fn from(error: embedder::Error) -> Self {
+        match error {
+            embedder::Error::Llm(error) => Self::Llm(error),
+            other => Self::Embedder(other),
+        }
+    }
+}
+
+/// Damage that is still there after the index was rebuilt.
+impl From<memctl_search::Damaged> for Error {
+    fn from(_: memctl_search::Damaged) -> Self {
+        Self::Index
+    }
+}
+
+fn did_you_mean(candidates: &[SkillPath]) -> String {
+    match candidates {
+        [] => String::new(),
+        some => {
+            let names: Vec<String> = some.iter().map(|skill| format!("`{skill}`")).collect();
+            format!("; did you mean {}?", names.join(" or "))
         }
     }
 }
@@ -216,7 +400,26 @@ impl fmt::Display for Problem {
 
 impl Explain for Error {
     fn explain(&self) -> Explanation {
-        match self {
+        let (kind, hint) = match self {
+            Self::Group(error) => return error.explain(),
+            Self::Primary(fault) => return fault.explain(),
+            Self::Llm(error) => return error.explain(),
+            Self::SkillPath(error) => return error.explain(),
+            Self::Embedder(error) => return error.explain(),
+            Self::Asked { execution, source } => return recorded(execution, source),
+            Self::NotStored { source, .. } => {
+                let (kind, hint) = source.explain();
+                let is_remote = kind == ErrorKind::Remote;
+                return (if is_remote { kind } else { ErrorKind::Store }, hint);
+            }
+            Self::Unreadable { source, .. } => {
+                let is_missing = source.kind() == io::ErrorKind::NotFound;
+                let hint = is_missing.then(|| "name a file or a folder that is there".to_owned());
+                return (of_io(source), hint);
+            }
+            Self::Exists(..) => return (ErrorKind::Input, None),
+            Self::Serialize(_) | Self::Abandoned => return (ErrorKind::Internal, None),
+            Self::Refused(kind, _, hint) => (*kind, hint.clone()),
             Self::NotFound { kind, similar, .. } => {
                 let list = kind.map_or("memctl memory status".to_owned(), |kind| {
                     format!("memctl list {}", kind.nouns())
@@ -225,54 +428,112 @@ impl Explain for Error {
                     Some(id) => format!("did you mean `{id}`? see: {list}"),
                     None => list,
                 };
-                (Of::NotFound, Some(hint))
+                (ErrorKind::NotFound, hint)
             }
-            Self::Ambiguous { examples, .. } => (
-                Of::Input,
-                Some(format!("give a longer prefix: {}", examples.join(", "))),
-            ),
-            Self::NoOrigin { known, .. } => (
-                Of::NotFound,
-                Some(if known.is_empty() {
-                    "memctl sync".to_owned()
-                } else {
-                    format!("give a longer prefix: {}", known.join(", "))
-                }),
-            ),
-            Self::Exists(..) => (Of::Input, None),
-            Self::OutOfScope(..) => (
-                Of::Permission,
-                Some("give a `--scope` that covers it".to_owned()),
-            ),
-            Self::Damaged(_) => (Of::Store, Some("memctl doctor --repair".to_owned())),
-            Self::Group(error) => error.explain(),
+            Self::Ambiguous { examples, .. } => {
+                let hint = format!("give a longer prefix: {}", examples.join(", "));
+                (ErrorKind::Input, hint)
+            }
+            Self::Forgotten { kind, .. } => {
+                (ErrorKind::NotFound, format!("memctl list {}", kind.nouns()))
+            }
+            Self::Lesson(refusal) => (ErrorKind::Input, refusal.passes.clone()),
+            Self::Io { path, source, .. } => (ErrorKind::Store, advice(path, source)),
+            Self::DisabledForUser(user) => {
+                let hint = format!("memctl memory enable --user {user}");
+                (ErrorKind::Permission, hint)
+            }
+            Self::NoSkills(path) => {
+                let example = path.join("DOMAIN/SKILL/SKILL.md");
+                let hint = format!(
+                    "write the instructions of the skill to `{}`; for a coding agent, without \
+                     skills: memctl lesson add",
+                    example.display()
+                );
+                (ErrorKind::NotFound, hint)
+            }
+            Self::NoSkill { candidates, .. } => {
+                let hint = match candidates.first() {
+                    Some(candidate) => format!("memctl run {candidate}"),
+                    None => "ls skills/*/".to_owned(),
+                };
+                (ErrorKind::NotFound, hint)
+            }
+            Self::NotJson { path, .. } => {
+                let hint = format!("check it with: python3 -m json.tool {}", path.display());
+                (ErrorKind::Input, hint)
+            }
+            Self::OtherSkill {
+                actual, execution, ..
+            } => {
+                let hint = format!(
+                    "memctl correct {actual} --execution-id {execution} --correction \"…\""
+                );
+                (ErrorKind::Input, hint)
+            }
+            other => {
+                let (kind, hint) = other.advised();
+                (kind, hint.to_owned())
+            }
+        };
+        (kind, Some(hint))
+    }
+}
+
+impl Error {
+    /// Kind and hint of an error whose hint names nothing of it.
+    const fn advised(&self) -> (ErrorKind, &'static str) {
+        match self {
+            Self::OutOfScope(..) => (ErrorKind::Permission, "give a `--scope` that covers it"),
+            Self::Damaged(_) => (ErrorKind::Store, "memctl doctor --repair"),
+            Self::Index => (ErrorKind::Store, "memctl index"),
             Self::NewerFormat { .. } => (
-                Of::Store,
-                Some("install a newer memctl; this one can only read the file".to_owned()),
+                ErrorKind::Store,
+                "install a newer memctl; this one can only read the file",
             ),
-            Self::Locked { .. } => (
-                Of::Store,
-                Some("wait for the other process, or end it".to_owned()),
-            ),
+            Self::Locked { .. } => (ErrorKind::Store, "wait for the other process, or end it"),
             Self::Changing(..) => (
-                Of::Store,
-                Some("run the command again once the other program has saved the file".to_owned()),
+                ErrorKind::Store,
+                "run the command again once the other program has saved the file",
             ),
-            Self::Io { path, source, .. } => (Of::Store, Some(advice(path, source))),
-            Self::Disabled(..) => (Of::Usage, Some("memctl memory enable".to_owned())),
-            Self::DisabledForUser(user) => (
-                Of::Permission,
-                Some(format!("memctl memory enable --user {user}")),
-            ),
+            Self::Disabled(..) => (ErrorKind::Usage, "memctl memory enable"),
             Self::NoPrimary(..) => (
-                Of::Remote,
-                Some("set MEMCTL_DATABASE_URL, or go back to files: memctl remote leave".into()),
+                ErrorKind::Remote,
+                "set MEMCTL_DATABASE_URL, or go back to files: memctl remote leave",
             ),
-            Self::Primary(fault) => fault.explain(),
-            Self::Serialize(_) | Self::Abandoned => (Of::Internal, None),
-            Self::InvalidJournal { .. } => (Of::Store, None),
+            Self::BadSkill(_, hint) => (ErrorKind::Input, hint),
+            Self::EmptyCorrection => (
+                ErrorKind::Input,
+                "say what should change: --correction \"…\"",
+            ),
+            Self::NotHeard { .. } => (
+                ErrorKind::Input,
+                "memctl correct --help lists the fields of `--heard`",
+            ),
+            Self::NoId(_) => (
+                ErrorKind::Input,
+                "memctl list shows the ids; memctl search finds one by its words",
+            ),
+            Self::BadVector { .. } => (ErrorKind::Input, "memctl config show lists the embedder"),
+            Self::BadMemory { .. } => (
+                ErrorKind::Input,
+                "memctl memory add --help lists the fields of each type",
+            ),
+            Self::Suspicious { .. } => (
+                ErrorKind::Input,
+                "only a user can add it: memctl memory add --type TYPE --content \"…\"",
+            ),
+            _ => (ErrorKind::Input, "memctl config show"),
         }
     }
+}
+
+/// Explains a failed call of a model whose attempt is recorded.
+fn recorded(execution: &str, source: &memctl_llm::Error) -> Explanation {
+    let (kind, hint) = source.explain();
+    let recorded = format!("the attempt is recorded: memctl show {execution}");
+    let hint = hint.map_or(recorded.clone(), |hint| format!("{hint}; {recorded}"));
+    (kind, Some(hint))
 }
 
 /// Returns the hint for an error of the system at a path.

@@ -198,7 +198,7 @@ impl AtPrimary {
             }
             return Ok(None);
         };
-        let turn = primary.turn(limit).map_err(Error::Primary)?;
+        let turn = primary.turn(limit)?;
         let there = fetch(store, lock, primary.as_ref())?;
         Ok(Some(Self {
             turn,
@@ -221,7 +221,7 @@ impl AtPrimary {
             }
             Sent::Removals(gone) => self.turn.bury(after, kind, gone),
         };
-        self.there = done.map_err(Error::Primary)?;
+        self.there = done?;
         self.is_ahead = true;
         Ok(())
     }
@@ -332,7 +332,7 @@ impl Scoped {
                 None => Ok(false),
             };
         };
-        let clock = primary.clock().map_err(Error::Primary)?;
+        let clock = primary.clock()?;
         let before = reached(self.directory());
         if before.is_some_and(|before| before.clock == clock) {
             return Ok(false);
@@ -362,7 +362,7 @@ fn keep(directory: &Directory, reached: Reached) {
 
 /// Brings the files up to date with the database.
 fn fetch(store: &Scoped, lock: &Lock, primary: &dyn Primary) -> Result<Reached, Error> {
-    let clock = primary.clock().map_err(Error::Primary)?;
+    let clock = primary.clock()?;
     let known = reached(store.directory()).unwrap_or_default();
     if known.clock == clock && clock > 0 {
         return Ok(known);
@@ -392,7 +392,7 @@ pub(crate) fn fetch_anew(store: &Scoped, lock: &Lock, kind: Kind) -> Result<(), 
         return Err(Error::NoPrimary(store.directory().to_path_buf()));
     };
     // Check first: without the database, the damaged file is better than none.
-    primary.clock().map_err(Error::Primary)?;
+    primary.clock()?;
     forget(store.directory())?;
     for file in DataFile::of(kind) {
         atomic::remove(store.directory(), file.name())?;

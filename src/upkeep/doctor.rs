@@ -6,10 +6,10 @@ use std::path::Path;
 use serde::Serialize;
 
 use crate::lessons::telling::evidence::doubts;
+use crate::model::error::message as chain;
 use crate::model::{Correction, Kind, Procedure, Reflexion, SkillPath};
 use crate::rules::acting;
 use crate::store::skill::Skills;
-use crate::store::workspace::error::chain;
 use crate::store::workspace::{Error, Workspace};
 use crate::store::{
     DataFile, Entry, FORMAT, LateCalls, Problem, ProblemKind, Repaired, Scoped, Selection,

@@ -327,7 +327,7 @@ fn purge_visible(
 fn delete_logs(workspace: &Workspace, user: Option<&str>) -> Result<(), Error> {
     let primary = workspace.store.primary();
     let deleted = primary.map(|primary| primary.delete_logs(user)).transpose();
-    deleted.map_err(crate::store::Error::Primary)?;
+    deleted?;
     Ok(())
 }
 

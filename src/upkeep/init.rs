@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use crate::store::{Error as StoreError, Scoped, ignore_local_files};
+use crate::store::{Scoped, ignore_local_files};
 use memctl_files::ProjectPath;
 
 use crate::store::workspace::{Error, redacting_writer};
@@ -43,10 +43,7 @@ pub fn initialise(
 ) -> Result<InitReport, Error> {
     let directory = store.directory();
     let mut created = Vec::new();
-    if directory
-        .create()
-        .map_err(StoreError::io("create", directory))?
-    {
+    if directory.create().map_err(Error::io("create", directory))? {
         created.push(directory.display().to_string());
     }
     let is_new = store.identity().is_none();

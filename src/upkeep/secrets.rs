@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use crate::store::skill::Skills;
-use crate::store::{Cleaned, DataFile, Error as StoreError};
+use crate::store::{Cleaned, DataFile};
 use memctl_files::{Directory, FoundKind, named};
 
 use crate::notes::indexing::Index;
@@ -58,7 +58,7 @@ pub fn secrets(
     repair: bool,
 ) -> Result<SecretsReport, Error> {
     if !workspace.store.sees_all() {
-        return Err(StoreError::OutOfScope("the files as a whole".to_owned()).into());
+        return Err(Error::OutOfScope("the files as a whole".to_owned()));
     }
     let redacted = if repair {
         take_out(workspace)?

@@ -13,9 +13,9 @@ use crate::lessons::telling::hint::Pitfall;
 use crate::lessons::telling::session_state::SessionNotes;
 use crate::model::{ActionType, ExecutionLog, Kind, Session, SessionState};
 use crate::notes::sessions;
+use crate::store::Selection;
 use crate::store::workspace::records::{Scribe, data, raw};
 use crate::store::workspace::{Error, Records, stamp};
-use crate::store::{Error as StoreError, Selection};
 use memctl_sessions::Step;
 
 use super::session_files::microseconds;
@@ -120,7 +120,7 @@ pub(crate) fn record_host_session(
 }
 
 /// Returns the record of the session with this host name.
-fn named(store: &crate::store::Scoped, name: &str) -> Result<Option<Session>, StoreError> {
+fn named(store: &crate::store::Scoped, name: &str) -> Result<Option<Session>, Error> {
     let mut found = None;
     store.each_entry(Kind::Session, &Selection::default(), &mut |entry| {
         // Most entries do not contain the name and need no parsing.

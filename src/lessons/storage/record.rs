@@ -262,7 +262,7 @@ fn data(document: &RawValue) -> Result<Box<RawValue>, Error> {
     if steps.is_none_or(Vec::is_empty) {
         return refuse("`data.learned_procedure_steps` is no list, or an empty one");
     }
-    serde_json::value::to_raw_value(data).map_err(|error| crate::store::Error::from(error).into())
+    Ok(serde_json::value::to_raw_value(data)?)
 }
 
 #[cfg(test)]

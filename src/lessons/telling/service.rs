@@ -129,7 +129,7 @@ impl HintService<'_> {
             report.error_key = Some(key);
         }
         if let (Some(notes), Some(session)) = (notes.flatten(), session) {
-            notes.save(&serde_json::to_vec(&known).map_err(store::Error::from)?)?;
+            notes.save(&serde_json::to_vec(&known)?)?;
             drop(notes);
             let is_free = self.store_outcomes(session, owed)?;
             if is_free && !report.hints.is_empty() {
@@ -341,7 +341,7 @@ impl HintService<'_> {
 /// Result of an operation that needs a lock; `None` if another process holds it.
 pub(crate) fn unless_locked<T, E: Into<Error>>(done: Result<T, E>) -> Result<Option<T>, Error> {
     match done.map_err(Into::into) {
-        Err(Error::Store(store::Error::Locked { .. })) => Ok(None),
+        Err(Error::Locked { .. }) => Ok(None),
         done => done.map(Some),
     }
 }

@@ -3,10 +3,8 @@
 use std::path::PathBuf;
 
 use super::*;
-use crate::store::workspace::Error;
-use crate::store::{self, skill};
+use crate::store::{Error, skill};
 use crate::{model, remote};
-use memctl_search::embedder;
 
 fn os(kind: io::ErrorKind) -> io::Error {
     io::Error::from(kind)
@@ -77,11 +75,11 @@ fn engine_errors_have_their_kinds() {
     // A failed store keeps the kind `store` for every cause, except that of a remote store.
     let not_stored = |source| Error::NotStored {
         kept: path(),
-        source,
+        source: Box::new(source),
     };
-    let exists = store::Error::Exists("EXEC-1".to_owned());
+    let exists = Error::Exists("EXEC-1".to_owned());
     check(not_stored(exists), Kind::Store, 3);
-    let no_primary = store::Error::NoPrimary(path());
+    let no_primary = Error::NoPrimary(path());
     check(not_stored(no_primary), Kind::Remote, 6);
 }
 
@@ -100,31 +98,31 @@ fn unreadable_files_have_the_kind_of_their_cause() {
 
 #[test]
 fn store_remote_skill_and_model_errors_have_their_kinds() {
-    let missing = store::Error::NotFound {
+    let missing = Error::NotFound {
         kind: None,
         id: "REFL-9".to_owned(),
         similar: Vec::new(),
     };
     check(missing, Kind::NotFound, 2);
-    let outside = store::Error::OutOfScope("hr/x".to_owned());
+    let outside = Error::OutOfScope("hr/x".to_owned());
     check(outside, Kind::Permission, 5);
-    let failed = store::Error::Io {
+    let failed = Error::Io {
         action: "write",
         path: path(),
         source: os(io::ErrorKind::StorageFull),
     };
     check(failed, Kind::Store, 3);
-    let disabled = store::Error::Disabled(path());
+    let disabled = Error::Disabled(path());
     check(disabled, Kind::Usage, 2);
-    let disabled = store::Error::DisabledForUser("ada".to_owned());
+    let disabled = Error::DisabledForUser("ada".to_owned());
     check(disabled, Kind::Permission, 5);
     check(
-        store::Error::Primary(remote::Address::parse("no").unwrap_err().into()),
+        Error::Primary(remote::Address::parse("no").unwrap_err().into()),
         Kind::Input,
         2,
     );
     check(remote::Error::NoAnswer, Kind::Remote, 6);
-    let no_skill = skill::Error::NotFound {
+    let no_skill = Error::NoSkill {
         skill: "hr/x".parse().unwrap(),
         candidates: Vec::new(),
     };
@@ -134,7 +132,7 @@ fn store_remote_skill_and_model_errors_have_their_kinds() {
         path: path(),
         reason,
     };
-    check(skill::Error::Refused(link), Kind::Input, 2);
+    check(skill::refused(link), Kind::Input, 2);
     let refused = memctl_llm::Error::new(memctl_llm::ErrorKind::Auth, "no".to_owned());
     check(refused, Kind::Model, 4);
 }
@@ -143,7 +141,7 @@ fn store_remote_skill_and_model_errors_have_their_kinds() {
 fn internal_error_says_what_to_report() {
     for error in [
         UserError::from(json_error()),
-        store::Error::Serialize(json_error()).into(),
+        Error::Serialize(json_error()).into(),
         UserError::internal("x"),
     ] {
         assert_eq!((error.kind, error.kind.code()), (Kind::Internal, 70));
@@ -160,6 +158,6 @@ fn message_joins_the_chain_without_repetitions() {
         source: io::Error::other("cause"),
     };
     assert_eq!(message(&error), "cannot read `a.json`: cause");
-    let error = Error::Store(store::Error::Primary(io::Error::other("cause").into()));
+    let error = Error::Primary(io::Error::other("cause").into());
     assert_eq!(message(&error), "cause");
 }

@@ -18,8 +18,8 @@ use memctl_search::{
     Admission, ByWords, Fusion, Question, Ranked, Ranker, has_names, snippet, texts_of, words,
 };
 
+use crate::model::error::message as chain;
 use crate::notes::indexing::{Index, MultiIndex, Progress};
-use crate::store::workspace::error::chain;
 use crate::store::workspace::{Error, Workspace, milliseconds};
 
 use newer_first::{COMPARED, Dated, newer_first};

@@ -106,7 +106,7 @@ impl GivenVector {
         index.set_vector((kind, id), embedding, vector)?;
         if let Some(primary) = workspace.store.primary() {
             let put = primary.put_vector(kind, id, &embedding.name, vector);
-            put.map_err(crate::store::Error::Primary)?;
+            put?;
         }
         Ok(())
     }

@@ -230,7 +230,7 @@ impl Index {
         &self,
         part: usize,
         place: usize,
-        entry: impl Fn(&Positions, u32) -> Result<Option<(u64, Entry)>, crate::store::Error>,
+        entry: impl Fn(&Positions, u32) -> Result<Option<(u64, Entry)>, Error>,
     ) -> Result<Option<(Entry, Document)>, Error> {
         let held = self.segments.get(part).ok_or(Error::Index)?;
         let segment = held.segment()?;

@@ -14,7 +14,6 @@ use serde_json::{Map, Value, json};
 use crate::model::{Kind, MemoryType, Shape, ending};
 use crate::notes::remember::{misfits, timestamp};
 use crate::review::edit::Fields;
-use crate::store::Error as StoreError;
 use crate::store::workspace::Error;
 
 /// Form of a field's value.
@@ -187,7 +186,7 @@ pub(crate) fn fit(
             problems: vec![memctl_redact::redact(&problem).text.into_owned()],
         })?;
     }
-    let metadata = RawValue::from_string(text).map_err(StoreError::from)?;
+    let metadata = RawValue::from_string(text)?;
     if !paths.is_empty() {
         values.retain(|(field, _)| *field != METADATA);
         values.push((METADATA, metadata.clone()));
@@ -199,7 +198,7 @@ pub(crate) fn fit(
     let mut problems = misfits(memory_type, &metadata);
     // Fixing one field of hand-written metadata does not require fixing all of them.
     if !is_whole {
-        let none = RawValue::from_string("{}".to_owned()).map_err(StoreError::from)?;
+        let none = RawValue::from_string("{}".to_owned())?;
         let before = stored.get(METADATA).unwrap_or(&none);
         let before = misfits(memory_type, before);
         problems.retain(|problem| !before.contains(problem));

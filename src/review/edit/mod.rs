@@ -31,7 +31,7 @@ use crate::rules::place::resolve_conflicts;
 use crate::store::workspace::records::{entry, level, locate, raw};
 use crate::store::workspace::redacting_writer::redaction_warning;
 use crate::store::workspace::{Error, Workspace, repair_warnings};
-use crate::store::{self, Entry, Selection};
+use crate::store::{Entry, Selection};
 
 /// Result of an edit.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
@@ -279,14 +279,14 @@ fn with_data(
     entry: &Entry,
     values: &[(&'static str, Box<RawValue>)],
 ) -> Result<Box<RawValue>, Error> {
-    let fields: Fields = serde_json::from_slice(&entry.text).map_err(store::Error::from)?;
+    let fields: Fields = serde_json::from_slice(&entry.text)?;
     let data = fields.get("data").map(|data| data.get());
     let data = data.filter(|data| data.starts_with('{')).unwrap_or("{}");
     let changes = values
         .iter()
         .map(|(field, value)| (*field, value.get().to_owned()));
     let text = with_fields(data, &changes.collect::<Vec<_>>(), 8);
-    Ok(RawValue::from_string(text).map_err(store::Error::from)?)
+    Ok(RawValue::from_string(text)?)
 }
 
 /// Evidence fields to reset after these fields of a record changed: only those that are present and

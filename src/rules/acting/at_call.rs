@@ -19,9 +19,9 @@ use crate::model::{
 };
 use crate::rules::in_use::RULE;
 use crate::rules::place::update_rule;
+use crate::store::Scoped;
 use crate::store::workspace::Error;
 use crate::store::workspace::records::{Scribe, data};
-use crate::store::{self, Scoped};
 
 /// Call of an agent.
 pub struct AgentCall<'a> {

@@ -5,6 +5,7 @@ use serde_json::json;
 
 use super::reflection::Worded;
 use super::storage::Stored;
+use crate::model::error::message as chain;
 use crate::model::{
     AGENT, Correction, Kind, Record as _, Reflexion, RelatedRule, RuleRelation, Trust,
 };
@@ -15,7 +16,6 @@ use crate::rules::place::{Conflict, SimilarRule, resolve_conflicts, similar_rule
 use crate::rules::place::{Placed, place_rule};
 use crate::rules::reflect::{Draft, ONE_OUTPUT, Reflection};
 use crate::store::Scoped;
-use crate::store::workspace::error::chain;
 use crate::store::workspace::{Error, Workspace, dollars};
 
 /// Adds the rule, unless there is none or it was deleted on purpose.

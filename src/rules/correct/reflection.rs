@@ -10,11 +10,11 @@ use serde_json::Value;
 
 use super::CorrectOptions;
 use super::storage::{Stored, check};
+use crate::model::error::message as chain;
 use crate::model::{Execution, Record as _, RelatedRule};
 use crate::rules::place::{nearest, own_rules};
 use crate::rules::reflect::{self, CorrectionContext, Neighbour, Reflection, offline};
 use crate::store::Selection;
-use crate::store::workspace::error::chain;
 use crate::store::workspace::providers::Chosen;
 use crate::store::workspace::{Error, Workspace, dollars};
 

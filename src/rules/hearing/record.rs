@@ -27,7 +27,7 @@ use crate::rules::place::passed_on::{UNUSED, same_words};
 use crate::rules::place::{SimilarRule, cosines, nearest, superseded, update_rule};
 use crate::store::here::project_of;
 use crate::store::workspace::{Error, Workspace, repair_warnings, stamp};
-use crate::store::{self, Selection, Writer, same_project};
+use crate::store::{Selection, Writer, same_project};
 
 /// Number of neighbours in the answer.
 const SHOWN: usize = 3;
@@ -356,7 +356,7 @@ fn is_about(quote: &str, rule: &str) -> Result<bool, Error> {
 }
 
 /// Withdraws the suspension of the rules that a candidate would have replaced.
-pub(crate) fn end_suspension(writer: &mut Writer, rule: &Reflexion) -> Result<(), store::Error> {
+pub(crate) fn end_suspension(writer: &mut Writer, rule: &Reflexion) -> Result<(), Error> {
     for id in &rule.replaces {
         let Some(entry) = writer.store().find(Kind::Reflexion, id)? else {
             continue;

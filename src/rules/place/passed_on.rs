@@ -18,8 +18,8 @@ use crate::store::{self, Writer};
 use memctl_redact::composed;
 
 use super::{replace_rule, resolve_conflicts, update_rule};
+use crate::model::error::message as chain;
 use crate::rules::evidence::count_correction;
-use crate::store::workspace::error::chain;
 use crate::store::workspace::{Error, Workspace};
 
 /// Utility of a candidate, for readers that do not know candidates.
@@ -36,7 +36,7 @@ pub(crate) fn stand_for(
 ) -> Result<(), Error> {
     "user".clone_into(&mut known.trust);
     known.expected_output = expected;
-    let trust = to_raw_value(&known.trust).map_err(store::Error::from)?;
+    let trust = to_raw_value(&known.trust)?;
     let mut changes = vec![("trust", &trust)];
     changes.extend(
         known

@@ -13,16 +13,16 @@ use std::path::{Path, PathBuf};
 use memctl_files::{Reason, Refused};
 use serde::Serialize;
 
+use crate::model::error::message as chain;
 use crate::model::{Correction, Execution, Reflexion, SkillPath};
 use crate::rules::guardrails::guardrail_of;
 use crate::rules::regression::case::{self, Case};
 use crate::rules::regression::export;
 use crate::store::skill::guardrails::Guardrail;
-use crate::store::skill::{MAX_BYTES, Skills};
-use crate::store::workspace::error::chain;
+use crate::store::skill::{self, MAX_BYTES, Skills};
 use crate::store::workspace::redacting_writer;
 use crate::store::workspace::{Error, Workspace};
-use crate::store::{self, Selection, Writer};
+use crate::store::{Selection, Writer};
 
 /// Directory of the generated tests, relative to the skill.
 const DIRECTORY: &str = "tests/generated";
@@ -140,18 +140,16 @@ impl<'a> SkillFiles<'a> {
     /// Writes the file of a case, unless a person has edited it.
     fn write_case(&mut self, case: &Case) -> Result<(), Error> {
         // The assertions come from redacted text; the input is redacted as JSON.
-        let mut text = case.render().map_err(store::Error::from)?;
+        let mut text = case.render()?;
         let cleaned = memctl_redact::redact_json(&text);
         if !cleaned.found.is_empty() {
             let clean = serde_json::from_str::<Case>(&cleaned.text);
-            text = clean
-                .and_then(|case| case.render())
-                .map_err(store::Error::from)?;
+            text = clean.and_then(|case| case.render())?;
         }
         let (path, before) = self.test(&format!("{}.json", case.id))?;
         if text.len() as u64 > MAX_BYTES {
             let reason = Reason::TooLarge { limit: MAX_BYTES };
-            return Err(store::skill::Error::Refused(Refused { path, reason }).into());
+            return Err(skill::refused(Refused { path, reason }));
         }
         self.update((path, before), &text, case::is_untouched)
     }

@@ -18,7 +18,6 @@ use serde_json::{Map, Value};
 use url::form_urlencoded;
 
 use crate::serve::http::problem::Problem;
-use crate::store;
 
 /// Answer of a handler.
 pub(super) type Answer = Result<Response, Problem>;
@@ -153,7 +152,7 @@ impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Names<T
 
 /// Returns a value as a redacted JSON response.
 pub(super) fn reply<T: Serialize>(value: &T) -> Answer {
-    let text = serde_json::to_string(value).map_err(store::Error::from)?;
+    let text = serde_json::to_string(value)?;
     Ok(json(memctl_redact::redact_json(&text).text.into_owned()))
 }
 

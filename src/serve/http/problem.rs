@@ -16,7 +16,6 @@ use serde_json::{Value, json};
 use crate::model::error::{Explain as _, Kind, UserError};
 use crate::serve::token::Refused;
 use crate::store::workspace::Error;
-use crate::store::{self, skill};
 
 /// Error of a request.
 #[derive(Debug, Clone)]
@@ -218,86 +217,74 @@ const UNUSABLE: &str = "the memory cannot be read or written";
 
 impl From<Error> for Problem {
     fn from(error: Error) -> Self {
-        let message = error.to_string();
-        match error {
-            Error::Store(error) | Error::NotStored { source: error, .. } => Self::from(error),
-            Error::Skill(skill::Error::NotFound { .. } | skill::Error::NoDirectory { .. }) => {
-                let hint = "memctl list executions --json shows the skills that ran";
-                Self::new(404, Kind::NotFound.name(), "the skill does not exist", hint)
-            }
-            Error::Skill(error) => {
-                let message = "the skill cannot be read";
-                Self::fault(Kind::Store.name(), message, chain(&error))
-            }
-            Error::Forgotten { .. } => Self::new(
-                410,
-                "forgotten",
-                message,
-                "the record was deleted on purpose",
-            ),
-            Error::SkillPath(_) => Self::input(message, "a skill is written as `domain/skill`"),
-            Error::NoId(_) | Error::NotJson { .. } => Self::input(message, "correct the request"),
-            // The caller chose neither the model nor the files of the server.
-            Error::ModelName { .. } | Error::Unreadable { .. } => {
-                let kind = match error {
-                    Error::ModelName { .. } => Kind::Model,
-                    _ => Kind::Io,
-                };
-                let error = UserError::from(error);
-                Self::from(UserError { kind, ..error })
-            }
-            error => match error.into() {
-                UserError {
-                    kind: Kind::Usage | Kind::Input,
-                    message,
-                    ..
-                } => Self::unfit(message, "correct the request"),
-                error => Self::from(error),
-            },
-        }
+        Self::of(&error)
     }
 }
 
-impl From<store::Error> for Problem {
-    fn from(error: store::Error) -> Self {
-        Self::of_store(&error)
+impl From<serde_json::Error> for Problem {
+    fn from(error: serde_json::Error) -> Self {
+        Error::from(error).into()
     }
 }
 
 impl Problem {
-    fn of_store(error: &store::Error) -> Self {
-        use store::Error as Of;
+    fn of(error: &Error) -> Self {
         let message = error.to_string();
-        match error {
-            Of::NotFound { .. } => {
+        let (kind, hint) = error.explain();
+        let kind = match error {
+            Error::NotStored { source, .. } => return Self::of(source),
+            Error::Group(error) => return Self::of(error),
+            Error::NotFound { .. } => {
                 let hint = "not found in the domains of the token";
-                Self::new(404, Kind::NotFound.name(), message, hint)
+                return Self::new(404, Kind::NotFound.name(), message, hint);
             }
-            Of::Ambiguous { .. } => Self::input(message, "give the whole id"),
-            Of::Exists { .. } => Self::new(409, "exists", message, "choose another id"),
-            Of::OutOfScope { .. } => {
+            Error::Ambiguous { .. } => return Self::input(message, "give the whole id"),
+            Error::Exists { .. } => {
+                return Self::new(409, "exists", message, "choose another id");
+            }
+            Error::OutOfScope { .. } => {
                 let hint = "use a token whose `domain_scope` covers it";
-                Self::new(403, Kind::Permission.name(), message, hint)
+                return Self::new(403, Kind::Permission.name(), message, hint);
             }
-            Of::Locked { .. } | Of::Changing { .. } => {
-                Self::busy("another program is writing to the memory", 1)
+            Error::Locked { .. } | Error::Changing { .. } => {
+                return Self::busy("another program is writing to the memory", 1);
             }
-            Of::Disabled { .. } => Self::disabled(),
-            Of::DisabledForUser { .. } => {
+            Error::Disabled { .. } => return Self::disabled(),
+            Error::DisabledForUser { .. } => {
                 let message = "the memory is switched off for this user";
-                Self::new(403, "disabled", message, "POST /v1/users/me/enable")
+                return Self::new(403, "disabled", message, "POST /v1/users/me/enable");
             }
-            Of::Group(error) => Self::of_store(error),
-            Of::Primary(error) => Self::no_database(chain(error)),
-            // Every other error is a failure of the server.
-            error => {
-                let kind = match error.explain().0 {
-                    kind @ Kind::Internal => kind,
-                    _ => Kind::Store,
-                };
-                Self::fault(kind.name(), UNUSABLE, chain(error))
+            Error::NoSkill { .. } | Error::NoSkills(_) => {
+                let hint = "memctl list executions --json shows the skills that ran";
+                return Self::new(404, Kind::NotFound.name(), "the skill does not exist", hint);
             }
-        }
+            Error::Forgotten { .. } => {
+                let hint = "the record was deleted on purpose";
+                return Self::new(410, "forgotten", message, hint);
+            }
+            Error::SkillPath(_) => {
+                return Self::input(message, "a skill is written as `domain/skill`");
+            }
+            Error::NoId(_) | Error::NotJson { .. } => {
+                return Self::input(message, "correct the request");
+            }
+            Error::Primary(_) => Kind::Remote,
+            // The caller chose neither the model nor the files of the server.
+            Error::ModelName { .. } => Kind::Model,
+            Error::Unreadable { .. } => Kind::Io,
+            Error::BadSkill(..) => Kind::Store,
+            _ => kind,
+        };
+        let hint = match kind {
+            Kind::Usage | Kind::Input => Some("correct the request".to_owned()),
+            _ => hint,
+        };
+        let message = chain(error);
+        Self::from(UserError {
+            kind,
+            message,
+            hint,
+        })
     }
 }
 

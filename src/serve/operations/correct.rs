@@ -18,7 +18,7 @@ use crate::rules::hearing::{EarlierState, HeardArgs, HeardReport, record_heard};
 use crate::rules::{CorrectOptions, CorrectReport};
 use crate::serve::operations::{NOTICE, Report, undo, user_error};
 use crate::store::workspace::{Error, Workspace};
-use crate::{notes, rules, store};
+use crate::{notes, rules};
 
 /// Correction by a person.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -89,7 +89,7 @@ pub(super) async fn correct(
         execution: args.execution.or(newest(workspace, &skill)?),
         skill,
         correction: args.correction,
-        expected: expected.map_err(store::Error::from)?,
+        expected: expected?,
         assertions: Vec::new(),
         is_rule: args.as_rule,
         supersede: false,

@@ -28,7 +28,6 @@ use serde_json::{Map, Value};
 use crate::lessons::LessonArgs;
 use crate::model::error::UserError;
 use crate::rules::hearing::HeardArgs;
-use crate::store;
 use crate::store::workspace::{Error, Workspace};
 
 pub use correct::Heard;
@@ -238,7 +237,7 @@ impl Operation {
 
 /// Formats an answer. Secrets and control words are removed from all of its texts.
 fn answer<R: Report>(workspace: &Workspace, report: &R) -> Result<Answer, UserError> {
-    let mut data = serde_json::to_value(report).map_err(store::Error::from)?;
+    let mut data = serde_json::to_value(report)?;
     sanitize_all(&mut data);
     let text = report.page(&(workspace.random)());
     Ok(Answer {
@@ -261,13 +260,11 @@ fn sanitize_all(value: &mut Value) {
 fn user_error(error: Error) -> UserError {
     let hint = match &error {
         Error::NoId(_) | Error::Forgotten { .. } => "find its id with `search`".to_owned(),
-        Error::Store(store::Error::NotFound { similar, .. }) => match similar.first() {
+        Error::NotFound { similar, .. } => match similar.first() {
             Some(id) => format!("did you mean `{id}`? else find the id with `search`"),
             None => "find the id with `search`".to_owned(),
         },
-        Error::Store(store::Error::OutOfScope(..)) => {
-            "it is outside the scope of this server; do not use it".to_owned()
-        }
+        Error::OutOfScope(..) => "it is outside the scope of this server; do not use it".to_owned(),
         Error::EmptyCorrection => "say in `correction` what should change".to_owned(),
         Error::NotHeard { field, .. } => format!("call `correct` again with another `{field}`"),
         Error::OtherSkill { actual, .. } => format!("give `skill` as `{actual}`"),

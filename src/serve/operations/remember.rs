@@ -18,7 +18,7 @@ use crate::rules::RuleFiles;
 use crate::serve::operations::hint::adviser;
 use crate::serve::operations::{Report, token_budget, undo, user_error};
 use crate::store::workspace::Workspace;
-use crate::{notes, store, upkeep};
+use crate::{notes, upkeep};
 
 /// Note, or failure with what worked, to store.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -108,7 +108,7 @@ pub(super) fn remember(workspace: &Workspace, args: RememberArgs) -> Result<Reme
                 &AddOptions {
                     memory_type: args.memory_type.unwrap_or(MemoryType::TaskMemory),
                     content,
-                    metadata: metadata.map_err(store::Error::from)?,
+                    metadata: metadata?,
                     expires_at: args.expires_at,
                     replaces: args.replaces.into_iter().collect(),
                 },

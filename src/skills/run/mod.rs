@@ -24,7 +24,6 @@ use crate::model::{
 use crate::notes::sessions;
 use crate::rules::evidence;
 use crate::skills::prompt::{Injected, LayerSize, Omitted, ids_of};
-use crate::store;
 use crate::store::skill::{Skill, Skills};
 use crate::store::workspace::providers::Chosen;
 use crate::store::workspace::records::{Scribe, data};
@@ -112,7 +111,7 @@ pub async fn run(
         match record(workspace, &mut report, &input, session.as_ref()) {
             Ok(of_record) => left_out.extend(of_record),
             // The memory was switched off during the run: return the answer anyway.
-            Err(Error::Store(off @ store::Error::Disabled { .. })) => {
+            Err(off @ Error::Disabled { .. }) => {
                 report
                     .warnings
                     .push(format!("not recorded: {off} since the run began"));
@@ -182,12 +181,15 @@ fn record(
         Ok(writer.take_left_out())
     });
     match stored {
-        Err(Error::Store(source)) if !matches!(source, store::Error::Disabled { .. }) => {
+        Err(source) if !matches!(source, Error::Disabled { .. }) => {
             let text = serde_json::to_string_pretty(&execution).unwrap_or_default();
             let name = format!("unsaved-{}.json", workspace.now.format("%Y%m%d%H%M%S%6f"));
             Err(match workspace.set_aside(&name, &text) {
-                Some(kept) => Error::NotStored { kept, source },
-                None => source.into(),
+                Some(kept) => Error::NotStored {
+                    kept,
+                    source: Box::new(source),
+                },
+                None => source,
             })
         }
         stored => stored,

@@ -13,12 +13,12 @@ use serde_json::Value;
 
 use super::Status;
 use crate::model::SkillPath;
+use crate::model::error::message as chain;
 use crate::model::text::one_line;
 use crate::rules::reflect::fenced;
 use crate::rules::regression::case::Case;
 use crate::rules::regression::files::cases;
 use crate::skills::run::output;
-use crate::store::workspace::error::chain;
 use crate::store::workspace::providers::Chosen;
 use crate::store::workspace::{Error, Workspace};
 

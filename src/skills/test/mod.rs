@@ -20,6 +20,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::assemble::assemble_layers;
+use crate::model::error::message as chain;
 use crate::model::words::names;
 use crate::model::{Correction, Kind, Reflexion, SkillPath};
 use crate::rules::in_use::mark_observed;
@@ -27,7 +28,6 @@ use crate::rules::place::rule_in_force;
 use crate::rules::regression::case::Case;
 use crate::rules::regression::files::{self, CaseFile, SkillFiles};
 use crate::store::skill::{Skill, Skills};
-use crate::store::workspace::error::chain;
 use crate::store::workspace::providers::Chosen;
 use crate::store::workspace::{Error, Workspace, dollars, repair_warnings};
 use crate::store::{Scoped, Selection};

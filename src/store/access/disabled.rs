@@ -54,7 +54,7 @@ impl Scoped {
         match self.primary() {
             Some(primary) => {
                 let done = primary.switch_user(user.as_str(), is_disabled);
-                done.map_err(Error::Primary)?;
+                done?;
             }
             None if self.is_apart()? => {
                 return Err(Error::NoPrimary(self.directory().to_path_buf()));

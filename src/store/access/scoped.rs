@@ -400,10 +400,16 @@ impl Scoped {
         all.retain(|pulled| !beginning.is_empty() && pulled.origin.starts_with(beginning));
         match (all.pop(), all.is_empty()) {
             (Some(only), true) => Ok(only),
-            _ => Err(Error::NoOrigin {
-                beginning: beginning.to_owned(),
-                known,
-            }),
+            _ => {
+                let beginning = beginning.escape_debug();
+                Err(Error::missing(
+                    format!("no single pulled workspace has a name that starts with `{beginning}`"),
+                    match known.is_empty() {
+                        true => "memctl sync".to_owned(),
+                        false => format!("give a longer prefix: {}", known.join(", ")),
+                    },
+                ))
+            }
         }
     }
 

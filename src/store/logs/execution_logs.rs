@@ -130,7 +130,7 @@ impl Scoped {
         let wanted = selection.newest.saturating_add(1);
         let user = self.viewer().user_id();
         let texts = primary.newest_logs(selection.sessions, user, wanted);
-        let texts = texts.map_err(Error::Primary)?;
+        let texts = texts?;
         let is_cut = texts.len() >= wanted;
         let lines = texts.iter().rev().filter_map(|text| read(text.as_bytes()));
         let mut lines: Vec<ExecutionLog> = lines
@@ -243,7 +243,7 @@ impl Writer {
         if self.is_at_primary()
             && let Some(primary) = self.store().primary()
         {
-            primary.put_logs(&texts).map_err(Error::Primary)?;
+            primary.put_logs(&texts)?;
         }
         log::append_all(self.lock(), FILE, &texts, sync)?;
         Ok(stored)

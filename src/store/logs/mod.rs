@@ -244,7 +244,7 @@ impl Scoped {
         let database = format!("{} {}", name.database, name.origin);
         let unsent = self.unsent(&database)?;
         if !unsent.lines.is_empty() {
-            primary.put_audit(&unsent.lines).map_err(Error::Primary)?;
+            primary.put_audit(&unsent.lines)?;
         }
         self.note_sent(&database, &unsent);
         let log = format!("{database} {EXECUTION_LOGS}");
@@ -347,7 +347,7 @@ impl Scoped {
                 Err(error) => failed = Some(error),
             }
         });
-        done.map_err(Error::Primary)?;
+        done?;
         if is_first {
             return self.audited(visit);
         }

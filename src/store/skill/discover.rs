@@ -18,10 +18,11 @@ use serde_json::value::RawValue;
 
 use crate::model::SkillPath;
 use crate::model::error::message;
+use crate::store::Error;
 use crate::store::skill::front_matter::{self, BundledFile, is_below};
 use crate::store::skill::guardrails::{self, Guardrail, Rewritten};
 use crate::store::skill::root::{Root, Within};
-use crate::store::skill::{Error, Problem, Skill, above, not_utf8};
+use crate::store::skill::{Problem, Skill, above, not_utf8};
 
 /// Skills directory.
 #[derive(Debug, Clone)]
@@ -35,7 +36,7 @@ impl Skills {
     ///
     /// # Errors
     ///
-    /// [`Error::NoDirectory`] if it does not exist.
+    /// [`Error::NoSkills`] if it does not exist.
     pub fn open(dir: &Path) -> Result<Self, Error> {
         Root::open(dir).map(|root| Self { root })
     }
@@ -53,7 +54,7 @@ impl Skills {
     pub fn load(&self, path: &SkillPath) -> Result<Skill, Error> {
         let dir = self.dir_of(path);
         let file = dir.join("SKILL.md");
-        let not_found = || Error::NotFound {
+        let not_found = || Error::NoSkill {
             skill: path.clone(),
             candidates: self.similar(&path.to_string()),
         };
@@ -75,13 +76,17 @@ impl Skills {
         }
         let read = match front_matter::read(&text.text) {
             Ok(read) => read,
-            Err(None) => return Err(Error::NoMetadata { path: source }),
+            Err(None) => {
+                let message = format!(
+                    "`{}` has no metadata: it needs a `description` between `---` lines at the top, or in a \
+                     ```yaml block under `## Skill Metadata`",
+                    source.display()
+                );
+                let hint = r"begin the file with: ---\ndescription: what the skill does\n---";
+                return Err(Error::BadSkill(message, hint));
+            }
             Err(Some((line, reason))) => {
-                return Err(Error::Metadata {
-                    path: source,
-                    line,
-                    reason,
-                });
+                return Err(front_matter::unreadable(&source, line, &reason));
             }
         };
         let context = above(&self.root, &dir, &mut problems)?;
@@ -119,7 +124,7 @@ impl Skills {
     ///
     /// # Errors
     ///
-    /// [`Error::Refused`] if it leads outside.
+    /// [`Error::BadSkill`] if it leads outside.
     pub fn sample_input(&self, path: &SkillPath) -> Result<Option<PathBuf>, Error> {
         sample_input(&self.root, &self.dir_of(path))
     }
@@ -139,7 +144,7 @@ impl Skills {
     ///
     /// # Errors
     ///
-    /// [`Error::Refused`] if one leads outside.
+    /// [`Error::BadSkill`] if one leads outside.
     pub fn guardrail_files(&self, path: &SkillPath) -> Result<Vec<PathBuf>, Error> {
         let dir = self.dir_of(path);
         let mut files = Vec::new();
@@ -191,7 +196,7 @@ impl Skills {
     ///
     /// # Errors
     ///
-    /// [`Error::Io`] if the file is read-only.
+    /// [`Error::Unreadable`] if the file is read-only.
     pub fn expect_writable(&self, file: &Path) -> Result<(), Error> {
         let open = self.root.skills.open(file);
         let open = open.map_err(|error| self.root.io(file, error))?;
@@ -209,7 +214,7 @@ impl Skills {
     ///
     /// # Errors
     ///
-    /// [`Error::Refused`] if the file, or a directory on the way to it, is not inside the skills
+    /// [`Error::BadSkill`] if the file, or a directory on the way to it, is not inside the skills
     /// directory.
     pub fn place(&self, path: &SkillPath, relative: &Path) -> Result<PathBuf, Error> {
         self.root.place(&self.dir_of(path), relative)
@@ -219,7 +224,7 @@ impl Skills {
     ///
     /// # Errors
     ///
-    /// [`Error::Refused`] if the file, or the domain's directory, is not inside the skills
+    /// [`Error::BadSkill`] if the file, or the domain's directory, is not inside the skills
     /// directory.
     pub fn place_in_domain(&self, domain: &str, name: &str) -> Result<PathBuf, Error> {
         self.root
@@ -316,7 +321,7 @@ impl Skills {
     ///
     /// # Errors
     ///
-    /// [`Error::Io`] if the skills directory cannot be listed. An unreadable domain is reported as
+    /// [`Error::Unreadable`] if the skills directory cannot be listed. An unreadable domain is reported as
     /// a problem.
     pub fn list(&self) -> Result<Listing, Error> {
         let mut found = Listing::default();
@@ -792,7 +797,7 @@ mod tests_of_listing {
         symlink(dir.join("hr/x"), dir.join("hr/alias")).unwrap();
         for path in ["hr/y", "hr/z", "ops/y"] {
             let error = skills.load(&path.parse().unwrap()).unwrap_err();
-            assert!(matches!(error, Error::Refused(_)), "{path}: {error}");
+            assert!(matches!(error, Error::BadSkill(..)), "{path}: {error}");
         }
         // A link within the directory is refused too.
         assert!(skills.load(&"hr/alias".parse().unwrap()).is_err());

@@ -23,7 +23,8 @@ use memctl_files::yaml::{self, Invalid};
 use serde_json::{Map, Value};
 
 use crate::model::SkillPath;
-use crate::store::skill::{Error, Problem, Skill};
+use crate::store::Error;
+use crate::store::skill::{Problem, Skill};
 
 /// Metadata and prompt of one file.
 #[derive(Debug, Clone, PartialEq)]
@@ -178,6 +179,13 @@ fn below_skill(mut map: Map<String, Value>) -> Map<String, Value> {
     }
 }
 
+/// Error for metadata of which no key can be read.
+pub(super) fn unreadable(path: &Path, line: usize, reason: &str) -> Error {
+    let path = path.display();
+    let message = format!("{path}:{line}: the metadata cannot be read: {reason}");
+    Error::BadSkill(message, "memctl doctor")
+}
+
 /// Builds a skill from its metadata, without the layers above it.
 pub(super) fn skill(
     path: &SkillPath,
@@ -227,8 +235,7 @@ pub(super) fn skill(
     if let Some(role) = role.filter(|role| !ROLES.contains(&role.as_str())) {
         let (role, roles) = (role.escape_debug(), ROLES.join(", "));
         let reason = format!("the role `{role}` is none of {roles}");
-        let (path, line) = (source, 1);
-        return Err(Error::Metadata { path, line, reason });
+        return Err(unreadable(&source, 1, &reason));
     }
     if description.is_none() {
         problem(None, "the description is missing".to_owned());

@@ -18,7 +18,7 @@
 //!   skill.
 //! - No file outside the skills directory is read, even through symbolic links. The one exception
 //!   is `WORKSPACE.md` next to the skills directory, in the project root.
-//! - Only a defect that makes a skill unusable is an [`Error`]. Everything else is a [`Problem`] of
+//! - Only a defect that makes a skill unusable is an [`Error`](crate::store::Error). Everything else is a [`Problem`] of
 //!   a working skill.
 //!
 //! Deliberately absent: writing (other modules write to paths that [`Skills::place`] allows), and
@@ -39,12 +39,12 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use crate::model::SkillPath;
-use crate::model::error::{Explain, Explanation, Kind, of_io};
+use crate::store::Error;
 use crate::store::skill::root::{Root, Within};
 
 pub use crate::store::skill::discover::{Example, Examples, Listing, Skills};
 pub use crate::store::skill::front_matter::{BundledFile, FrontMatter, read as read_front_matter};
-pub use crate::store::skill::root::MAX_BYTES;
+pub use crate::store::skill::root::{MAX_BYTES, refused};
 
 /// Loaded skill.
 #[derive(Debug, Clone)]
@@ -104,97 +104,6 @@ impl fmt::Display for Problem {
             write!(f, ":{line}")?;
         }
         write!(f, ": {}", self.message)
-    }
-}
-
-/// Error of a skill.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// The skills directory does not exist or is not a directory.
-    #[error("skills directory `{}` not found", path.display())]
-    NoDirectory {
-        /// Expected path.
-        path: PathBuf,
-    },
-    /// No directory of that name has a SKILL.md.
-    #[error("skill `{skill}` not found{}", did_you_mean(candidates))]
-    NotFound {
-        /// Requested skill.
-        skill: SkillPath,
-        /// Skills with similar names, most similar first.
-        candidates: Vec<SkillPath>,
-    },
-    /// SKILL.md has no metadata.
-    #[error(
-        "`{}` has no metadata: it needs a `description` between `---` lines at the top, or in a \
-         ```yaml block under `## Skill Metadata`",
-        path.display()
-    )]
-    NoMetadata {
-        /// Path of the file.
-        path: PathBuf,
-    },
-    /// No key of the metadata can be read.
-    #[error("{}:{line}: the metadata cannot be read: {reason}", path.display())]
-    Metadata {
-        /// Path of the file.
-        path: PathBuf,
-        /// Line number in the file, from 1.
-        line: usize,
-        /// Message of the YAML parser.
-        reason: String,
-    },
-    /// A file that is not read: a link, one that is too large, no regular file, or a path that leaves
-    /// the skills directory. Its path is relative to the project root.
-    #[error("{0}")]
-    Refused(memctl_files::Refused),
-    /// Error of the file system.
-    #[error("cannot read `{}`", path.display())]
-    Io {
-        /// Path of the file.
-        path: PathBuf,
-        /// Cause.
-        source: std::io::Error,
-    },
-}
-
-fn did_you_mean(candidates: &[SkillPath]) -> String {
-    match candidates {
-        [] => String::new(),
-        some => {
-            let names: Vec<String> = some.iter().map(|skill| format!("`{skill}`")).collect();
-            format!("; did you mean {}?", names.join(" or "))
-        }
-    }
-}
-
-impl Explain for Error {
-    fn explain(&self) -> Explanation {
-        let (kind, hint) = match self {
-            Self::NotFound { candidates, .. } => {
-                let hint = match candidates.first() {
-                    Some(candidate) => format!("memctl run {candidate}"),
-                    None => "ls skills/*/".to_owned(),
-                };
-                (Kind::NotFound, hint)
-            }
-            Self::NoDirectory { path } => {
-                let example = path.join("DOMAIN/SKILL/SKILL.md");
-                let hint = format!(
-                    "write the instructions of the skill to `{}`; for a coding agent, without \
-                     skills: memctl lesson add",
-                    example.display()
-                );
-                (Kind::NotFound, hint)
-            }
-            Self::Io { source, .. } => (of_io(source), "memctl doctor".to_owned()),
-            Self::NoMetadata { .. } => (
-                Kind::Input,
-                r"begin the file with: ---\ndescription: what the skill does\n---".to_owned(),
-            ),
-            Self::Metadata { .. } | Self::Refused(_) => (Kind::Input, "memctl doctor".to_owned()),
-        };
-        (kind, Some(hint))
     }
 }
 

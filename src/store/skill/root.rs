@@ -8,7 +8,7 @@ use std::path::{Component, Path, PathBuf};
 
 use memctl_files::{Directory, FoundKind, Reason, Refused, decoded, named};
 
-use crate::store::skill::Error;
+use crate::store::Error;
 
 /// Size limit of a file of a skill: 1 MiB, some two hundred times a reasonable prompt.
 pub const MAX_BYTES: u64 = 1024 * 1024;
@@ -51,13 +51,13 @@ impl Root {
         let project = skills.parent().unwrap_or(&skills).to_owned();
         match skills.hold() {
             Ok(skills) => Ok(Self { skills, project }),
-            Err(source) if matches!(reason(&source), Some(Reason::Link)) => Err(Error::Io {
-                path: dir.to_owned(),
-                source,
-            }),
-            Err(_) => Err(Error::NoDirectory {
-                path: dir.to_owned(),
-            }),
+            Err(source) if matches!(reason(&source), Some(Reason::Link)) => {
+                Err(Error::Unreadable {
+                    path: dir.to_owned(),
+                    source,
+                })
+            }
+            Err(_) => Err(Error::NoSkills(dir.to_owned())),
         }
     }
 
@@ -125,7 +125,7 @@ impl Root {
     pub(super) fn io(&self, path: &Path, source: std::io::Error) -> Error {
         match reason(&source) {
             Some(reason) => self.refused(path, reason),
-            None => Error::Io {
+            None => Error::Unreadable {
                 path: self.shown(path),
                 source,
             },
@@ -134,8 +134,14 @@ impl Root {
 
     fn refused(&self, path: &Path, reason: Reason) -> Error {
         let path = self.shown(path);
-        Error::Refused(Refused { path, reason })
+        refused(Refused { path, reason })
     }
+}
+
+/// Error for a file that is not read: a link, one that is too large, no regular file, or a path that leaves the
+/// skills directory. Its path is relative to the project root.
+pub fn refused(file: Refused) -> Error {
+    Error::BadSkill(file.to_string(), "memctl doctor")
 }
 
 fn reason(error: &std::io::Error) -> Option<Reason> {
@@ -197,7 +203,7 @@ mod tests {
         check(&project.join("skills/hr/.."));
         assert!(matches!(
             Root::open(&project.join("nothing")),
-            Err(Error::NoDirectory { .. })
+            Err(Error::NoSkills(_))
         ));
     }
 
@@ -231,7 +237,7 @@ mod tests {
         let root = Root::open(&tmp.path().join("skills")).unwrap();
         for relative in ["tests/generated/a.py", "GUARDRAILS.md"] {
             let placed = root.place(&skill, Path::new(relative));
-            assert!(matches!(placed, Err(Error::Refused(_))), "{relative}");
+            assert!(matches!(placed, Err(Error::BadSkill(..))), "{relative}");
         }
     }
 }

@@ -6,17 +6,13 @@
 //! - `redacting_writer`: every write of user text, without its secrets.
 //! - `records`: the record that an id means, records of any kind in one form, lines of the execution log, audit
 //!   events of reads.
-//! - `error`: errors of the verbs.
 //!
 //! Deliberately absent: the verbs themselves.
-
-pub(crate) mod error;
 
 pub(crate) mod providers;
 pub(crate) mod records;
 pub(crate) mod redacting_writer;
 
-pub use error::{Error, Refusal};
 pub use providers::{Chosen, Providers};
 pub use records::AuditReads;
 
@@ -25,6 +21,7 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 
 use crate::model::{Scope, SkillPath, Viewer, split_origin};
+pub use crate::store::{Error, Refusal};
 use crate::store::skill::{Skill, Skills};
 use crate::store::{GroupCommit, Problem, Scoped, SeenEntries, Writer};
 
@@ -127,7 +124,7 @@ impl Workspace {
     pub(crate) fn whole_user(&self) -> Result<String, Error> {
         match self.store.viewer() {
             Viewer::User(user) if *self.store.scope() == Scope::All => Ok(user.to_string()),
-            _ => Err(crate::store::Error::OutOfScope("everything of a user".to_owned()).into()),
+            _ => Err(Error::OutOfScope("everything of a user".to_owned())),
         }
     }
 
@@ -136,7 +133,7 @@ impl Workspace {
         if self.store.scope().allows(Some(&name)) {
             Ok(())
         } else {
-            Err(crate::store::Error::OutOfScope(name).into())
+            Err(Error::OutOfScope(name))
         }
     }
 

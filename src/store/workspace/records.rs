@@ -13,10 +13,10 @@ use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use crate::model::error::message as chain;
 use crate::model::{ActionType, Document, ExecutionLog, Kind, LogStatus, Record, Trust, by_kind};
-use crate::store::workspace::error::chain;
 use crate::store::workspace::{Error, Workspace, stamp};
-use crate::store::{AuditAction, Entry, Error as StoreError, Scoped, Touched};
+use crate::store::{AuditAction, Entry, Scoped, Touched};
 
 /// Resolves an id, an id prefix or `latest` to a record. Fails with [`Error::Forgotten`] for a
 /// deleted record.
@@ -34,7 +34,7 @@ pub(crate) fn locate(store: &Scoped, id: &str) -> Result<(Kind, String), Error> 
 pub(crate) fn locate_as(store: &Scoped, kind: Kind, id: &str) -> Result<String, Error> {
     match store.resolve(kind, id, None) {
         Ok(id) => Ok(id),
-        Err(error @ StoreError::NotFound { .. }) => Err(match store.tombstone(kind, id)? {
+        Err(error @ Error::NotFound { .. }) => Err(match store.tombstone(kind, id)? {
             Some(tombstone) => Error::Forgotten {
                 day: tombstone
                     .at
@@ -54,7 +54,7 @@ pub(crate) fn locate_as(store: &Scoped, kind: Kind, id: &str) -> Result<String, 
 /// Returns the entry of a record with exactly this id.
 pub(crate) fn entry(store: &Scoped, kind: Kind, id: &str) -> Result<Entry, Error> {
     let found = store.find(kind, id)?;
-    Ok(found.ok_or_else(|| StoreError::not_found(kind, id))?)
+    Ok(found.ok_or_else(|| Error::not_found(kind, id))?)
 }
 
 /// An entry as a document; `None` where it is no readable record.
@@ -120,7 +120,7 @@ pub(crate) fn data(value: &Value) -> Option<Box<RawValue>> {
 
 /// JSON text of a value, as records carry it.
 pub(crate) fn raw(value: &impl Serialize) -> Result<Box<RawValue>, Error> {
-    serde_json::value::to_raw_value(value).map_err(|error| crate::store::Error::from(error).into())
+    Ok(serde_json::value::to_raw_value(value)?)
 }
 
 /// Which reads are noted.
@@ -198,7 +198,7 @@ fn number(kind: Kind, count: u64) -> String {
     format!("{count} {}", kind.plural())
 }
 
-fn unnoted(error: &crate::store::Error) -> String {
+fn unnoted(error: &Error) -> String {
     format!("this read is not in the audit: {}", chain(error))
 }
 

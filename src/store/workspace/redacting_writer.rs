@@ -11,7 +11,7 @@ use memctl_files::{Directory, ProjectPath, named};
 use crate::model::Record;
 use crate::store::skill::Skills;
 use crate::store::workspace::{Error, Workspace};
-use crate::store::{self, Added, SkipCondition, Writer, atomic};
+use crate::store::{Added, SkipCondition, Writer, atomic};
 
 /// Replaces a text file below a workspace directory, and creates its parent directories. Returns
 /// the kinds of secrets redacted.
@@ -85,14 +85,14 @@ pub(crate) fn replace_in_project(file: &ProjectPath, text: &str) -> Result<(), E
 /// of secrets redacted.
 pub(crate) fn create(path: &Path, text: &str) -> Result<Vec<&'static str>, Error> {
     let above = path.parent().unwrap_or(Path::new(""));
-    named::create_dir(above).map_err(store::Error::io("create", above))?;
+    named::create_dir(above).map_err(Error::io("create", above))?;
     let redacted = memctl_redact::redact(text);
     written(path, named::replace(path, redacted.text.as_bytes()))?;
     Ok(redacted.found)
 }
 
 fn written(path: &Path, result: io::Result<()>) -> Result<(), Error> {
-    Ok(result.map_err(store::Error::io("write", path))?)
+    Ok(result.map_err(Error::io("write", path))?)
 }
 
 impl Workspace {

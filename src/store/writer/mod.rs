@@ -56,7 +56,7 @@ impl Scoped {
         // Checked first so that a refusal creates no directory, and again under the lock.
         self.must_be_enabled()?;
         if let Some(primary) = self.primary() {
-            primary.prepare().map_err(Error::Primary)?;
+            primary.prepare()?;
         }
         let mut writer = self.write_logs(random)?;
         writer.at_primary = AtPrimary::begin(self, &writer.lock, self.lock_limit())?;

@@ -12,6 +12,7 @@ use memctl_files::json;
 use serde::Serialize;
 
 use crate::model::Kind;
+use crate::model::error::Kind as ErrorKind;
 use crate::store::files::counters::{self, Counters};
 use crate::store::files::data::write::is_record;
 use crate::store::files::tombstones;
@@ -440,8 +441,8 @@ fn value_of<'t>(object: &'t str, name: &str) -> Option<&'t str> {
 
 /// Error for a journal text that is not a valid record of its kind.
 fn not_a_record(kind: Kind, id: &str) -> Error {
-    let id = id.to_owned();
-    Error::InvalidJournal { kind, id }
+    let message = format!("the undo journal holds no valid {kind} for `{id}`");
+    Error::Refused(ErrorKind::Store, message, "memctl doctor".to_owned())
 }
 
 /// Returns `true` if two optional JSON texts are equal except for their layout.

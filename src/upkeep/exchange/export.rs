@@ -15,7 +15,7 @@ use super::unreadable;
 use crate::model::{Kind, SkillPath};
 use crate::store::workspace::redacting_writer::redaction_warning;
 use crate::store::workspace::{Error, Workspace, redacting_writer};
-use crate::store::{self, AuditAction, Entry, Role, Selection, logs, redact};
+use crate::store::{AuditAction, Entry, Role, Selection, logs, redact};
 
 /// Content and target of an export.
 #[derive(Debug)]
@@ -122,7 +122,7 @@ pub fn export_user(workspace: &Workspace) -> Result<String, Error> {
             .store
             .audited_by_all(&mut |line| events.push(serde_json::to_vec(&line)))?;
         let events = events.into_iter().collect::<Result<Vec<_>, _>>();
-        lines.log(name, events.map_err(store::Error::from)?);
+        lines.log(name, events?);
     }
     // Also an export of nothing is one.
     let touched = [("everything of a user", Some(user.as_str()))];
@@ -206,10 +206,10 @@ impl Lines {
             exported_at: workspace.timestamp(),
             counts: self.counts.clone(),
         };
-        let mut text = serde_json::to_string(&header).map_err(store::Error::from)?;
+        let mut text = serde_json::to_string(&header)?;
         text.push('\n');
         for line in &self.all {
-            text.push_str(&line.write().map_err(store::Error::from)?);
+            text.push_str(&line.write()?);
             text.push('\n');
         }
         Ok(text)
@@ -237,7 +237,7 @@ fn may_replace(path: &Path, force: bool) -> Result<(), Error> {
     };
     if !metadata.is_dir() {
         // A device or a pipe would be replaced by a plain file.
-        named::refuse_special(path).map_err(store::Error::io("write", path))?;
+        named::refuse_special(path).map_err(Error::io("write", path))?;
         if force || metadata.len() == 0 || is_export(path)? {
             return Ok(());
         }

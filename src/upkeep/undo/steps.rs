@@ -8,9 +8,9 @@ use std::path::{Component, Path, PathBuf};
 
 use chrono::{DateTime, Utc};
 
+use crate::model::error::message as chain;
 use crate::model::{Kind, SkillPath};
 use crate::store::skill::Skills;
-use crate::store::workspace::error::chain;
 use crate::store::workspace::records::document;
 use crate::store::workspace::{Error, Workspace, redacting_writer, stamp};
 use crate::store::{Entry, RemovalMode, Returning, Reverted, Splice, Writer};

@@ -14,8 +14,6 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::store;
-
 use super::super::input::{Answer, pairs, reply};
 use super::super::problem::Problem;
 
@@ -206,7 +204,7 @@ impl Query {
     pub(super) fn choose<T: Serialize>(&self, rows: &[T]) -> Result<Vec<Row>, Problem> {
         let mut all = Vec::new();
         for row in rows {
-            if let Value::Object(row) = serde_json::to_value(row).map_err(store::Error::from)? {
+            if let Value::Object(row) = serde_json::to_value(row)? {
                 all.push(row);
             }
         }

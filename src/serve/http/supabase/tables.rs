@@ -221,7 +221,7 @@ pub(crate) fn options(
     Ok(AddOptions {
         memory_type: memory_type(of)?,
         content: text("content", content, LONGEST_TEXT)?,
-        metadata: metadata.map_err(store::Error::from)?,
+        metadata: metadata?,
         expires_at,
         replaces: Vec::new(),
     })
@@ -477,7 +477,7 @@ pub(crate) async fn insert_procedures(
         Ok((document, row.embedding))
     });
     let documents: Result<Vec<(Box<RawValue>, Option<Vec<f32>>)>, _> = documents.collect();
-    let documents = documents.map_err(|error: serde_json::Error| store::Error::from(error))?;
+    let documents = documents?;
     let has_vector = query.names("embedding");
     let work = call.using(
         Use::Writes,

@@ -11,7 +11,6 @@ use crate::rules::{self, CorrectOptions};
 use crate::serve::arguments::{LISTED, LONGEST_NAME, LONGEST_TEXT, text};
 use crate::serve::operations::screened;
 use crate::skills::{self, LoggedExecution};
-use crate::store;
 use crate::store::workspace::Workspace;
 
 use super::super::input::{Answer, Body, Parameters, reply};
@@ -124,8 +123,8 @@ pub(crate) async fn log_execution(
 ) -> Result<(StatusCode, Response), Problem> {
     let execution = Execution {
         skill: skill(&body.skill)?.to_string(),
-        input_summary: to_raw_value(&body.input).map_err(store::Error::from)?,
-        output_summary: to_raw_value(&body.output).map_err(store::Error::from)?,
+        input_summary: to_raw_value(&body.input)?,
+        output_summary: to_raw_value(&body.output)?,
         outcome: match body.outcome {
             Some(Verdict::Accepted) => Outcome::Accepted,
             Some(Verdict::Rejected) => Outcome::Rejected,
@@ -197,7 +196,7 @@ pub(crate) async fn correct(call: Call, Body(body): Body<CorrectionBody>) -> Ans
             .map(|id| text("execution_id", id, LONGEST_NAME))
             .transpose()?,
         correction: text("correction", body.correction, LONGEST_TEXT)?,
-        expected: expected.map_err(store::Error::from)?,
+        expected: expected?,
         assertions: Vec::new(),
         is_rule: body.as_rule,
         supersede: body.supersede,

@@ -322,7 +322,7 @@ fn inside(root: &Path, path: &Path) -> Result<ProjectPath, Error> {
     if is_link && below.extension().is_none_or(|ending| ending != "md") {
         return Err(refused("the link leads to a file of another kind"));
     }
-    named::refuse_special(&target).map_err(crate::store::Error::io("write", &target))?;
+    named::refuse_special(&target).map_err(Error::io("write", &target))?;
     Ok(ProjectPath::new(root, below))
 }
 

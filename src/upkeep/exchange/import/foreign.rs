@@ -12,7 +12,7 @@ use super::{FORGOTTEN, ImportOptions, ImportReport, Ready};
 use crate::model::{Kind, Memory, OBSERVED};
 use crate::store::workspace::redacting_writer::redaction_warning;
 use crate::store::workspace::{Error, Workspace};
-use crate::store::{Error as StoreError, RawEntry, laid_out, redact};
+use crate::store::{RawEntry, laid_out, redact};
 use crate::upkeep::exchange::{Foreign, Skipped};
 
 /// Returns the notes that are new here.
@@ -59,7 +59,7 @@ pub(super) fn ready(
             let known = (id.clone(), text.clone());
             existing.notes.insert(origin, known);
             let memory = memory(workspace, source, note, text, user, &id)?;
-            let json = serde_json::to_string(&memory).map_err(StoreError::from)?;
+            let json = serde_json::to_string(&memory)?;
             let filtered = redact(&json);
             left_out.extend(filtered.found);
             let text = laid_out(&filtered.text);
@@ -94,7 +94,7 @@ fn memory(
         id: id.to_owned(),
         memory_type: note.memory_type,
         content,
-        metadata: to_raw_value(&Value::Object(metadata)).map_err(StoreError::from)?,
+        metadata: to_raw_value(&Value::Object(metadata))?,
         user_id,
         created_at: note.created.unwrap_or_else(|| workspace.timestamp()),
         updated_at: workspace.timestamp(),
