@@ -5,7 +5,7 @@ use std::path::Path;
 use serde::Serialize;
 
 use crate::store::{Scoped, ignore_local_files};
-use memctl_files::ProjectPath;
+use memctl_files::SharedFile;
 
 use crate::store::workspace::{Error, redacting_writer};
 
@@ -70,7 +70,7 @@ pub fn initialise(
 
 /// Adds the missing lines to a text file, and creates it if it does not exist. Returns true if
 /// lines were missing.
-pub fn with_lines(file: &ProjectPath, wanted: &str) -> Result<bool, Error> {
+pub fn with_lines(file: &SharedFile, wanted: &str) -> Result<bool, Error> {
     // An unreadable file is left to a person.
     let text = file.read_text(LONGEST).ok();
     let text = text.and_then(|text| completed(&text.unwrap_or_default(), wanted));

@@ -66,7 +66,7 @@ use windows as system;
 pub use directory::{Directory, Found};
 pub use file::{FileState, FoundKind, Owned, PositionedFile, Reason, Refused, owned};
 pub use process::user_directories;
-pub use shared_file::{ProjectPath, SharedFile};
+pub use shared_file::SharedFile;
 pub use write::is_temporary;
 
 #[cfg(test)]

@@ -1,12 +1,11 @@
 //! Files that memctl shares with other programs: settings of agent hosts, `AGENTS.md`,
 //! `.gitattributes`.
 //!
-//! A [`ProjectPath`] is below a project, whose content may come from a clone. Neither a link on the
-//! way nor a link in its place is followed. A [`SharedFile`] is such a path, or a file of the user,
-//! which may be a link: programs that manage dotfiles make links.
+//! A file of a project, whose content may come from a clone: neither a link on the way nor a link in its place is
+//! followed. Or a file of the user, which may be a link: programs that manage dotfiles make links.
 //!
 //! Invariant: a file of a project that is read or written has no other constructor than
-//! [`ProjectPath::new`].
+//! [`SharedFile::of_project`].
 
 use std::ffi::OsString;
 use std::io::{self, Write as _};
@@ -15,32 +14,83 @@ use std::path::{Path, PathBuf};
 use super::directory::Directory;
 use super::{named, system::files as sys};
 
-/// Path below a project.
+/// File that other programs use too.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ProjectPath {
+pub struct SharedFile {
+    /// Directory below which no link is followed.
     project: Directory,
-    /// Path relative to the project.
+    /// Path relative to it.
     name: PathBuf,
-    /// Absolute path, for messages.
+    /// Absolute path, for messages and for other programs.
     path: PathBuf,
+    /// Path of a file of the user as it was named, with its links.
+    named: Option<PathBuf>,
 }
 
-impl ProjectPath {
-    /// Returns the path of `name` below a project. The project itself may be a link: the user named
-    /// it.
-    pub fn new(project: &Path, name: impl AsRef<Path>) -> Self {
+impl SharedFile {
+    /// Returns the file `name` of a project. The project itself may be a link: the user named it.
+    pub fn of_project(project: &Path, name: impl AsRef<Path>) -> Self {
         let project = named::directory(project);
         let name = name.as_ref().to_owned();
         Self {
             path: project.join(&name),
             project,
             name,
+            named: None,
         }
     }
 
-    /// Absolute path, for messages and for other programs.
+    /// Returns a file of the user, with its links resolved. The path is the same before and after
+    /// the file has been created.
+    ///
+    /// # Errors
+    ///
+    /// `NotFound` if the path is a link to a missing file.
+    pub fn of_user(path: impl Into<PathBuf>) -> io::Result<Self> {
+        let named = path.into();
+        let is_link = named::link_metadata(&named).is_ok_and(|m| m.is_symlink());
+        let path = if is_link || named::exists(&named) {
+            named::real(&named)?
+        } else {
+            named::real_or_new(&named)
+        };
+        let mut above = path.ancestors().skip(1);
+        let above = above
+            .find(|above| named::is_dir(above))
+            .unwrap_or(Path::new("."));
+        let name = path.strip_prefix(above).unwrap_or(&path).to_owned();
+        Ok(Self {
+            project: Directory::at(above),
+            name,
+            path,
+            named: Some(named),
+        })
+    }
+
+    /// Returns the absolute path of the file that is read and written, for messages and for other programs.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Returns the path for a plan: with the target, if the file is a link.
+    pub fn shown(&self) -> String {
+        let path = self.path().display();
+        match self.named.as_deref().filter(|named| *named != self.path()) {
+            Some(named) => format!("{} -> {path}", named.display()),
+            None => path.to_string(),
+        }
+    }
+
+    /// Returns a file below this path.
+    ///
+    /// # Errors
+    ///
+    /// `NotFound` if that is a link to a missing file.
+    pub fn join(&self, name: &str) -> io::Result<Self> {
+        match &self.named {
+            Some(named) => Self::of_user(named.join(name)),
+            None => Ok(Self::of_project(&self.project, self.name.join(name))),
+        }
     }
 
     /// Reads UTF-8 text of at most `limit` bytes; `None` if the file does not exist.
@@ -78,8 +128,8 @@ impl ProjectPath {
         }
     }
 
-    /// Directories above the file that do not exist, innermost first.
-    fn missing_parents(&self) -> Vec<PathBuf> {
+    /// Returns the directories above the file that do not exist, innermost first.
+    pub fn missing_parents(&self) -> Vec<PathBuf> {
         let parents = self.name.ancestors().skip(1);
         parents
             .filter(|parent| !parent.as_os_str().is_empty())
@@ -88,114 +138,11 @@ impl ProjectPath {
             .collect()
     }
 
-    /// Removes a directory of the project if it is empty.
-    fn remove_empty(&self, directory: &Path) {
-        if let Ok(below) = directory.strip_prefix(self.project.path()) {
-            drop(self.project.remove_empty(below));
-        }
-    }
-}
-
-/// File that other programs use too.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SharedFile {
-    below: ProjectPath,
-    /// Path of a file of the user as it was named, with its links.
-    named: Option<PathBuf>,
-}
-
-impl From<ProjectPath> for SharedFile {
-    fn from(below: ProjectPath) -> Self {
-        Self { below, named: None }
-    }
-}
-
-impl SharedFile {
-    /// Returns a file of the user, with its links resolved. The path is the same before and after
-    /// the file has been created.
-    ///
-    /// # Errors
-    ///
-    /// `NotFound` if the path is a link to a missing file.
-    pub fn of_user(path: impl Into<PathBuf>) -> io::Result<Self> {
-        let named = path.into();
-        let is_link = named::link_metadata(&named).is_ok_and(|m| m.is_symlink());
-        let path = if is_link || named::exists(&named) {
-            named::real(&named)?
-        } else {
-            named::real_or_new(&named)
-        };
-        let mut above = path.ancestors().skip(1);
-        let above = above
-            .find(|above| named::is_dir(above))
-            .unwrap_or(Path::new("."));
-        let name = path.strip_prefix(above).unwrap_or(&path).to_owned();
-        let project = Directory::at(above);
-        let below = ProjectPath {
-            project,
-            name,
-            path,
-        };
-        let named = Some(named);
-        Ok(Self { below, named })
-    }
-
-    /// Returns the path of the file that is read and written.
-    pub fn path(&self) -> &Path {
-        self.below.path()
-    }
-
-    /// Returns the path for a plan: with the target, if the file is a link.
-    pub fn shown(&self) -> String {
-        let path = self.path().display();
-        match self.named.as_deref().filter(|named| *named != self.path()) {
-            Some(named) => format!("{} -> {path}", named.display()),
-            None => path.to_string(),
-        }
-    }
-
-    /// Returns a file below this path.
-    ///
-    /// # Errors
-    ///
-    /// `NotFound` if that is a link to a missing file.
-    pub fn join(&self, name: &str) -> io::Result<Self> {
-        match &self.named {
-            Some(named) => Self::of_user(named.join(name)),
-            None => Ok(ProjectPath::new(&self.below.project, self.below.name.join(name)).into()),
-        }
-    }
-
-    /// Reads UTF-8 text of at most `limit` bytes; `None` if the file does not exist.
-    pub fn read_text(&self, limit: u64) -> io::Result<Option<String>> {
-        self.below.read_text(limit)
-    }
-
-    /// Replaces the file and keeps its permissions, or creates a private one, with its directories.
-    pub fn replace(&self, bytes: &[u8]) -> io::Result<()> {
-        self.below.replace(bytes)
-    }
-
-    /// Removes the file; `false` if it did not exist.
-    pub fn remove(&self) -> io::Result<bool> {
-        self.below.remove()
-    }
-
-    /// Makes the file executable, where that is a permission.
-    pub fn make_executable(&self) -> io::Result<()> {
-        self.below.make_executable()
-    }
-
     /// Returns the names beside the file, sorted; empty if the directory cannot be read.
     pub fn siblings(&self) -> Vec<OsString> {
-        let above = self.below.name.parent().unwrap_or(Path::new(""));
-        let found = self.below.project.below(above).list().unwrap_or_default();
+        let above = self.name.parent().unwrap_or(Path::new(""));
+        let found = self.project.below(above).list().unwrap_or_default();
         found.into_iter().map(|found| found.name).collect()
-    }
-
-    /// Returns the directories above the file that do not exist, innermost first.
-    pub fn missing_parents(&self) -> Vec<PathBuf> {
-        self.below.missing_parents()
     }
 
     /// Removes directories that an installation created and that are empty, innermost first.
@@ -203,8 +150,8 @@ impl SharedFile {
         for directory in directories {
             if self.named.is_some() {
                 drop(named::remove_empty_dir(directory));
-            } else {
-                self.below.remove_empty(directory);
+            } else if let Ok(below) = directory.strip_prefix(self.project.path()) {
+                drop(self.project.remove_empty(below));
             }
         }
     }
@@ -231,18 +178,17 @@ mod tests {
         make_link(outside.join("missing"), project.join("sub/new.json")).unwrap();
         make_link("sub", project.join("inner")).unwrap();
         let check = |name: &str| {
-            let path = ProjectPath::new(&project, name);
+            let file = SharedFile::of_project(&project, name);
             let refused = |done: io::Result<()>| {
                 let error = done.expect_err(name);
                 assert!(Refused::in_error(&error).is_some(), "{name}: {error}");
             };
-            refused(path.read_text(9).map(drop));
-            refused(path.replace(b"x"));
-            refused(path.remove().map(drop));
-            refused(path.make_executable());
-            let shared = SharedFile::from(path);
-            shared.remove_empty(std::slice::from_ref(&outside));
-            assert!(shared.siblings().iter().all(|name| name != "conf.json"));
+            refused(file.read_text(9).map(drop));
+            refused(file.replace(b"x"));
+            refused(file.remove().map(drop));
+            refused(file.make_executable());
+            file.remove_empty(std::slice::from_ref(&outside));
+            assert!(file.siblings().iter().all(|name| name != "conf.json"));
         };
         check(".vscode/conf.json");
         check(".vscode/made/conf.json");
@@ -279,7 +225,7 @@ mod tests {
     fn missing_directories_are_created_and_removed() {
         let dir = tempfile::tempdir().unwrap();
         let project = named::real(dir.path()).unwrap();
-        let file = SharedFile::from(ProjectPath::new(&project, "a/b/c.json"));
+        let file = SharedFile::of_project(&project, "a/b/c.json");
         let missing = file.missing_parents();
         assert_eq!(missing, [project.join("a/b"), project.join("a")]);
         file.replace(b"{}").unwrap();

@@ -7,7 +7,7 @@ use reqwest::header::HeaderMap;
 use serde_json::Value;
 
 use super::http::Connection;
-use super::retry::{Decision, Failure};
+use super::retry::Decision;
 use super::{Error, ErrorKind, Paid};
 
 /// Failure of one attempt.
@@ -82,24 +82,6 @@ impl Fault {
             text: body.to_string(),
         }
     }
-
-    pub(super) fn failure(&self) -> Failure<'_> {
-        match self {
-            Self::Status {
-                status,
-                headers,
-                code,
-                message,
-            } => Failure {
-                status: Some(*status),
-                headers: Some(headers),
-                code,
-                message,
-            },
-            _ => Failure::default(),
-        }
-    }
-
     /// Text for the progress line.
     pub(super) fn describe(&self) -> String {
         match self {

@@ -126,7 +126,7 @@ impl Connection {
             let policy = &self.endpoint.limits.retry;
             let decision = match &fault {
                 Fault::Malformed { .. } => Decision::GiveUp,
-                _ => retry::decide(policy, retries, fault.failure(), attempts.left(), random()),
+                _ => retry::decide(policy, retries, &fault, attempts.left(), random()),
             };
             let Decision::Retry(after) = decision else {
                 return Err(self.error(fault, decision));

@@ -11,6 +11,8 @@ use std::time::Duration;
 use chrono::DateTime;
 use reqwest::header::HeaderMap;
 
+use super::fault::Fault;
+
 /// Retry policy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Policy {
@@ -18,34 +20,20 @@ pub struct Policy {
     pub max_retries: u32,
     /// First pause if the server requests none; doubles each time. 500 ms by default.
     pub first_pause: Duration,
-    /// Maximum pause; 8 s by default.
-    pub longest_pause: Duration,
-    /// Maximum wait that a server may request; 60 s by default.
-    pub longest_wait: Duration,
 }
+
+/// Maximum pause if the server requests none.
+const LONGEST_PAUSE: Duration = Duration::from_secs(8);
+/// Maximum wait that a server may request.
+const LONGEST_WAIT: Duration = Duration::from_mins(1);
 
 impl Default for Policy {
     fn default() -> Self {
         Self {
             max_retries: 2,
             first_pause: Duration::from_millis(500),
-            longest_pause: Duration::from_secs(8),
-            longest_wait: Duration::from_mins(1),
         }
     }
-}
-
-/// Properties of a failed request.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Failure<'a> {
-    /// HTTP status; `None` if the connection failed.
-    pub(super) status: Option<u16>,
-    /// Response headers; `None` without a response.
-    pub(super) headers: Option<&'a HeaderMap>,
-    /// Error code of the provider, such as `insufficient_quota`.
-    pub(super) code: &'a str,
-    /// Message of the provider.
-    pub(super) message: &'a str,
 }
 
 /// Retry decision.
@@ -67,26 +55,33 @@ pub(super) enum Decision {
 pub(super) fn decide(
     policy: &Policy,
     retries: u32,
-    failure: Failure<'_>,
+    fault: &Fault,
     left: Duration,
     random: f64,
 ) -> Decision {
-    if is_spend_limit(failure) {
-        return Decision::SpendLimit;
-    }
-    let header = |name| failure.headers.and_then(|headers| text(headers, name));
-    let worth_it = match header("x-should-retry") {
-        Some("true") => true,
-        Some("false") => false,
-        _ => failure
-            .status
-            .is_none_or(|status| matches!(status, 408 | 409 | 429) || status >= 500),
+    let asked = match fault {
+        Fault::Status {
+            status,
+            headers,
+            code,
+            message,
+        } => {
+            if is_spend_limit(*status, code, message) {
+                return Decision::SpendLimit;
+            }
+            let worth_it = match text(headers, "x-should-retry") {
+                Some("true") => true,
+                Some("false") => false,
+                _ => matches!(status, 408 | 409 | 429) || *status >= 500,
+            };
+            if !worth_it {
+                return Decision::GiveUp;
+            }
+            retry_after(headers)
+        }
+        _ => None,
     };
-    if !worth_it {
-        return Decision::GiveUp;
-    }
-    let asked = failure.headers.and_then(retry_after);
-    let limit = policy.longest_wait.min(left);
+    let limit = LONGEST_WAIT.min(left);
     match asked {
         Some(wait) if wait > limit => Decision::WaitTooLong(wait),
         _ if retries >= policy.max_retries => Decision::GiveUp,
@@ -95,7 +90,7 @@ pub(super) fn decide(
             let pause = policy
                 .first_pause
                 .saturating_mul(2_u32.saturating_pow(retries))
-                .min(policy.longest_pause);
+                .min(LONGEST_PAUSE);
             let pause = pause.mul_f64(1.0 - random.clamp(0.0, 1.0) * 0.25);
             if pause < left {
                 Decision::Retry(pause)
@@ -106,10 +101,10 @@ pub(super) fn decide(
     }
 }
 
-fn is_spend_limit(failure: Failure<'_>) -> bool {
-    failure.status == Some(402)
+fn is_spend_limit(status: u16, code: &str, message: &str) -> bool {
+    status == 402
         || matches!(
-            failure.code,
+            code,
             "enforced_spend_limit_reached"
                 | "contract_spend_limit_reached"
                 | "linked_organization_spend_limit_reached"
@@ -119,7 +114,7 @@ fn is_spend_limit(failure: Failure<'_>) -> bool {
                 | "billing_error"
         )
         // Reported as a plain 400 without a specific code.
-        || failure.message.contains("credit balance is too low")
+        || message.contains("credit balance is too low")
 }
 
 /// Wait that the server requests: milliseconds, else seconds, else a date relative to the
@@ -151,34 +146,29 @@ mod tests {
 
     use super::*;
 
-    fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
-        pairs
-            .iter()
-            .map(|(name, value)| {
-                let name = HeaderName::from_static(name);
-                (name, HeaderValue::from_static(value))
-            })
-            .collect()
+    fn fault(status: u16, pairs: &[(&'static str, &'static str)]) -> Fault {
+        let pairs = pairs.iter().map(|(name, value)| {
+            let name = HeaderName::from_static(name);
+            (name, HeaderValue::from_static(value))
+        });
+        Fault::Status {
+            status,
+            headers: Box::new(pairs.collect()),
+            code: String::new(),
+            message: String::new(),
+        }
     }
 
-    fn decide_on(
-        retries: u32,
-        status: Option<u16>,
-        pairs: &[(&'static str, &'static str)],
-    ) -> Decision {
-        let headers = headers(pairs);
-        let failure = Failure {
-            status,
-            headers: Some(&headers),
-            ..Failure::default()
-        };
-        decide(
-            &Policy::default(),
-            retries,
-            failure,
-            Duration::from_secs(100),
-            0.0,
-        )
+    fn no_answer() -> Fault {
+        Fault::Broken {
+            reason: String::new(),
+            text: String::new(),
+        }
+    }
+
+    fn decide_on(retries: u32, fault: &Fault) -> Decision {
+        let left = Duration::from_secs(100);
+        decide(&Policy::default(), retries, fault, left, 0.0)
     }
 
     const fn retry(ms: u64) -> Decision {
@@ -188,12 +178,12 @@ mod tests {
     #[test]
     fn only_passing_troubles_are_worth_a_retry() {
         for status in [408, 409, 429, 500, 502, 503, 504, 529] {
-            assert_eq!(decide_on(0, Some(status), &[]), retry(500), "{status}");
+            assert_eq!(decide_on(0, &fault(status, &[])), retry(500), "{status}");
         }
-        assert_eq!(decide_on(0, None, &[]), retry(500));
+        assert_eq!(decide_on(0, &no_answer()), retry(500));
         for status in [302, 400, 401, 403, 404, 413, 422] {
             assert_eq!(
-                decide_on(0, Some(status), &[]),
+                decide_on(0, &fault(status, &[])),
                 Decision::GiveUp,
                 "{status}"
             );
@@ -202,15 +192,15 @@ mod tests {
 
     #[test]
     fn pauses_double_shrink_at_random_and_end_after_two() {
-        assert_eq!(decide_on(1, Some(500), &[]), retry(1000));
-        assert_eq!(decide_on(2, Some(500), &[]), Decision::GiveUp);
+        assert_eq!(decide_on(1, &fault(500, &[])), retry(1000));
+        assert_eq!(decide_on(2, &fault(500, &[])), Decision::GiveUp);
         let many = Policy {
             max_retries: 1000,
             ..Policy::default()
         };
         let check = |retries, random, expected| {
             let left = Duration::from_secs(100);
-            let decision = decide(&many, retries, Failure::default(), left, random);
+            let decision = decide(&many, retries, &no_answer(), left, random);
             assert_eq!(decision, expected, "{retries} {random}");
         };
         check(0, 1.0, retry(375));
@@ -223,7 +213,7 @@ mod tests {
     fn the_server_may_decide_and_name_the_wait() {
         let check = |status, pairs: &[_], expected| {
             assert_eq!(
-                decide_on(0, Some(status), pairs),
+                decide_on(0, &fault(status, pairs)),
                 expected,
                 "{status} {pairs:?}"
             );
@@ -254,34 +244,31 @@ mod tests {
     fn a_wait_that_is_too_long_ends_the_question_at_once() {
         let day = Duration::from_hours(24);
         let asked = [("retry-after", "86400")];
-        assert_eq!(decide_on(0, Some(429), &asked), Decision::WaitTooLong(day));
         assert_eq!(
-            decide_on(0, Some(429), &[("retry-after", "1e300")]),
+            decide_on(0, &fault(429, &asked)),
+            Decision::WaitTooLong(day)
+        );
+        assert_eq!(
+            decide_on(0, &fault(429, &[("retry-after", "1e300")])),
             retry(500),
             "no number of seconds"
         );
-        let headers = headers(&[("retry-after", "30")]);
-        let failure = Failure {
-            status: Some(429),
-            headers: Some(&headers),
-            ..Failure::default()
-        };
+        let fault = fault(429, &[("retry-after", "30")]);
         let left = Duration::from_secs(10);
-        let decision = decide(&Policy::default(), 0, failure, left, 0.0);
+        let decision = decide(&Policy::default(), 0, &fault, left, 0.0);
         assert_eq!(decision, Decision::WaitTooLong(Duration::from_secs(30)));
     }
 
     #[test]
     fn spending_limits_are_never_retried() {
-        let check = |status, code, message| {
-            let failure = Failure {
-                status: Some(status),
-                headers: None,
-                code,
-                message,
+        let check = |status, code: &str, message: &str| {
+            let fault = Fault::Status {
+                status,
+                headers: Box::default(),
+                code: code.to_owned(),
+                message: message.to_owned(),
             };
-            let left = Duration::from_secs(100);
-            let decision = decide(&Policy::default(), 0, failure, left, 0.0);
+            let decision = decide_on(0, &fault);
             assert_eq!(decision, Decision::SpendLimit, "{status} {code} {message}");
         };
         check(429, "enforced_spend_limit_reached", "");

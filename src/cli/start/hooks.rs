@@ -4,7 +4,7 @@ use std::env::consts::EXE_SUFFIX;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
-use memctl_files::{Directory, ProjectPath, SharedFile, named};
+use memctl_files::{Directory, SharedFile, named};
 use serde::Serialize;
 
 use crate::cli::arguments::{HostArgs, HostsArgs};
@@ -144,7 +144,7 @@ pub(crate) fn in_project(context: &Context, name: &Path) -> Result<SharedFile, U
     if context.environment.home.as_deref() == Some(project) {
         return of_user(project.join(name));
     }
-    Ok(ProjectPath::new(project, name).into())
+    Ok(SharedFile::of_project(project, name))
 }
 
 /// Returns the directory with the user's settings of an agent host; `None` if there is no home.

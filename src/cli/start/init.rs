@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use memctl_files::{ProjectPath, named};
+use memctl_files::{SharedFile, named};
 
 use crate::cli::context::{Context, random};
 use crate::cli::output::{Done, Page, Report};
@@ -141,7 +141,7 @@ pub(crate) fn install(
     repository: &Repository,
 ) -> Result<(Vec<String>, Vec<String>), UserError> {
     let (mut done, mut warnings) = (Vec::new(), Vec::new());
-    let file = ProjectPath::new(context.project(), ".gitattributes");
+    let file = SharedFile::of_project(context.project(), ".gitattributes");
     match with_lines(&file, &attributes()) {
         Ok(true) => done.push(file.path().display().to_string()),
         Ok(false) => {}

@@ -1,7 +1,6 @@
 //! Segment of an open index, and the manifest: the list of the files of all segments, and the state of the
 //! records that they cover.
 
-use std::ops::Deref;
 use std::sync::OnceLock;
 
 use serde::{Deserialize, Serialize};
@@ -130,28 +129,10 @@ pub(super) fn name(number: u64, ending: &str) -> String {
     format!("{number}.{ending}")
 }
 
-/// Bytes in a file, or only in memory.
-#[derive(Debug)]
-pub(crate) enum Bytes {
-    File(Map),
-    Own(Vec<u8>),
-}
-
-impl Deref for Bytes {
-    type Target = [u8];
-
-    fn deref(&self) -> &[u8] {
-        match self {
-            Self::File(map) => map,
-            Self::Own(bytes) => bytes,
-        }
-    }
-}
-
 /// Vectors of one embedder for the documents of a segment; some may be missing.
 #[derive(Debug)]
 pub(crate) struct SegmentVectors {
-    pub(super) slots: Bytes,
+    pub(super) slots: Map,
     /// Embedder of the vectors.
     pub(super) embedding: Embedding,
     /// Number of documents with a vector.
@@ -163,7 +144,7 @@ pub(crate) struct SegmentVectors {
 /// Segment with the places of its records and with its vectors.
 #[derive(Debug)]
 pub(crate) struct IndexedSegment {
-    words: Bytes,
+    words: Map,
     words_file: Option<u64>,
     /// Place of each document's record among those of its kind, or [`GONE`].
     pub(super) places: Vec<u32>,
@@ -180,7 +161,7 @@ impl IndexedSegment {
     /// Creates a segment that is in no file yet.
     pub(super) fn new(words: Vec<u8>, places: Vec<u32>) -> Self {
         Self {
-            words: Bytes::Own(words),
+            words: Map::Memory(words),
             words_file: None,
             singles: OnceLock::new(),
             windows: OnceLock::new(),
@@ -200,7 +181,7 @@ impl IndexedSegment {
         let vectors = files.vectors.as_ref().and_then(|vectors| {
             let (_, dimensions) = vectors.embedder.rsplit_once('/')?;
             Some(SegmentVectors {
-                slots: Bytes::File(derived.map(&name(vectors.file, VECTORS))?),
+                slots: derived.map(&name(vectors.file, VECTORS))?,
                 embedding: Embedding {
                     name: vectors.embedder.clone(),
                     dimensions: dimensions.parse().ok()?,
@@ -210,7 +191,7 @@ impl IndexedSegment {
             })
         });
         let mut held = Self {
-            words: Bytes::File(words),
+            words,
             words_file: Some(files.words),
             places_file: Some(files.places),
             vectors,

@@ -13,10 +13,10 @@ use memctl_files::parallel::{each, processors};
 use memctl_search::{Builder, Damaged, merge, slots_header};
 
 use super::filter::attributes;
-use super::segment::{Bytes, Covered, GONE, IndexedSegment, List, SegmentVectors};
+use super::segment::{Covered, GONE, IndexedSegment, List, SegmentVectors};
 use super::{Error, Index, Progress, SPARE, readable};
 use crate::model::Kind;
-use crate::store::{DerivedWriter, Positions};
+use crate::store::{DerivedWriter, Map, Positions};
 
 /// New entry: its kind as a place in [`Kind::ALL`], and its place among the entries of that kind.
 type NewEntry = (usize, u32);
@@ -192,7 +192,7 @@ impl Index {
                 all += filled;
             }
             one.vectors = (all > 0).then(|| SegmentVectors {
-                slots: Bytes::Own(bytes),
+                slots: Map::Memory(bytes),
                 embedding: embedding.clone(),
                 filled: all,
                 file: None,

@@ -5,10 +5,10 @@ use memctl_search::{
     Admission, Damaged, Ranker, SLOTS_HEADER, slot, slot_width, slots_header, texts_of,
 };
 
-use super::segment::{Bytes, IndexedSegment, List, SegmentVectors, VECTORS, name};
+use super::segment::{IndexedSegment, List, SegmentVectors, VECTORS, name};
 use super::{Error, Index};
 use crate::model::Kind;
-use crate::store::DerivedWriter;
+use crate::store::{DerivedWriter, Map};
 
 impl Index {
     /// Stamp of existing vectors from this embedder, of any size.
@@ -175,7 +175,7 @@ impl Index {
             let filled = before + slots.len();
             if let Some((file, map)) = saved {
                 held.vectors = Some(SegmentVectors {
-                    slots: Bytes::File(map),
+                    slots: map,
                     embedding: embedding.clone(),
                     filled,
                     file: Some(file),
@@ -240,7 +240,7 @@ impl IndexedSegment {
             }
         }
         self.vectors = Some(SegmentVectors {
-            slots: Bytes::Own(bytes),
+            slots: Map::Memory(bytes),
             embedding: embedding.clone(),
             filled,
             file: None,

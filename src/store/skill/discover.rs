@@ -21,31 +21,10 @@ use crate::model::error::message;
 use crate::store::Error;
 use crate::store::skill::front_matter::{self, BundledFile, is_below};
 use crate::store::skill::guardrails::{self, Guardrail, Rewritten};
-use crate::store::skill::root::{Root, Within};
-use crate::store::skill::{Problem, Skill, above, not_utf8};
-
-/// Skills directory.
-#[derive(Debug, Clone)]
-pub struct Skills {
-    pub(super) root: Root,
-}
+use crate::store::skill::root::Skills;
+use crate::store::skill::{Problem, Skill, not_utf8};
 
 impl Skills {
-    /// Opens a skills directory, usually the one next to `.agentura`. Its parent is the project
-    /// root.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::NoSkills`] if it does not exist.
-    pub fn open(dir: &Path) -> Result<Self, Error> {
-        Root::open(dir).map(|root| Self { root })
-    }
-
-    /// Path for display and for records, relative to the project root.
-    pub fn shown(&self, path: &Path) -> String {
-        self.root.shown(path).display().to_string()
-    }
-
     /// Loads a skill.
     ///
     /// # Errors
@@ -58,18 +37,15 @@ impl Skills {
             skill: path.clone(),
             candidates: self.similar(&path.to_string()),
         };
-        let text = self
-            .root
-            .read(&file, Within::Skills)?
-            .ok_or_else(not_found)?;
+        let text = self.text(&file)?.ok_or_else(not_found)?;
         // On case-insensitive file systems `HR/x` also opens, and its records would belong to
         // another name.
-        if !Self::is_spelled(&self.root.skills, path.domain())
-            || !Self::is_spelled(&self.root.skills.below(path.domain()), path.name())
+        if !Self::is_spelled(self.directory(), path.domain())
+            || !Self::is_spelled(self.directory().below(path.domain()), path.name())
         {
             return Err(not_found());
         }
-        let source = self.root.shown(&file);
+        let source = self.relative(&file);
         let mut problems = Vec::new();
         if text.lossy {
             problems.push(not_utf8(source.clone()));
@@ -89,12 +65,11 @@ impl Skills {
                 return Err(front_matter::unreadable(&source, line, &reason));
             }
         };
-        let context = above(&self.root, &dir, &mut problems)?;
+        let context = self.above(&dir, &mut problems)?;
         let mut skill = front_matter::skill(path, dir, source, read, problems)?;
         skill.context = context;
-        let is_there = |file: &BundledFile| {
-            is_below(&file.path) && self.root.has_file(&skill.dir.join(&file.path))
-        };
+        let is_there =
+            |file: &BundledFile| is_below(&file.path) && self.has_file(&skill.dir.join(&file.path));
         let (files, missing): (Vec<_>, Vec<BundledFile>) =
             skill.files.iter().cloned().partition(is_there);
         skill
@@ -117,16 +92,57 @@ impl Skills {
     ///
     /// [`Error`] if the directory of examples cannot be listed or leads outside.
     pub fn examples(&self, path: &SkillPath) -> Result<Examples, Error> {
-        examples(&self.root, &self.dir_of(path))
+        let mut all = Examples::default();
+        for path in self.json_files(&self.dir_of(path).join("examples"))? {
+            let mut problem = |line, message| {
+                let path = self.relative(&path);
+                all.problems.push(Problem {
+                    path,
+                    line,
+                    message,
+                });
+            };
+            let file = match self.text(&path) {
+                Ok(Some(file)) => file,
+                // Deleted since the directory was listed.
+                Ok(None) => continue,
+                Err(error) => {
+                    problem(None, message(&error));
+                    continue;
+                }
+            };
+            match serde_json::from_str::<Case>(&file.text) {
+                Ok(Case { input, output }) => {
+                    if file.lossy {
+                        all.problems.push(not_utf8(self.relative(&path)));
+                    }
+                    let name = path.file_stem().unwrap_or_default();
+                    all.cases.push(Example {
+                        name: name.to_string_lossy().into_owned(),
+                        input,
+                        output,
+                    });
+                }
+                Err(error) => {
+                    let line = Some(error.line()).filter(|line| *line > 0);
+                    problem(
+                        line,
+                        format!("is not an {{\"input\", \"output\"}} case: {error}"),
+                    );
+                }
+            }
+        }
+        Ok(all)
     }
 
-    /// Default input: `fixtures/sample_input.json`, if it exists.
+    /// Default input of `run`: `fixtures/sample_input.json`, if it exists.
     ///
     /// # Errors
     ///
     /// [`Error::BadSkill`] if it leads outside.
     pub fn sample_input(&self, path: &SkillPath) -> Result<Option<PathBuf>, Error> {
-        sample_input(&self.root, &self.dir_of(path))
+        let path = self.dir_of(path).join("fixtures/sample_input.json");
+        Ok(self.kind(&path)?.map(|_| path))
     }
 
     /// Text of a file of a skill (an input), with `\n` line ends; `None` if the file does not
@@ -136,7 +152,7 @@ impl Skills {
     ///
     /// [`Error`] if the file leads outside, is too large or cannot be read.
     pub fn read(&self, file: &Path) -> Result<Option<String>, Error> {
-        let text = self.root.read(file, Within::Skills)?;
+        let text = self.text(file)?;
         Ok(text.map(|text| text.text))
     }
 
@@ -150,7 +166,7 @@ impl Skills {
         let mut files = Vec::new();
         for dir in dir.ancestors().take(2) {
             let file = dir.join("GUARDRAILS.md");
-            if self.root.kind(&file)?.is_some() {
+            if self.kind(&file)?.is_some() {
                 files.push(file);
             }
         }
@@ -198,14 +214,14 @@ impl Skills {
     ///
     /// [`Error::Unreadable`] if the file is read-only.
     pub fn expect_writable(&self, file: &Path) -> Result<(), Error> {
-        let open = self.root.skills.open(file);
-        let open = open.map_err(|error| self.root.io(file, error))?;
+        let open = self.directory().open(file);
+        let open = open.map_err(|error| self.io(file, error))?;
         let metadata = open.map(|open| open.metadata()).transpose();
-        let metadata = metadata.map_err(|error| self.root.io(file, error))?;
+        let metadata = metadata.map_err(|error| self.io(file, error))?;
         if metadata.is_some_and(|metadata| metadata.permissions().readonly()) {
             let denied =
                 std::io::Error::new(std::io::ErrorKind::ReadOnlyFilesystem, "read-only file");
-            return Err(self.root.io(file, denied));
+            return Err(self.io(file, denied));
         }
         Ok(())
     }
@@ -217,7 +233,7 @@ impl Skills {
     /// [`Error::BadSkill`] if the file, or a directory on the way to it, is not inside the skills
     /// directory.
     pub fn place(&self, path: &SkillPath, relative: &Path) -> Result<PathBuf, Error> {
-        self.root.place(&self.dir_of(path), relative)
+        self.place_below(&self.dir_of(path), relative)
     }
 
     /// Path for writing a file of a domain.
@@ -227,13 +243,7 @@ impl Skills {
     /// [`Error::BadSkill`] if the file, or the domain's directory, is not inside the skills
     /// directory.
     pub fn place_in_domain(&self, domain: &str, name: &str) -> Result<PathBuf, Error> {
-        self.root
-            .place(&self.root.skills, &Path::new(domain).join(name))
-    }
-
-    /// Handle of the skills directory.
-    pub fn directory(&self) -> &Directory {
-        &self.root.skills
+        self.place_below(self.directory(), &Path::new(domain).join(name))
     }
 
     /// Files of a skill's regression cases, oldest correction first.
@@ -242,7 +252,18 @@ impl Skills {
     ///
     /// [`Error`] if their directory cannot be listed or leads outside.
     pub fn case_files(&self, path: &SkillPath) -> Result<Vec<PathBuf>, Error> {
-        case_files(&self.root, &self.dir_of(path))
+        let dir = self.dir_of(path).join("tests").join("generated");
+        let listed = self.directory().below(&dir).list();
+        let mut found: Vec<(u64, PathBuf)> = listed
+            .map_err(|source| self.io(&dir, source))?
+            .into_iter()
+            .filter_map(|found| {
+                let name = found.name;
+                Some((number(name.to_str()?, ".json")?, dir.join(name)))
+            })
+            .collect();
+        found.sort();
+        Ok(found.into_iter().map(|(_, path)| path).collect())
     }
 
     /// Files of a skill that hold the words of its corrections: the cases, and their exports for other tools.
@@ -270,16 +291,34 @@ impl Skills {
     ///
     /// [`Error`] if the file leads outside, is too large, or is not UTF-8.
     pub fn generated(&self, file: &Path) -> Result<Option<String>, Error> {
-        let bytes = self.root.bytes(MAX_CASES_BYTES, file, Within::Skills)?;
+        let bytes = self.bytes(MAX_CASES_BYTES, file)?;
         bytes
             .map(String::from_utf8)
             .transpose()
-            .map_err(|error| self.root.io(file, std::io::Error::other(error)))
+            .map_err(|error| self.io(file, std::io::Error::other(error)))
     }
 
     /// Number of regression tests generated from corrections, of one skill.
     pub fn count_generated_of(&self, path: &SkillPath) -> usize {
-        count(&self.root, &self.dir_of(path))
+        let dir = self.dir_of(path).join("tests").join("generated");
+        // Most skills have no generated tests, so this is all their work.
+        let found = self.directory().below(&dir).list().unwrap_or_default();
+        let names = || found.iter().filter_map(|found| found.name.to_str());
+        let cases: BTreeSet<u64> = names().filter_map(|name| number(name, ".json")).collect();
+        let mut total = cases.len();
+        for name in names() {
+            if YAML_FILES.contains(&name) {
+                let file = self.bytes(MAX_CASES_BYTES, &dir.join(name));
+                let file = file.ok().flatten().unwrap_or_default();
+                let tests = yaml_tests(&String::from_utf8_lossy(&file));
+                let is_copy = |test: &Option<u64>| test.is_some_and(|id| cases.contains(&id));
+                total += tests.iter().filter(|test| !is_copy(test)).count();
+            } else if is_python_test(name) {
+                let is_copy = number(name, ".py").is_some_and(|id| cases.contains(&id));
+                total += usize::from(!is_copy);
+            }
+        }
+        total
     }
 
     /// Number of regression tests generated from corrections, over all skills.
@@ -287,12 +326,35 @@ impl Skills {
         let skills = self.list().unwrap_or_default().skills;
         skills
             .iter()
-            .map(|skill| count(&self.root, &self.dir_of(skill)))
+            .map(|skill| self.count_generated_of(skill))
             .sum()
     }
 
+    /// Sorted `*.json` files of a directory, without hidden ones; empty if the directory does not
+    /// exist.
+    fn json_files(&self, dir: &Path) -> Result<Vec<PathBuf>, Error> {
+        if self.kind(dir)? != Some(FoundKind::Directory) {
+            return Ok(Vec::new());
+        }
+        let found = self.directory().below(dir).list();
+        let mut files = Vec::new();
+        for found in found.map_err(|source| self.io(dir, source))? {
+            let path = dir.join(&found.name);
+            let hidden = found.name.as_encoded_bytes().starts_with(b".");
+            if !hidden
+                && path
+                    .extension()
+                    .is_some_and(|extension| extension == "json")
+            {
+                files.push(path);
+            }
+        }
+        files.sort();
+        Ok(files)
+    }
+
     fn dir_of(&self, path: &SkillPath) -> PathBuf {
-        self.root.skills.join(path.domain()).join(path.name())
+        self.directory().join(path.domain()).join(path.name())
     }
 
     fn is_spelled(dir: &Directory, name: &str) -> bool {
@@ -325,10 +387,10 @@ impl Skills {
     /// a problem.
     pub fn list(&self) -> Result<Listing, Error> {
         let mut found = Listing::default();
-        for domain in self.directories(&self.root.skills, &mut found.problems)? {
-            if self.root.has_file(&domain.join("SKILL.md")) {
+        for domain in self.directories(self.directory(), &mut found.problems)? {
+            if self.has_file(&domain.join("SKILL.md")) {
                 found.problems.push(Problem {
-                    path: self.root.shown(&domain.join("SKILL.md")),
+                    path: self.relative(&domain.join("SKILL.md")),
                     line: None,
                     message: "is not in a domain: move it to `<domain>/<skill>/`".to_owned(),
                 });
@@ -342,7 +404,7 @@ impl Skills {
             };
             for dir in skills
                 .iter()
-                .filter(|dir| self.root.has_file(&dir.join("SKILL.md")))
+                .filter(|dir| self.has_file(&dir.join("SKILL.md")))
             {
                 let name = |path: &Path| Some(path.file_name()?.to_str()?.to_owned());
                 let path = name(&domain)
@@ -352,7 +414,7 @@ impl Skills {
                     Some(Ok(path)) => found.skills.push(path),
                     Some(Err(error)) => found.problems.push(self.problem(dir, &error)),
                     None => found.problems.push(Problem {
-                        path: self.root.shown(dir),
+                        path: self.relative(dir),
                         line: None,
                         message: "has a name that is not valid UTF-8".to_owned(),
                     }),
@@ -386,8 +448,8 @@ impl Skills {
 
     /// Subdirectories that can be a domain or a skill.
     fn directories(&self, dir: &Path, problems: &mut Vec<Problem>) -> Result<Vec<PathBuf>, Error> {
-        let listed = self.root.skills.below(dir).list();
-        let listed = listed.map_err(|source| self.root.io(dir, source))?;
+        let listed = self.directory().below(dir).list();
+        let listed = listed.map_err(|source| self.io(dir, source))?;
         let mut directories = Vec::new();
         for found in listed {
             let path = dir.join(&found.name);
@@ -397,7 +459,7 @@ impl Skills {
             match found.kind {
                 FoundKind::Directory => directories.push(path),
                 FoundKind::Link => {
-                    let refused = self.root.kind(&path).err();
+                    let refused = self.kind(&path).err();
                     problems.extend(refused.map(|error| self.problem(&path, &error)));
                 }
                 FoundKind::File | FoundKind::Other => {}
@@ -409,15 +471,12 @@ impl Skills {
 
     fn problem(&self, path: &Path, error: &(dyn std::error::Error + 'static)) -> Problem {
         Problem {
-            path: self.root.shown(path),
+            path: self.relative(path),
             line: None,
             message: message(error),
         }
     }
 }
-
-/// Default input of `run`.
-const SAMPLE_INPUT: &str = "sample_input.json";
 
 /// Input and expected output.
 #[derive(Debug, Clone)]
@@ -446,121 +505,11 @@ struct Case {
     output: Box<RawValue>,
 }
 
-fn examples(root: &Root, skill_dir: &Path) -> Result<Examples, Error> {
-    let mut all = Examples::default();
-    for path in json_files(root, &skill_dir.join("examples"))? {
-        let mut problem = |line, message| {
-            let path = root.shown(&path);
-            all.problems.push(Problem {
-                path,
-                line,
-                message,
-            });
-        };
-        let file = match root.read(&path, Within::Skills) {
-            Ok(Some(file)) => file,
-            // Deleted since the directory was listed.
-            Ok(None) => continue,
-            Err(error) => {
-                problem(None, message(&error));
-                continue;
-            }
-        };
-        match serde_json::from_str::<Case>(&file.text) {
-            Ok(Case { input, output }) => {
-                if file.lossy {
-                    all.problems.push(not_utf8(root.shown(&path)));
-                }
-                let name = path.file_stem().unwrap_or_default();
-                all.cases.push(Example {
-                    name: name.to_string_lossy().into_owned(),
-                    input,
-                    output,
-                });
-            }
-            Err(error) => {
-                let line = Some(error.line()).filter(|line| *line > 0);
-                problem(
-                    line,
-                    format!("is not an {{\"input\", \"output\"}} case: {error}"),
-                );
-            }
-        }
-    }
-    Ok(all)
-}
-
-fn sample_input(root: &Root, skill_dir: &Path) -> Result<Option<PathBuf>, Error> {
-    let path = skill_dir.join("fixtures").join(SAMPLE_INPUT);
-    Ok(root.kind(&path)?.map(|_| path))
-}
-
-/// Sorted `*.json` files of a directory, without hidden ones; empty if the directory does not
-/// exist.
-fn json_files(root: &Root, dir: &Path) -> Result<Vec<PathBuf>, Error> {
-    if root.kind(dir)? != Some(FoundKind::Directory) {
-        return Ok(Vec::new());
-    }
-    let found = root.skills.below(dir).list();
-    let mut files = Vec::new();
-    for found in found.map_err(|source| root.io(dir, source))? {
-        let path = dir.join(&found.name);
-        let hidden = found.name.as_encoded_bytes().starts_with(b".");
-        if !hidden
-            && path
-                .extension()
-                .is_some_and(|extension| extension == "json")
-        {
-            files.push(path);
-        }
-    }
-    files.sort();
-    Ok(files)
-}
-
 /// YAML files with tests: ours, and that of the reference implementation.
 const YAML_FILES: [&str; 2] = ["test_promptfoo.yaml", "corrections.yaml"];
 
 /// Size limit in bytes. Each case quotes its correction, which can be long.
 const MAX_CASES_BYTES: u64 = 64 * 1024 * 1024;
-
-fn count(root: &Root, skill_dir: &Path) -> usize {
-    let dir = skill_dir.join("tests").join("generated");
-    // Most skills have no generated tests, so this is all their work.
-    let found = root.skills.below(&dir).list().unwrap_or_default();
-    let names = || found.iter().filter_map(|found| found.name.to_str());
-    let cases: BTreeSet<u64> = names().filter_map(|name| number(name, ".json")).collect();
-    let mut total = cases.len();
-    for name in names() {
-        if YAML_FILES.contains(&name) {
-            let file = root.bytes(MAX_CASES_BYTES, &dir.join(name), Within::Skills);
-            let file = file.ok().flatten().unwrap_or_default();
-            let tests = yaml_tests(&String::from_utf8_lossy(&file));
-            let is_copy = |test: &Option<u64>| test.is_some_and(|id| cases.contains(&id));
-            total += tests.iter().filter(|test| !is_copy(test)).count();
-        } else if is_python_test(name) {
-            let is_copy = number(name, ".py").is_some_and(|id| cases.contains(&id));
-            total += usize::from(!is_copy);
-        }
-    }
-    total
-}
-
-/// Files `test_correction_<n>.json` of a skill, sorted by number.
-fn case_files(root: &Root, skill_dir: &Path) -> Result<Vec<PathBuf>, Error> {
-    let dir = skill_dir.join("tests").join("generated");
-    let listed = root.skills.below(&dir).list();
-    let mut found: Vec<(u64, PathBuf)> = listed
-        .map_err(|source| root.io(&dir, source))?
-        .into_iter()
-        .filter_map(|found| {
-            let name = found.name;
-            Some((number(name.to_str()?, ".json")?, dir.join(name)))
-        })
-        .collect();
-    found.sort();
-    Ok(found.into_iter().map(|(_, path)| path).collect())
-}
 
 fn is_python_test(name: &str) -> bool {
     name.strip_prefix("test_correction_")
@@ -811,45 +760,24 @@ mod tests_of_listing {
         symlink(outside.join("SKILL.md"), dir.join("WORKSPACE.md")).unwrap();
         assert!(skills.load(&x).is_err());
     }
-}
-
-#[cfg(test)]
-#[expect(clippy::disallowed_methods, reason = "tests make their own trees")]
-mod tests_of_cases {
-    use std::fs;
-
-    use super::*;
-
-    fn tree(files: &[(&str, &str)]) -> (tempfile::TempDir, Root, PathBuf) {
-        let tmp = tempfile::tempdir().unwrap();
-        let skill = tmp.path().join("skills/hr/x");
-        for (path, text) in files {
-            let path = skill.join(path);
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, text).unwrap();
-        }
-        fs::create_dir_all(&skill).unwrap();
-        let root = Root::open(&tmp.path().join("skills")).unwrap();
-        (tmp, root, skill)
-    }
 
     #[test]
     fn a_broken_example_does_not_hide_the_others() {
-        let (_tmp, root, skill) = tree(&[
+        let (_tmp, skills) = tree(&[
             (
-                "examples/b.json",
+                "hr/x/examples/b.json",
                 "{\"input\": {\"n\": 1.0}, \"output\": 1, \"note\": \"x\"}",
             ),
             (
-                "examples/a.json",
+                "hr/x/examples/a.json",
                 "\u{feff}{\"output\": [ ], \"input\": null}",
             ),
-            ("examples/c.json", "{\"input\": 1,\n"),
-            ("examples/d.json", "{\"input\": 1}"),
-            ("examples/e.txt", "not one"),
-            ("examples/.f.json", "not one"),
+            ("hr/x/examples/c.json", "{\"input\": 1,\n"),
+            ("hr/x/examples/d.json", "{\"input\": 1}"),
+            ("hr/x/examples/e.txt", "not one"),
+            ("hr/x/examples/.f.json", "not one"),
         ]);
-        let all = examples(&root, &skill).unwrap();
+        let all = skills.examples(&"hr/x".parse().unwrap()).unwrap();
         let shown: Vec<String> = all
             .cases
             .iter()
@@ -870,15 +798,19 @@ mod tests_of_cases {
 
     #[test]
     fn a_skill_without_cases_has_none() {
-        let (_tmp, root, skill) = tree(&[("fixtures/other.json", "{}"), ("examples", "a file")]);
-        assert!(examples(&root, &skill).unwrap().cases.is_empty());
-        assert_eq!(sample_input(&root, &skill).unwrap(), None);
+        let (_tmp, skills) = tree(&[
+            ("hr/x/fixtures/other.json", "{}"),
+            ("hr/x/examples", "a file"),
+        ]);
+        assert!(
+            skills
+                .examples(&"hr/x".parse().unwrap())
+                .unwrap()
+                .cases
+                .is_empty()
+        );
+        assert_eq!(skills.sample_input(&"hr/x".parse().unwrap()).unwrap(), None);
     }
-}
-
-#[cfg(test)]
-mod tests_of_generated {
-    use super::*;
 
     #[test]
     fn the_items_of_the_list_are_counted() {

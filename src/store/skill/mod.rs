@@ -40,11 +40,10 @@ use std::path::{Path, PathBuf};
 
 use crate::model::SkillPath;
 use crate::store::Error;
-use crate::store::skill::root::{Root, Within};
 
-pub use crate::store::skill::discover::{Example, Examples, Listing, Skills};
+pub use crate::store::skill::discover::{Example, Examples, Listing};
 pub use crate::store::skill::front_matter::{BundledFile, FrontMatter, read as read_front_matter};
-pub use crate::store::skill::root::{MAX_BYTES, refused};
+pub use crate::store::skill::root::{MAX_BYTES, Skills, refused};
 
 /// Loaded skill.
 #[derive(Debug, Clone)]
@@ -118,39 +117,40 @@ pub struct Layer {
     pub text: String,
 }
 
-/// Layers 0 and 1 of the skill in this directory.
-fn above(root: &Root, skill_dir: &Path, problems: &mut Vec<Problem>) -> Result<Vec<Layer>, Error> {
-    let mut layers = Vec::new();
-    for (number, name) in [(0, "WORKSPACE.md"), (1, "DOMAIN.md")] {
-        for dir in skill_dir.ancestors() {
-            if number == 1 && !dir.starts_with(&root.skills) {
-                break;
-            }
-            let within = if dir.starts_with(&root.skills) {
-                Within::Skills
-            } else {
-                Within::Project
-            };
-            let path = dir.join(name);
-            if let Some(file) = root.read(&path, within)? {
-                let source = root.shown(&path);
-                if file.lossy {
-                    problems.push(not_utf8(source.clone()));
+impl Skills {
+    /// Layers 0 and 1 of the skill in this directory.
+    fn above(&self, skill_dir: &Path, problems: &mut Vec<Problem>) -> Result<Vec<Layer>, Error> {
+        let mut layers = Vec::new();
+        for (number, name) in [(0, "WORKSPACE.md"), (1, "DOMAIN.md")] {
+            for dir in skill_dir.ancestors() {
+                let path = dir.join(name);
+                let file = if dir.starts_with(self.directory()) {
+                    self.text(&path)?
+                } else if number == 0 {
+                    self.text_of_project(name)?
+                } else {
+                    break;
+                };
+                if let Some(file) = file {
+                    let source = self.relative(&path);
+                    if file.lossy {
+                        problems.push(not_utf8(source.clone()));
+                    }
+                    let text = file.text.trim().to_owned();
+                    layers.extend((!text.is_empty()).then_some(Layer {
+                        number,
+                        source,
+                        text,
+                    }));
+                    break;
                 }
-                let text = file.text.trim().to_owned();
-                layers.extend((!text.is_empty()).then_some(Layer {
-                    number,
-                    source,
-                    text,
-                }));
-                break;
-            }
-            if dir == root.project {
-                break;
+                if dir == self.project {
+                    break;
+                }
             }
         }
+        Ok(layers)
     }
-    Ok(layers)
 }
 
 fn not_utf8(path: PathBuf) -> Problem {
@@ -259,8 +259,8 @@ mod tests {
         for (path, text) in files {
             fs::write(project.join(path), text).unwrap();
         }
-        let root = Root::open(&project.join("skills")).unwrap();
-        let layers = above(&root, &skill, &mut Vec::new()).unwrap();
+        let skills = Skills::open(&project.join("skills")).unwrap();
+        let layers = skills.above(&skill, &mut Vec::new()).unwrap();
         let shown: Vec<String> = layers
             .iter()
             .map(|l| format!("{} {} {}", l.number, l.source.display(), l.text))

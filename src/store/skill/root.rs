@@ -3,7 +3,7 @@
 //! Symbolic links are not followed, neither the directory itself nor anything below it, wherever
 //! they lead. Copy a skill to have it under two names.
 
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::path::{Component, Path, PathBuf};
 
 use memctl_files::{Directory, FoundKind, Reason, Refused, decoded, named};
@@ -13,22 +13,13 @@ use crate::store::Error;
 /// Size limit of a file of a skill: 1 MiB, some two hundred times a reasonable prompt.
 pub const MAX_BYTES: u64 = 1024 * 1024;
 
-/// Skills directory and its project.
+/// Skills directory.
 #[derive(Debug, Clone)]
-pub(super) struct Root {
-    /// Handle of the skills directory, with an absolute path.
-    pub(super) skills: Directory,
-    /// Parent of `skills`.
+pub struct Skills {
+    /// Handle of the directory, with an absolute path.
+    directory: Directory,
+    /// Parent of the directory.
     pub(super) project: PathBuf,
-}
-
-/// Directory that a file must be in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Within {
-    /// Skills directory.
-    Skills,
-    /// Project root, not its subdirectories.
-    Project,
 }
 
 /// Text of a file, without a byte order mark and with `\n` line ends.
@@ -39,8 +30,14 @@ pub(super) struct Text {
     pub(super) lossy: bool,
 }
 
-impl Root {
-    pub(super) fn open(dir: &Path) -> Result<Self, Error> {
+impl Skills {
+    /// Opens a skills directory, usually the one next to `.agentura`. Its parent is the project
+    /// root.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoSkills`] if it does not exist.
+    pub fn open(dir: &Path) -> Result<Self, Error> {
         // The parent of `a/..` is not `a`, and that of `skills` is not the empty path.
         let plain = dir.is_absolute() && !dir.components().any(|c| c == Component::ParentDir);
         let skills = if plain {
@@ -50,7 +47,7 @@ impl Root {
         };
         let project = skills.parent().unwrap_or(&skills).to_owned();
         match skills.hold() {
-            Ok(skills) => Ok(Self { skills, project }),
+            Ok(directory) => Ok(Self { directory, project }),
             Err(source) if matches!(reason(&source), Some(Reason::Link)) => {
                 Err(Error::Unreadable {
                     path: dir.to_owned(),
@@ -61,55 +58,63 @@ impl Root {
         }
     }
 
-    /// Path for display, relative to the project root.
-    pub(super) fn shown(&self, path: &Path) -> PathBuf {
+    /// Handle of the skills directory.
+    pub fn directory(&self) -> &Directory {
+        &self.directory
+    }
+
+    /// Path for display and for records, relative to the project root.
+    pub fn shown(&self, path: &Path) -> String {
+        self.relative(path).display().to_string()
+    }
+
+    /// Path relative to the project root.
+    pub(super) fn relative(&self, path: &Path) -> PathBuf {
         named::relative(path, &self.project)
     }
 
     /// Kind of the entry at a path below the skills directory; `None` if it does not exist.
     pub(super) fn kind(&self, path: &Path) -> Result<Option<FoundKind>, Error> {
-        match self.skills.kind(path) {
-            Ok(Some(FoundKind::Link)) => Err(self.refused(path, Reason::Link)),
-            Ok(kind) => Ok(kind),
-            Err(error) if is_absent(&error) => Ok(None),
-            Err(error) => Err(self.io(path, error)),
+        match self.found(path, self.directory.kind(path))? {
+            Some(FoundKind::Link) => Err(self.refused(path, Reason::Link)),
+            kind => Ok(kind),
         }
     }
 
     /// Returns `true` if the path is a file.
     pub(super) fn has_file(&self, path: &Path) -> bool {
-        self.skills.is_file(path)
+        self.directory.is_file(path)
     }
 
     /// Reads a text file; `None` if it does not exist.
-    pub(super) fn read(&self, path: &Path, within: Within) -> Result<Option<Text>, Error> {
-        let bytes = self.bytes(MAX_BYTES, path, within)?;
+    pub(super) fn text(&self, path: &Path) -> Result<Option<Text>, Error> {
+        let bytes = self.bytes(MAX_BYTES, path)?;
+        Ok(bytes.map(|bytes| Text::from_bytes(&bytes)))
+    }
+
+    /// Reads a text file of the project root, not of its subdirectories; `None` if it does not exist.
+    pub(super) fn text_of_project(&self, name: &str) -> Result<Option<Text>, Error> {
+        let read = named::directory(&self.project).read(name, MAX_BYTES);
+        let bytes = self.found(&self.project.join(name), read)?;
         Ok(bytes.map(|bytes| Text::from_bytes(&bytes)))
     }
 
     /// Reads a file's bytes; `None` if it does not exist.
-    pub(super) fn bytes(
-        &self,
-        limit: u64,
-        path: &Path,
-        within: Within,
-    ) -> Result<Option<Vec<u8>>, Error> {
-        let read = match within {
-            Within::Skills => self.skills.read(path, limit),
-            Within::Project => {
-                let name = path.strip_prefix(&self.project).unwrap_or(path);
-                named::directory(&self.project).read(name, limit)
-            }
-        };
-        match read {
-            Ok(bytes) => Ok(bytes),
+    pub(super) fn bytes(&self, limit: u64, path: &Path) -> Result<Option<Vec<u8>>, Error> {
+        self.found(path, self.directory.read(path, limit))
+    }
+
+    /// Result of looking at a path; `None` if there is nothing.
+    fn found<T>(&self, path: &Path, found: io::Result<Option<T>>) -> Result<Option<T>, Error> {
+        match found {
+            Ok(found) => Ok(found),
             Err(error) if is_absent(&error) => Ok(None),
             Err(error) => Err(self.io(path, error)),
         }
     }
 
     /// Returns a path for writing. Fails if the file or a directory on the way to it is a link.
-    pub(super) fn place(&self, dir: &Path, relative: &Path) -> Result<PathBuf, Error> {
+    pub(super) fn place_below(&self, dir: &Path, relative: &Path) -> Result<PathBuf, Error> {
         let target = dir.join(relative);
         let plain = relative
             .components()
@@ -122,18 +127,18 @@ impl Root {
     }
 
     /// Converts an I/O error for a path.
-    pub(super) fn io(&self, path: &Path, source: std::io::Error) -> Error {
+    pub(super) fn io(&self, path: &Path, source: io::Error) -> Error {
         match reason(&source) {
             Some(reason) => self.refused(path, reason),
             None => Error::Unreadable {
-                path: self.shown(path),
+                path: self.relative(path),
                 source,
             },
         }
     }
 
     fn refused(&self, path: &Path, reason: Reason) -> Error {
-        let path = self.shown(path);
+        let path = self.relative(path);
         refused(Refused { path, reason })
     }
 }
@@ -144,11 +149,11 @@ pub fn refused(file: Refused) -> Error {
     Error::BadSkill(file.to_string(), "memctl doctor")
 }
 
-fn reason(error: &std::io::Error) -> Option<Reason> {
+fn reason(error: &io::Error) -> Option<Reason> {
     Refused::in_error(error).map(|refused| refused.reason)
 }
 
-fn is_absent(error: &std::io::Error) -> bool {
+fn is_absent(error: &io::Error) -> bool {
     let not_a_directory = matches!(reason(error), Some(Reason::NotADirectory));
     not_a_directory || matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
 }
@@ -191,10 +196,10 @@ mod tests {
         let project = tmp.path().canonicalize().unwrap();
         fs::create_dir_all(project.join("skills/hr")).unwrap();
         let check = |dir: &Path| {
-            let root = Root::open(dir).unwrap();
+            let root = Skills::open(dir).unwrap();
             assert_eq!(root.project, project, "{}", dir.display());
             assert_eq!(
-                root.shown(&root.skills.join("hr/x")),
+                root.relative(&root.directory.join("hr/x")),
                 Path::new("skills/hr/x")
             );
         };
@@ -202,7 +207,7 @@ mod tests {
         check(&project.join("skills/"));
         check(&project.join("skills/hr/.."));
         assert!(matches!(
-            Root::open(&project.join("nothing")),
+            Skills::open(&project.join("nothing")),
             Err(Error::NoSkills(_))
         ));
     }
@@ -212,9 +217,9 @@ mod tests {
         let tmp = tempfile::tempdir().unwrap();
         let skill = tmp.path().join("skills/hr/x");
         fs::create_dir_all(&skill).unwrap();
-        let root = Root::open(&tmp.path().join("skills")).unwrap();
+        let root = Skills::open(&tmp.path().join("skills")).unwrap();
         let check = |relative: &str, allowed: bool| {
-            let placed = root.place(&skill, Path::new(relative));
+            let placed = root.place_below(&skill, Path::new(relative));
             assert_eq!(placed.is_ok(), allowed, "{relative}: {placed:?}");
         };
         check("tests/generated/test_correction_1.py", true);
@@ -234,9 +239,9 @@ mod tests {
         fs::create_dir_all(tmp.path().join("elsewhere")).unwrap();
         symlink(tmp.path().join("elsewhere"), skill.join("tests")).unwrap();
         symlink(tmp.path().join("not-yet"), skill.join("GUARDRAILS.md")).unwrap();
-        let root = Root::open(&tmp.path().join("skills")).unwrap();
+        let root = Skills::open(&tmp.path().join("skills")).unwrap();
         for relative in ["tests/generated/a.py", "GUARDRAILS.md"] {
-            let placed = root.place(&skill, Path::new(relative));
+            let placed = root.place_below(&skill, Path::new(relative));
             assert!(matches!(placed, Err(Error::BadSkill(..))), "{relative}");
         }
     }

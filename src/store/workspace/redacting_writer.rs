@@ -6,7 +6,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use memctl_files::{Directory, ProjectPath, named};
+use memctl_files::{Directory, SharedFile, named};
 
 use crate::model::Record;
 use crate::store::skill::Skills;
@@ -77,7 +77,7 @@ pub(crate) fn write_output(path: &Path, bytes: &[u8]) -> Result<(), Error> {
 }
 
 /// Replaces a file of the project, or creates it with its directories. The text is redacted already.
-pub(crate) fn replace_in_project(file: &ProjectPath, text: &str) -> Result<(), Error> {
+pub(crate) fn replace_in_project(file: &SharedFile, text: &str) -> Result<(), Error> {
     written(file.path(), file.replace(text.as_bytes()))
 }
 

@@ -16,7 +16,7 @@ pub(super) mod block;
 
 use std::path::{Component, Path, PathBuf};
 
-use memctl_files::{ProjectPath, named};
+use memctl_files::{SharedFile, named};
 use serde::Serialize;
 
 use crate::model::{CHAT, Reflexion};
@@ -54,7 +54,7 @@ pub fn export(workspace: &Workspace, options: &AgentsMdOptions) -> Result<Agents
     let changed = report.files.iter();
     let changed = changed.filter(|file| file.change != FileChange::Unchanged);
     for file in changed.filter(|_| !options.dry_run) {
-        let target = ProjectPath::new(&root, &file.path);
+        let target = SharedFile::of_project(&root, &file.path);
         redacting_writer::replace_in_project(&target, &file.after)?;
     }
     Ok(report)
@@ -90,7 +90,7 @@ fn rules(
 
 fn file_report(
     root: &Path,
-    file: &ProjectPath,
+    file: &SharedFile,
     rules: &[Reflexion],
     options: &AgentsMdOptions,
     warnings: &mut Vec<String>,
@@ -255,11 +255,11 @@ fn targets(
     options: &AgentsMdOptions,
     root: &Path,
     report: &mut AgentsMdReport,
-) -> Result<Vec<ProjectPath>, Error> {
+) -> Result<Vec<SharedFile>, Error> {
     if let Some(path) = &options.output {
         return Ok(vec![inside(root, path)?]);
     }
-    let mut found: Vec<ProjectPath> = Vec::new();
+    let mut found: Vec<SharedFile> = Vec::new();
     for name in FILES {
         let path = root.join(name);
         if named::link_metadata(&path).is_err() {
@@ -296,7 +296,7 @@ fn imports_rules(text: &str) -> bool {
 const NAME_IT: &str = "memctl memory export --format agents-md --output AGENTS.md";
 
 /// Resolves a path, which must lead to a file inside the workspace. No link is followed after that.
-fn inside(root: &Path, path: &Path) -> Result<ProjectPath, Error> {
+fn inside(root: &Path, path: &Path) -> Result<SharedFile, Error> {
     let refused = |reason: &str| {
         let message = format!("`{}` cannot hold the rules: {reason}", path.display());
         Error::input(message, NAME_IT)
@@ -323,11 +323,11 @@ fn inside(root: &Path, path: &Path) -> Result<ProjectPath, Error> {
         return Err(refused("the link leads to a file of another kind"));
     }
     named::refuse_special(&target).map_err(Error::io("write", &target))?;
-    Ok(ProjectPath::new(root, below))
+    Ok(SharedFile::of_project(root, below))
 }
 
 /// Reads a file; `None` if it does not exist.
-fn read(file: &ProjectPath) -> Result<Option<String>, Error> {
+fn read(file: &SharedFile) -> Result<Option<String>, Error> {
     let text = file.read_text(LARGEST);
     text.map_err(unreadable(file.path()))
 }
