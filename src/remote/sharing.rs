@@ -5,8 +5,8 @@
 use crate::store::{AuditAction, Scoped};
 
 use crate::lessons::telling::table;
-use crate::store::workspace::Error;
 use crate::model::error::message as chain;
+use crate::store::workspace::Error;
 use memctl_search::embedder::config::Patience;
 use memctl_search::embedder::{Embedder, EmbedderConfig};
 

@@ -47,7 +47,7 @@ pub use access::query::{Listing, Selection};
 pub use access::scoped::{Pulled, Scoped};
 pub use audit::{AuditAction, AuditContext, Audited, ChainError, Line as AuditLine, Touched};
 pub use entry::Entry;
-pub use error::{Error, Refusal, Fault, Problem, ProblemKind, advice};
+pub use error::{Error, Fault, Problem, ProblemKind, Refusal, advice};
 pub use files::counters::fields as counter_fields;
 pub use files::data::file::{FORMAT, Frame};
 pub(crate) use files::data::file::{JsonFile, Snapshot};

@@ -23,7 +23,7 @@ use crate::lessons::telling::table::prepare;
 use crate::model::{ActionType, ExecutionLog, Kind, Pattern, Procedure, Trial, Trust};
 use crate::store::workspace::records::{Scribe, data};
 use crate::store::workspace::{Error, milliseconds, stamp};
-use crate::store::{self, Here, Scoped};
+use crate::store::{Here, Scoped};
 
 /// Number of equal failures that an agent is told of.
 const REPEATED: u64 = 3;

@@ -251,7 +251,7 @@ fn count(store: &Scoped, credits: &[Credit], random: fn() -> String) -> Result<b
         return Ok(true);
     }
     let mut writer = match store.impatient().write(&mut || random()) {
-        Err(store::Error::Locked { .. }) => return Ok(false),
+        Err(Error::Locked { .. }) => return Ok(false),
         writer => writer?,
     };
     for credit in credits {

@@ -14,7 +14,7 @@ use crate::model::{AGENT, Correction, Execution, Kind, Reflexion};
 use crate::rules::RuleFiles;
 use crate::rules::reflect::Draft;
 use crate::rules::regression::case::Case;
-use crate::store::{self, Writer};
+use crate::store::Writer;
 use memctl_redact::composed;
 
 use super::{replace_rule, resolve_conflicts, update_rule};

@@ -41,7 +41,7 @@ impl Skills {
         // On case-insensitive file systems `HR/x` also opens, and its records would belong to
         // another name.
         if !Self::is_spelled(self.directory(), path.domain())
-            || !Self::is_spelled(self.directory().below(path.domain()), path.name())
+            || !Self::is_spelled(&self.directory().below(path.domain()), path.name())
         {
             return Err(not_found());
         }
@@ -274,8 +274,8 @@ impl Skills {
     pub fn test_files(&self, path: &SkillPath) -> Result<Vec<PathBuf>, Error> {
         let mut files = self.case_files(path)?;
         let dir = self.dir_of(path).join("tests").join("generated");
-        let listed = self.root.skills.below(&dir).list();
-        let listed = listed.map_err(|source| self.root.io(&dir, source))?;
+        let listed = self.directory().below(&dir).list();
+        let listed = listed.map_err(|source| self.io(&dir, source))?;
         let names = listed
             .iter()
             .filter_map(|found| found.name.to_str())

@@ -21,8 +21,8 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 
 use crate::model::{Scope, SkillPath, Viewer, split_origin};
-pub use crate::store::{Error, Refusal};
 use crate::store::skill::{Skill, Skills};
+pub use crate::store::{Error, Refusal};
 use crate::store::{GroupCommit, Problem, Scoped, SeenEntries, Writer};
 
 /// A workspace, opened, and what the verbs need from outside.

@@ -22,7 +22,7 @@ use crate::notes::{self, AddOptions, GivenVector};
 use crate::serve::arguments::{LONGEST_TEXT, text};
 use crate::serve::token::Caller;
 use crate::store::workspace::{Error, Workspace};
-use crate::store::{self, LogSelection, Selection};
+use crate::store::{LogSelection, Selection};
 
 use super::super::input::{Answer, Items};
 use super::super::problem::Problem;
@@ -476,7 +476,7 @@ pub(crate) async fn insert_procedures(
         let document = to_raw_value(&row.metadata)?;
         Ok((document, row.embedding))
     });
-    let documents: Result<Vec<(Box<RawValue>, Option<Vec<f32>>)>, _> = documents.collect();
+    let documents: Result<Vec<(Box<RawValue>, Option<Vec<f32>>)>, Error> = documents.collect();
     let documents = documents?;
     let has_vector = query.names("embedding");
     let work = call.using(
