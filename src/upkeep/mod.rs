@@ -39,7 +39,7 @@ pub use init::{InitReport, initialise, with_lines};
 pub use reindex::{IndexOptions, IndexReport, IndexStage, index};
 pub use secrets::{SecretAt, SecretsReport, secrets};
 pub use stats::{
-    AgentSessions, Part, RuleAtCalls, SessionMeans, StatsReport, Used, save_page, stats,
+    AgentSessions, Part, RuleAtCalls, SessionMeans, StatsReport, Used, Week, save_page, stats,
 };
 pub use status::{PulledStatus, StatusReport, status};
 pub use why::{Link, Relation, WhyReport, why};

@@ -178,7 +178,7 @@ fn a_line_of_the_person_ends_a_repeat() {
     terminal.wait_for("One line for agents: Check with make");
     terminal.keys(&["Enter"]);
     let kept = terminal.wait_for("kept PROC-");
-    let rows = "TARGET=api,\n   never without a target, and from the top.\n   kept";
+    let rows = "TARGET=api, never\n   without a target, and from the top.\n   kept";
     assert_eq!(kept.matches("from the top").count(), 1, "{kept}");
     assert!(kept.contains(rows), "{kept}");
     let told = machine.told_before("make check");

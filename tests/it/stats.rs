@@ -113,7 +113,28 @@ fn the_figures_are_those_of_the_history() {
         stats["rules"][0]["evidence"],
         json!({"shown": 4, "helped": 3, "harmed": 1})
     );
+    let week = |n: usize, field: &str| stats["weeks"][n][field].clone();
+    // Nothing is counted twice, and a run counts by its day: the last two are of the second week.
+    assert_eq!(
+        (week(0, "week"), week(1, "week")),
+        (json!("2025-12-29"), json!("2026-01-05"))
+    );
+    assert_eq!(
+        (week(0, "right"), week(0, "judged"), week(0, "learned")),
+        (json!(1), json!(2), json!(3))
+    );
+    assert_eq!(
+        (week(1, "right"), week(1, "judged"), week(1, "hints")),
+        (json!(3), json!(4), json!(12))
+    );
     let page = workspace.run(&["stats"]);
+    for line in [
+        "Week of       Helped   Right  Learned",
+        "2025-12-29            1 of 2        3",
+        "2026-01-05  12 of 12  3 of 4",
+    ] {
+        assert!(page.stdout.contains(line), "{page:?}");
+    }
     assert!(
         page.succeeds()
             .stdout
@@ -278,7 +299,7 @@ fn sessions_are_compared_by_what_they_were_told() {
         session(2, json!({"steps": 20, "failures": 3, "hints_shown": 0})),
         session(
             3,
-            json!({"steps": 12, "failures": 1, "rules_at_calls": 2, "tokens": 1500}),
+            json!({"steps": 12, "failures": 1, "rules_at_calls": 2, "rules_heeded": 1, "tokens": 1500}),
         ),
         session(
             4,
@@ -288,7 +309,20 @@ fn sessions_are_compared_by_what_they_were_told() {
     ];
     let file = json!({ "entries": sessions }).to_string();
     workspace.write(".agentura/sessions.json", file);
-    let found = workspace.json(&["stats"])["sessions"].clone();
+    let stats = workspace.json(&["stats"]);
+    let week = ["week", "sessions", "calls", "failed", "told", "heeded"];
+    assert_eq!(
+        week.map(|name| stats["weeks"][0][name].clone()),
+        [
+            json!("2026-10-26"),
+            json!(4),
+            json!(72),
+            json!(10),
+            json!(2),
+            json!(1)
+        ]
+    );
+    let found = stats["sessions"].clone();
     let means = |told: &str| {
         ["sessions", "calls", "failed", "tokens"].map(|name| found[told][name].clone())
     };

@@ -421,8 +421,8 @@ const GAP: usize = 2;
 impl Table {
     /// Returns a table with the headings in `columns`, separated by `|`: `>` before a heading marks
     /// numbers, `~` marks prose.
-    pub(crate) fn new(columns: &'static str, elastic: &'static [usize]) -> Self {
-        let column = |heading: &'static str| {
+    pub(crate) fn new(columns: &str, elastic: &'static [usize]) -> Self {
+        let column = |heading: &str| {
             let numbers = heading
                 .strip_prefix('>')
                 .map(|heading| (heading, Align::Right));

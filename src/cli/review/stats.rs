@@ -14,7 +14,9 @@ use crate::cli::output::{Done, Page, Report, Style, Table, ms, number, plural, u
 use crate::model::error::UserError;
 use crate::review::Repeats;
 use crate::store::workspace::Error;
-use crate::upkeep::{self, AgentSessions, Part, RuleAtCalls, SessionMeans, StatsReport, Used};
+use crate::upkeep::{
+    self, AgentSessions, Part, RuleAtCalls, SessionMeans, StatsReport, Used, Week,
+};
 
 /// Show the benefit of memory: correct runs, hints, cost, time
 ///
@@ -124,6 +126,7 @@ impl Report for Shown {
             None => {}
         }
         sessions(&report.sessions, page);
+        weeks(&report.weeks, page);
         if !report.is_empty() {
             runs(report, page);
             hints(report, page);
@@ -161,6 +164,47 @@ fn sessions(sessions: &AgentSessions, page: &mut Page) {
     page.line("");
     page.styled(&[(Style::Strong, "Sessions of agents")]);
     page.fields([("told at calls", told), ("not told", not_told)]);
+}
+
+/// Shows what changed from week to week, from two weeks on. A column without data is left out.
+fn weeks(all: &[Week], page: &mut Page) {
+    type Cell = fn(&Week) -> String;
+    const COLUMNS: [(&str, Cell); 7] = [
+        ("Sessions", |week| figure(week.sessions)),
+        ("Calls", |week| figure(week.calls)),
+        ("Failed", |week| figure(week.failed)),
+        ("Heeded", |week| of(week.heeded, week.told)),
+        ("Helped", |week| of(week.helped, week.hints)),
+        ("Right", |week| of(week.right, week.judged)),
+        ("Learned", |week| figure(week.learned)),
+    ];
+    fn figure(count: u64) -> String {
+        if count == 0 {
+            String::new()
+        } else {
+            count.to_string()
+        }
+    }
+    fn of(count: u64, all: u64) -> String {
+        if all == 0 {
+            String::new()
+        } else {
+            format!("{count} of {all}")
+        }
+    }
+    if all.len() < 2 {
+        return;
+    }
+    let has_data = |(_, cell): &&(&str, Cell)| all.iter().any(|week| !cell(week).is_empty());
+    let columns: Vec<&(&str, Cell)> = COLUMNS.iter().filter(has_data).collect();
+    let heads: Vec<&str> = columns.iter().map(|(head, _)| *head).collect();
+    let mut table = Table::new(&format!("Week of|>{}", heads.join("|>")), &[]);
+    for week in all {
+        let cells = columns.iter().map(|(_, cell)| cell(week));
+        table.add([week.week.clone()].into_iter().chain(cells).collect());
+    }
+    page.line("");
+    page.table(&table);
 }
 
 fn runs(report: &StatsReport, page: &mut Page) {

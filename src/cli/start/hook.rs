@@ -212,7 +212,7 @@ fn answer(
         // What came of its hints is written now or never.
         deadline.restart(LEARNING.saturating_sub(deadline.elapsed()), None);
     }
-    let rules_at_calls = is_end.then(|| session_receipts(&store, &session).0);
+    let receipts = is_end.then(|| session_receipts(&store, &session));
     let answer = respond(host, event, &adviser, &here).ok()?;
     if read_only || is_of_user {
         return answer;
@@ -226,10 +226,12 @@ fn answer(
     if let (EventKind::SessionEnd, Some(transcript)) = (event.kind, event.transcript_path.clone()) {
         // Hints come from the files as they are.
         let store = with_primary(&environment, &store)?;
+        let (rules_at_calls, rules_heeded) = receipts.unwrap_or_default();
         let options = LearnOptions {
             paths: vec![transcript],
             host_session: Some(session),
-            rules_at_calls: rules_at_calls.unwrap_or_default(),
+            rules_at_calls,
+            rules_heeded,
             project_name: here.project_name(),
             ..LearnOptions::default()
         };

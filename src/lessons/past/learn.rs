@@ -43,6 +43,8 @@ pub struct LearnOptions {
     pub host_session: Option<String>,
     /// Number of rules that the session that just ended was told at calls.
     pub rules_at_calls: usize,
+    /// Number of these rules that no later call of the host's session has broken.
+    pub rules_heeded: usize,
     /// Learns only from sessions with a call in this directory or below; `None` takes all.
     pub project: Option<String>,
     /// Name of the project here, with its root commit; sessions that began in it get this name.
@@ -199,6 +201,7 @@ pub fn learn(
                     steps: &session.steps,
                     failures: analysis.failures.len(),
                     rules_at_calls: options.rules_at_calls,
+                    rules_heeded: options.rules_heeded,
                     learned,
                 };
                 lessons::record_host_session(records, ended)?;

@@ -31,6 +31,8 @@ pub(crate) struct HostSession<'a> {
     pub(crate) failures: usize,
     /// Number of rules that it was told at calls.
     pub(crate) rules_at_calls: usize,
+    /// Number of these rules that no later call has broken.
+    pub(crate) rules_heeded: usize,
     /// Ids of records that were learned from it, or seen again in it.
     pub(crate) learned: Vec<String>,
 }
@@ -82,6 +84,7 @@ pub(crate) fn record_host_session(
         "hints_shown": notes.shown.len(),
         "hints_helped": helped.count(),
         "rules_at_calls": host.rules_at_calls,
+        "rules_heeded": host.rules_heeded,
         "tokens": tokens.reduce(u64::saturating_add),
         "learned": learned,
         "pitfalls": pitfalls,

@@ -2,7 +2,6 @@
 
 use std::collections::HashSet;
 
-use chrono::NaiveDate;
 use memctl_search::percentile;
 use serde::Deserialize;
 
@@ -14,7 +13,7 @@ use crate::store::{Entry, Selection};
 
 use super::{
     AgentSessions, Executions, Hints, Latency, Learning, Part, RuleAtCalls, SessionMeans,
-    StatsReport, Used, mean, quotient, rounded,
+    StatsReport, Used, mean, rounded, weeks::Weeks,
 };
 use crate::store::workspace::{Error, Workspace, dollars};
 use crate::upkeep::doctor::doubtful;
@@ -26,7 +25,7 @@ const TOLD: usize = 20;
 /// Returns statistics on the value of memory, for all records in the scope.
 pub fn stats(workspace: &Workspace) -> Result<StatsReport, Error> {
     let all = Selection::default();
-    let mut days = Days::default();
+    let mut weeks = Weeks::default();
     let mut warnings = Vec::new();
     let corrections = workspace.store.list::<Correction>(&all)?;
     // A correction passed on by an agent marks no run as wrong before a person approves it.
@@ -41,7 +40,7 @@ pub fn stats(workspace: &Workspace) -> Result<StatsReport, Error> {
     for facts in table.facts() {
         executions += 1;
         if let Some(run) = RunFacts::from_bytes(facts) {
-            runs.take(&run, &corrected, &mut days);
+            runs.take(&run, &corrected, &mut weeks);
         }
     }
     let executions_at = workspace.store.positions(Kind::Execution)?;
@@ -88,15 +87,20 @@ pub fn stats(workspace: &Workspace) -> Result<StatsReport, Error> {
         |one: &&Procedure| one.evidence().shown > 0 || one.occurrences.is_some_and(|n| n > 1.0);
     let reused = reused.count() + procedures.iter().filter(met_again).count();
     learning.reused = Part::new(reused as u64, learning.reflexions + learning.procedures);
-    let rule_days = rules.records.iter().map(|rule| &rule.created_at);
-    let lesson_days = procedures.iter().map(|one| &one.created_at);
-    let trial_days = trials.iter().map(|trial| &trial.at);
-    for time in rule_days.chain(lesson_days).chain(trial_days) {
-        days.add(day(time));
+    let rule_times = rules.records.iter().map(|rule| &rule.created_at);
+    let lesson_times = procedures.iter().map(|one| &one.created_at);
+    for time in rule_times.chain(lesson_times) {
+        weeks.count(day(time), |week| week.learned += 1);
     }
-    learning.a_week = days.a_week(learning.reflexions + learning.procedures);
+    for trial in &trials {
+        weeks.count(day(&trial.at), |week| {
+            week.hints += 1;
+            week.helped += u64::from(trial.helped);
+        });
+    }
+    let sessions = sessions(workspace, &mut weeks)?;
+    learning.a_week = weeks.a_week(learning.reflexions + learning.procedures);
     let hints = hints(&trials, &procedures);
-    let sessions = sessions(workspace)?;
     let rules = rules.records.iter().map(|rule| {
         let mut evidence = rule.evidence();
         evidence.shown = evidence.shown.max(injected(rule));
@@ -109,7 +113,8 @@ pub fn stats(workspace: &Workspace) -> Result<StatsReport, Error> {
     });
     let lessons = most_used(lessons);
     Ok(StatsReport {
-        days: days.0.map(|days| days.map(|day| day.to_string())),
+        days: weeks.days(),
+        weeks: weeks.newest(),
         executions: runs.end(),
         sessions,
         hints,
@@ -126,22 +131,32 @@ pub fn stats(workspace: &Workspace) -> Result<StatsReport, Error> {
 #[serde(default)]
 struct SessionData {
     native_id: String,
-    steps: f64,
-    failures: f64,
+    steps: u64,
+    failures: u64,
     hints_shown: u64,
     rules_at_calls: u64,
+    rules_heeded: u64,
     tokens: Option<f64>,
 }
 
 /// Means of the sessions of agents, told something at a call and not.
-fn sessions(workspace: &Workspace) -> Result<AgentSessions, Error> {
+fn sessions(workspace: &Workspace, weeks: &mut Weeks) -> Result<AgentSessions, Error> {
     let (mut told, mut not_told) = (Vec::new(), Vec::new());
     let take = &mut |entry: Entry| {
-        let session = entry.parse::<Session>().ok();
-        let data = session.and_then(|one| serde_json::from_str(one.session_data.get()).ok());
+        let Ok(session) = entry.parse::<Session>() else {
+            return;
+        };
+        let data = serde_json::from_str(session.session_data.get()).ok();
         let Some(data) = data.filter(|data: &SessionData| !data.native_id.is_empty()) else {
             return;
         };
+        weeks.count(day(&session.started_at), |week| {
+            week.sessions += 1;
+            week.calls += data.steps;
+            week.failed += data.failures;
+            week.told += data.rules_at_calls;
+            week.heeded += data.rules_heeded;
+        });
         match data.hints_shown + data.rules_at_calls {
             0 => not_told.push(data),
             _ => told.push(data),
@@ -156,8 +171,8 @@ fn sessions(workspace: &Workspace) -> Result<AgentSessions, Error> {
         };
         SessionMeans {
             sessions: all.len() as u64,
-            calls: of(&|one| Some(one.steps)),
-            failed: of(&|one| Some(one.failures)),
+            calls: of(&|one| Some(one.steps as f64)),
+            failed: of(&|one| Some(one.failures as f64)),
             tokens: of(&|one| one.tokens).map(f64::round),
         }
     };
@@ -225,7 +240,6 @@ fn hints(trials: &[Trial], procedures: &[Procedure]) -> Hints {
         let count = trials.iter().filter(|trial| is(trial)).count();
         Part::new(count as u64, trials.len() as u64)
     };
-    #[expect(clippy::cast_precision_loss, reason = "steps of a session stay far below 2^52")]
     let steps: Vec<f64> = trials.iter().map(|trial| trial.steps as f64).collect();
     let mut evidence = Evidence::default();
     for one in procedures.iter().map(Procedure::evidence) {
@@ -255,9 +269,8 @@ struct Runs {
 }
 
 impl Runs {
-    fn take(&mut self, run: &RunFacts, corrected: &HashSet<u64>, days: &mut Days) {
+    fn take(&mut self, run: &RunFacts, corrected: &HashSet<u64>, weeks: &mut Weeks) {
         self.report.total += 1;
-        days.add(run.day);
         let side = usize::from(run.with_rules);
         let right = match run.verdict {
             Verdict::Error => {
@@ -272,6 +285,10 @@ impl Runs {
                 None
             }
         };
+        weeks.count(run.day, |week| {
+            week.judged += u64::from(right.is_some());
+            week.right += u64::from(right == Some(true));
+        });
         if let Some(right) = right {
             self.judged[side].0 += u64::from(right);
             self.judged[side].1 += 1;
@@ -300,40 +317,5 @@ impl Runs {
             latency_ms: (!self.latencies.is_empty()).then_some(latency),
             ..self.report
         }
-    }
-}
-
-/// First and last day on which something happened, in UTC.
-#[derive(Debug, Default)]
-struct Days(Option<[NaiveDate; 2]>);
-
-impl Days {
-    fn add(&mut self, day: Option<NaiveDate>) {
-        if let Some(day) = day {
-            let [first, last] = self.0.unwrap_or([day, day]);
-            self.0 = Some([first.min(day), last.max(day)]);
-        }
-    }
-
-    /// Average per week; `None` for less than a week.
-    fn a_week(&self, count: u64) -> Option<f64> {
-        let [first, last] = self.0?;
-        let days = u64::try_from((last - first).num_days() + 1).ok()?;
-        quotient(count * 7, days).filter(|_| days >= 7)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn rates_are_by_week() {
-        let mut days = Days::default();
-        days.add(day("2026-01-14T10:00:00Z"));
-        days.add(day("someday"));
-        assert_eq!(days.a_week(1), None);
-        days.add(day("2026-01-01T10:00:00Z"));
-        assert_eq!(days.a_week(3), Some(1.5));
     }
 }

@@ -10,6 +10,7 @@
 #![expect(clippy::cast_precision_loss, reason = "counts of what happened stay far below 2^52")]
 
 mod collect;
+mod weeks;
 
 use std::path::Path;
 
@@ -21,12 +22,15 @@ use crate::store::workspace::{Error, redacting_writer};
 use crate::upkeep::evaluate::Latency;
 
 pub use crate::upkeep::stats::collect::stats;
+pub use crate::upkeep::stats::weeks::Week;
 
 /// Statistics on the value of memory. Shares and rates are from 0 to 1.
 #[derive(Debug, Default, Serialize, schemars::JsonSchema)]
 pub struct StatsReport {
     /// First and last day with data, in UTC; `None` without data.
     pub days: Option<[String; 2]>,
+    /// The newest weeks with data, at most 12, oldest first.
+    pub weeks: Vec<Week>,
     /// Runs of skills.
     pub executions: Executions,
     /// Sessions of agents.
