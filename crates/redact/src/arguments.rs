@@ -5,12 +5,11 @@
 
 use std::ops::Range;
 
-use super::assignments::{Class, ValuePosition};
-use super::keys::{Set, holds, near, over_breaks};
+use super::bytes::{Set, holds, near, over_breaks};
+use super::data::list;
 use super::lines;
 use super::randomness;
-use super::rules::list;
-use super::values;
+use super::values::{self, Class, ValuePosition};
 
 /// Longest part of a line that is read, in bytes.
 const LONGEST: usize = 4096;
@@ -29,51 +28,19 @@ pub(super) fn of_command(
     }
     let arguments = split(text, end);
     let is_given = |word: &str| {
-        arguments
-            .iter()
-            .any(|a| text[a.clone()] == *word.as_bytes())
+        let mut arguments = arguments.iter();
+        arguments.any(|argument| text[argument.clone()] == *word.as_bytes())
     };
-    let words = places
-        .strip_prefix('[')
-        .and_then(|rest| rest.split_once("] "));
+    let bracketed = places.strip_prefix('[');
+    let words = bracketed.and_then(|rest| rest.split_once("] "));
     let (words, places) = words.unwrap_or(("", places));
     if !words.is_empty() && !words.split(' ').any(is_given) {
         return Vec::new();
     }
-    let places = places.split(", ").map(Place::read);
+    let places = places.split(", ");
     places
         .filter_map(|place| of_place(text, &arguments, place))
         .collect()
-}
-
-/// Place of a secret argument, as `rules/commands.tsv` writes it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place<'t> {
-    /// `-p X`; for a long option also `--option=X`.
-    Next(&'t str),
-    /// `-pX`, `pass:X`.
-    Glued(&'t str),
-    /// `-u _:X`: behind a name and this sign; without an option as any argument.
-    Behind(&'t str, u8),
-    /// `_ _ X`: the last argument that is not an option, after at least this number of others.
-    Last(usize),
-    /// `X only`: the last argument, after at most one other.
-    Alone,
-}
-
-impl<'t> Place<'t> {
-    fn read(text: &'t str) -> Self {
-        let (option, value) = text.rsplit_once(' ').unwrap_or(("", text));
-        match *value.as_bytes() {
-            [b'X'] if option.bytes().all(|b| matches!(b, b'_' | b' ')) => {
-                Self::Last(option.split(' ').filter(|word| !word.is_empty()).count())
-            }
-            [b'X'] => Self::Next(option),
-            [b'_', sign, b'X'] => Self::Behind(option, sign),
-            _ if option == "X" => Self::Alone,
-            _ => Self::Glued(value.trim_end_matches('X')),
-        }
-    }
 }
 
 /// Returns true if the name of a program can begin at `at`.
@@ -85,66 +52,75 @@ fn begins(text: &[u8], at: usize) -> bool {
         || text[..at].ends_with(b"m") && lines::prefix(&text[lines::line_at(text, at)]) > 0
 }
 
-fn of_place(text: &[u8], arguments: &[Range<usize>], place: Place<'_>) -> Option<Range<usize>> {
-    let bytes = |argument: &Range<usize>| &text[argument.clone()];
+/// Secret argument at a place as `rules/commands.tsv` writes it.
+fn of_place(text: &[u8], arguments: &[Range<usize>], place: &str) -> Option<Range<usize>> {
     let given = |value: Range<usize>| is_secret(text, &value).then_some(value);
-    match place {
-        Place::Next(name) => arguments.iter().enumerate().find_map(|(i, argument)| {
-            let value = bytes(argument);
-            if value == name.as_bytes() {
-                return given(arguments.get(i + 1)?.clone());
+    let (option, value) = place.rsplit_once(' ').unwrap_or(("", place));
+    match *value.as_bytes() {
+        [b'X'] if option.bytes().all(|b| b"_ ".contains(&b)) => {
+            let others = option.bytes().filter(|b| *b == b'_').count();
+            given(last(text, arguments, others)?)
+        }
+        [b'X'] => arguments.iter().enumerate().find_map(|(i, argument)| {
+            let rest = text[argument.clone()].strip_prefix(option.as_bytes())?;
+            // `--option=X`
+            let is_long = option.starts_with("--") && rest.starts_with(b"=");
+            match rest {
+                [] => given(arguments.get(i + 1)?.clone()),
+                _ if is_long => given(unquoted(text, argument.end - rest.len() + 1..argument.end)),
+                _ => None,
             }
-            let rest = value.strip_prefix(name.as_bytes())?;
-            let is_long = name.starts_with("--") && rest.starts_with(b"=");
-            given(unquoted(text, argument.end - rest.len() + 1..argument.end)).filter(|_| is_long)
         }),
-        Place::Glued(name) => arguments.iter().find_map(|argument| {
-            let rest = bytes(argument).strip_prefix(name.as_bytes())?;
-            let value = unquoted(text, argument.end - rest.len()..argument.end);
-            let secret =
-                values::is_secret(&text[value.clone()], Class::Password, ValuePosition::Tight);
-            given(value).filter(|_| secret)
-        }),
-        Place::Behind("", mark) => arguments.iter().find_map(|argument| {
-            let value = bytes(argument);
-            let at = memchr::memchr(mark, value)?;
-            let end = memchr::memchr(b'@', value)
-                .unwrap_or(value.len())
-                .max(at + 1);
-            given(argument.start + at + 1..argument.start + end)
+        [b'_', sign, b'X'] if option.is_empty() => arguments.iter().find_map(|argument| {
+            let value = &text[argument.clone()];
+            let at = memchr::memchr(sign, value)?;
+            let end = memchr::memchr(b'@', value).unwrap_or(value.len());
+            given(argument.start + at + 1..argument.start + end.max(at + 1))
                 .filter(|_| at > 0 && value[0] != b'-')
         }),
-        Place::Behind(name, mark) => arguments.iter().enumerate().find_map(|(i, argument)| {
-            let rest = bytes(argument).strip_prefix(name.as_bytes())?;
-            if rest.is_empty() {
-                return behind(text, arguments.get(i + 1)?.clone(), mark);
-            }
-            let equals = usize::from(rest[0] == b'=');
+        [b'_', sign, b'X'] => arguments.iter().enumerate().find_map(|(i, argument)| {
+            let rest = text[argument.clone()].strip_prefix(option.as_bytes())?;
+            let Some(first) = rest.first() else {
+                return behind(text, arguments.get(i + 1)?.clone(), sign);
+            };
+            let equals = usize::from(*first == b'=');
             let whole = unquoted(text, argument.end - rest.len() + equals..argument.end);
-            behind(text, whole, mark).filter(|_| name.len() <= 2 || equals == 1)
+            behind(text, whole, sign).filter(|_| option.len() <= 2 || equals == 1)
         }),
-        Place::Alone => {
+        _ if option == "X" => {
             let last = arguments.last().filter(|_| arguments.len() <= 2)?;
-            let value = bytes(last);
+            let value = &text[last.clone()];
             let long = value.iter().any(u8::is_ascii_digit) && value.len() >= 8;
             let secret = long
                 && !value.iter().any(|b| b"/:=".contains(b))
                 && values::is_secret(value, Class::Password, ValuePosition::Loose);
             given(last.clone()).filter(|_| secret)
         }
-        Place::Last(before) => {
-            let plain = |argument: &&Range<usize>| {
-                !matches!(bytes(argument).first(), None | Some(b'-')) && !is_switch(bytes(argument))
-            };
-            let plain: Vec<&Range<usize>> = arguments.iter().filter(plain).collect();
-            let last = plain.last().filter(|_| plain.len() > before)?;
-            let value = bytes(last);
-            let secret = randomness::is_random(value)
-                || values::is_secret(value, Class::Password, ValuePosition::Loose);
-            let name = value.iter().any(|b| b"/=\\".contains(b)) || value.ends_with(b"pkg");
-            given((*last).clone()).filter(|_| secret && !name)
-        }
+        // `-pX`
+        _ => arguments.iter().find_map(|argument| {
+            let option = value.trim_end_matches('X').as_bytes();
+            let rest = text[argument.clone()].strip_prefix(option)?;
+            let value = unquoted(text, argument.end - rest.len()..argument.end);
+            let secret = &text[value.clone()];
+            let secret = values::is_secret(secret, Class::Password, ValuePosition::Tight);
+            given(value).filter(|_| secret)
+        }),
     }
+}
+
+/// Last argument that is not an option, after at least this number of others.
+fn last(text: &[u8], arguments: &[Range<usize>], others: usize) -> Option<Range<usize>> {
+    let plain = arguments.iter().filter(|argument| {
+        let argument = &text[(*argument).clone()];
+        !argument.starts_with(b"-") && !is_switch(argument)
+    });
+    let plain: Vec<&Range<usize>> = plain.collect();
+    let last = plain.last().filter(|_| plain.len() > others)?;
+    let value = &text[(*last).clone()];
+    let secret = randomness::is_random(value)
+        || values::is_secret(value, Class::Password, ValuePosition::Loose);
+    let name = value.iter().any(|b| b"/=\\".contains(b)) || value.ends_with(b"pkg");
+    (secret && !name).then(|| (*last).clone())
 }
 
 /// `/add`, `/user:jane`: a Windows option.
@@ -207,21 +183,16 @@ fn split(text: &[u8], from: usize) -> Vec<Range<usize>> {
             // Frame of a box.
             0xE2 if text[at..].starts_with("│".as_bytes()) => break,
             _ => {
-                let word = word(text, at, limit);
+                let mut word = word(text, at, limit);
                 at = word.end.max(at + 1);
-                words.push(word);
+                if Set::QUOTES.holds(text[word.start]) {
+                    word = unquoted(text, word);
+                }
+                words.extend(Some(word).filter(|word| !word.is_empty()));
             }
         }
     }
     words
-        .into_iter()
-        .map(|word| {
-            let first = text[word.start];
-            let quoted = matches!(first, b'"' | b'\'' | b'\\');
-            if quoted { unquoted(text, word) } else { word }
-        })
-        .filter(|word| !word.is_empty())
-        .collect()
 }
 
 /// Range of the word that begins at `at`, with its quotes.
@@ -229,27 +200,19 @@ fn word(text: &[u8], at: usize, limit: usize) -> Range<usize> {
     let mut end = at;
     let mut quote = None;
     while end < limit {
+        // An escaped quote opens and closes like a plain one.
+        let is_escaped = text[end] == b'\\'
+            && quote != Some(b'\'')
+            && matches!(text.get(end + 1), Some(b'"' | b'\''));
+        end += usize::from(is_escaped);
         let byte = text[end];
         match (byte, quote) {
             (b'\n' | b'\r', _) => break,
-            (b'\\', None | Some(b'"')) if matches!(text.get(end + 1), Some(b'"' | b'\'')) => {
-                // An escaped quote opens and closes like a plain one.
-                end += 1;
-                let byte = text[end];
-                quote = match quote {
-                    None => Some(byte),
-                    Some(open) if open == byte => None,
-                    open => open,
-                };
-            }
             (b'\\', None) if matches!(text.get(end + 1), Some(b'n' | b'\n')) => break,
             (b'"' | b'\'', None) => quote = Some(byte),
-            (b'"' | b'\'', Some(open)) if open == byte => quote = None,
-            (b' ' | b'\t' | b';' | b'|' | b'&' | b',' | b']' | b')', None)
-                if byte != b',' || end > at && matches!(text[end - 1], b'"' | b'\'') =>
-            {
-                break;
-            }
+            (_, Some(open)) if open == byte => quote = None,
+            (b' ' | b'\t' | b';' | b'|' | b'&' | b']' | b')', None) => break,
+            (b',', None) if end > at && matches!(text[end - 1], b'"' | b'\'') => break,
             _ => {}
         }
         end += 1;
@@ -259,11 +222,7 @@ fn word(text: &[u8], at: usize, limit: usize) -> Range<usize> {
 
 /// Secret that `echo` pipes into a program that reads a password; for `chpasswd` the part after the
 /// colon. `at` is the position after the space.
-pub(super) fn piped(text: &[u8], _: usize, at: usize) -> Vec<Range<usize>> {
-    piped_value(text, at).into_iter().collect()
-}
-
-fn piped_value(text: &[u8], at: usize) -> Option<Range<usize>> {
+pub(super) fn piped(text: &[u8], _: usize, at: usize) -> Option<Range<usize>> {
     let line = near(text, at, 1024).split(|b| *b == b'\n').next()?;
     let pipe = memchr::memrchr(b'|', line)?;
     let reads = |reader: &&&str| holds(&line[pipe..], reader.as_bytes());

@@ -6,10 +6,9 @@
 
 use std::ops::Range;
 
-use super::keys::{Set, holds, near, over_breaks};
+use super::bytes::{Set, holds, near, over_breaks, over_colour};
 use super::lines;
-use super::randomness;
-use super::views;
+use super::randomness::{self, changes};
 
 /// Longest label, in bytes.
 const LABEL: usize = 80;
@@ -69,23 +68,25 @@ pub(super) fn key_block(text: &[u8], at: usize, _: usize) -> Vec<Range<usize>> {
         }
     }
     // A label alone only mentions a key.
-    let is_key = found
-        .iter()
-        .any(|body| is_material(&text[body.clone()], 16));
+    let mut bodies = found.iter();
+    let is_key = bodies.any(|body| is_material(&text[body.clone()], 16));
     let is_cut = |body: &Range<usize>| body.len() >= 8 && lines::is_cut(text, body.end);
     if !is_key && (is_closed || material > 0 || !found.iter().any(is_cut)) {
         return Vec::new();
     }
-    let last = found.last().map_or(label_end, |body| body.end);
     found.insert(0, at..label_end);
     if is_closed {
         found.push(inside..end);
     }
-    joined(text, found, at..if is_closed { end } else { last })
+    joined(text, found)
 }
 
 /// Returns the whole if only white space lies between its lines, and the lines otherwise.
-fn joined(text: &[u8], mut found: Vec<Range<usize>>, whole: Range<usize>) -> Vec<Range<usize>> {
+fn joined(text: &[u8], mut found: Vec<Range<usize>>) -> Vec<Range<usize>> {
+    let (Some(first), Some(last)) = (found.first(), found.last()) else {
+        return found;
+    };
+    let whole = first.start..last.end;
     let is_plain = |pair: &[Range<usize>]| {
         let between = text.get(pair[0].end..pair[1].start).unwrap_or_default();
         between.iter().all(u8::is_ascii_whitespace)
@@ -96,11 +97,9 @@ fn joined(text: &[u8], mut found: Vec<Range<usize>>, whole: Range<usize>) -> Vec
     // The first line may directly follow its label.
     found.dedup_by(|next, kept| {
         let joins = next.start <= kept.end;
-        kept.end = if joins {
-            kept.end.max(next.end)
-        } else {
-            kept.end
-        };
+        if joins {
+            kept.end = kept.end.max(next.end);
+        }
         joins
     });
     found
@@ -115,15 +114,13 @@ fn is_one_line(inside: &[u8]) -> bool {
 /// Start and end of the label that ends the block; `None` if another block begins first.
 fn find_end(text: &[u8], from: usize) -> Option<(usize, usize)> {
     let rest = &text[from..];
-    let next = ["---BEGIN", "--- BEGIN"]
-        .iter()
-        .find_map(|next| memchr::memmem::find(rest, next.as_bytes()));
+    let mut begins = ["---BEGIN", "--- BEGIN"].iter();
+    let next = begins.find_map(|next| memchr::memmem::find(rest, next.as_bytes()));
     let rest = &rest[..next.unwrap_or(rest.len())];
-    [&b"-----END"[..], b"---- END"]
-        .iter()
-        .flat_map(|end| memchr::memmem::find_iter(rest, *end))
-        .filter_map(|found| Some((from + found, key_label(text, from + found)?)))
-        .min()
+    let ends = ["-----END", "---- END"].into_iter();
+    let ends = ends.flat_map(|end| memchr::memmem::find_iter(rest, end));
+    let labels = ends.filter_map(|end| Some((from + end, key_label(text, from + end)?)));
+    labels.min()
 }
 
 /// Tail of a block whose beginning was cut off: the base64 lines above its end label.
@@ -150,20 +147,17 @@ pub(super) fn key_block_tail(text: &[u8], at: usize, _: usize) -> Vec<Range<usiz
         let top = is_first || above.is_some_and(|above| above.is_empty());
         // The last line is short, and so is a cut line.
         let last =
-            found.len() == 1 && (key.ends_with(b"=") || key.len() >= 4 && views::may_be(key));
+            found.len() == 1 && (key.ends_with(b"=") || key.len() >= 4 && may_be_base64(key));
         if !(is_random(key) || last || top && found.len() > 1) {
             break;
         }
         found.push(body);
     }
     found.reverse();
-    match found.first() {
-        Some(first) if found.len() > 1 => {
-            let whole = first.start..end;
-            joined(text, found, whole)
-        }
-        _ => Vec::new(),
+    if found.len() < 2 {
+        return Vec::new();
     }
+    joined(text, found)
 }
 
 /// Base64 lines below the line of `at`: the private half of a `PuTTY` key, a minisign key.
@@ -179,19 +173,13 @@ pub(super) fn lines_below(text: &[u8], at: usize, _: usize) -> Vec<Range<usize>>
             break;
         };
         let key = &text[body.clone()];
-        let rest = !found.is_empty() && views::may_be(key) || lines::is_cut(text, body.end);
+        let rest = !found.is_empty() && may_be_base64(key) || lines::is_cut(text, body.end);
         if !is_random(key) && !rest {
             break;
         }
         found.push(body);
     }
-    match found.as_slice() {
-        [first, .., last] => {
-            let whole = first.start..last.end;
-            joined(text, found, whole)
-        }
-        _ => found,
-    }
+    joined(text, found)
 }
 
 /// Position after the private key label that starts at `at`.
@@ -229,10 +217,7 @@ fn body_of(text: &[u8], line: &Range<usize>, front: &Range<usize>) -> Option<Ran
         start += 1;
     }
     // The last letter of a colour code does not belong to the key.
-    if matches!(text[line.start..start], [.., b'['] | [.., b'[', b';']) {
-        let colour = Set::DIGITS.run(text, start, end - start);
-        start += usize::from(text.get(start + colour) == Some(&b'm')) * (colour + 1);
-    }
+    start = over_colour(text, start);
     let before = &text[line.start..start];
     // After the tool prefix, only punctuation may precede the key: quotes, a list mark.
     let own = &before[lines::prefix(&text[line.start..end]).min(before.len())..];
@@ -260,6 +245,14 @@ fn is_material(key: &[u8], least: usize) -> bool {
         && key.iter().all(u8::is_ascii_hexdigit)
         && key.iter().any(u8::is_ascii_digit);
     key.len() >= least && randomness::is_random(key) || hex
+}
+
+/// Returns true if a run can be base64: it ends in `=`, or mixes character classes.
+fn may_be_base64(value: &[u8]) -> bool {
+    let is_mixed = value
+        .iter()
+        .any(|b| b.is_ascii_uppercase() || b.is_ascii_digit());
+    value.ends_with(b"=") || is_mixed && changes(value) >= 2
 }
 
 fn is_header(line: &[u8]) -> bool {

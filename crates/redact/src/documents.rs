@@ -1,132 +1,27 @@
-//! Named secrets whose value does not follow a separator: in the lines below the name, after white
-//! space on the same line, or in the element that the name opens.
+//! Named secrets whose value stands in another line: in a block below the name, in the column of a table, in
+//! the data of a Kubernetes Secret before or after its kind.
 //!
 //! Lines are read through `lines`, which ignores numbers and marks in front of them.
-//!
-//! Secrets of Kubernetes have their values before or after the line with their kind, in YAML and JSON.
 
 use std::ops::Range;
 
-use super::assignments::{Class, Name, ValuePosition, judge};
-use super::keys::{SPACE, Set, holds, near, skip};
+use super::bytes::{SPACE, Set, near, skip};
+use super::extent::{Name, judge};
 use super::lines;
 use super::randomness;
-use super::tables;
-use super::values;
+use super::values::{self, Class, ValuePosition, is_made};
 
-/// Number of lines of a block that are read.
+/// Number of lines of a block or a table that are read.
 const ROWS: usize = 200;
 
 /// Values in the lines below a name, or in its table column.
 pub(super) fn values(text: &[u8], name: &Name) -> Vec<Range<usize>> {
     let below = block(text, name);
     if below.is_empty() {
-        tables::column(text, name)
+        table_column(text, name)
     } else {
         below
     }
-}
-
-/// Value after white space on the same line: `set NAME value`, `password value` in a settings file,
-/// two columns of a listing, `PASSWORD 'value'`.
-pub(super) fn on_line(text: &[u8], name: &Name, spaced: usize) -> Option<(usize, ValuePosition)> {
-    const SETS: &str = "set |setenv |setx |put |add |-gx |-x |-Ux |config |SetEnvironmentVariable";
-    let line = lines::line_at(text, name.start);
-    let own = line.start + lines::prefix(&text[line.clone()]).min(name.start - line.start);
-    let before = &text[own.max(name.start.saturating_sub(300))..name.start];
-    let rest = &text[spaced..line.end.max(spaced)];
-    let has = |word: &[u8]| holds(before, word);
-    // `| password | … |`
-    let bar = if rest.starts_with("│".as_bytes()) {
-        3
-    } else {
-        usize::from(rest.first() == Some(&b'|') && !has(b"|") && !has(b","))
-    };
-    // `machine … login … password …`, on one line or several.
-    let above = &text[name.start.saturating_sub(300)..name.start];
-    let is_login = holds(above, b"login ") && holds(above, b"machine ");
-    // `WITH PASSWORD '…'`
-    let loud = |b: &u8| b.is_ascii_uppercase() || *b == b'_';
-    let is_quoted = matches!(rest.first(), Some(b'\'' | b'"'))
-        && (name.class != Class::Password || text[name.start..name.stop].iter().all(loud));
-    let is_set = || SETS.split('|').any(|word| has(word.as_bytes())) && !has(b". ") && !has(b"? ");
-    if is_login || is_quoted || bar > 0 || is_set() {
-        let from = if is_login {
-            spaced
-        } else {
-            skip(text, spaced + bar, b" ")
-        };
-        return Some((from, ValuePosition::Loose));
-    }
-    // The name begins its line, and a single value ends it.
-    let alone =
-        before.iter().all(|b| b.is_ascii_whitespace() || *b == b'-') || before.ends_with(b"\"");
-    let value = rest.strip_suffix("│".as_bytes()).unwrap_or(rest);
-    let value = value.strip_suffix(b"\"}").unwrap_or(value).trim_ascii();
-    let single = !value.is_empty() && !value.iter().any(u8::is_ascii_whitespace);
-    let wide = spaced >= name.stop + 2 || text[name.stop] == b'\t';
-    // Column of a tab-separated file.
-    let tabbed = text[name.stop] == b'\t' && before.contains(&b'\t');
-    if (alone || tabbed) && single && (wide || value.len() >= 8) {
-        return Some((spaced, ValuePosition::Loose));
-    }
-    // "with password …": only a value that cannot be a word.
-    let word = rest.split(u8::is_ascii_whitespace).next()?;
-    let firm = name.class == Class::Password
-        && word.len() >= 10
-        && randomness::is_random(word)
-        && is_made(word);
-    (firm && !word.contains(&b'_')).then_some((spaced, ValuePosition::Loose))
-}
-
-/// Start of the text in an element that this name opens or labels: `<password>…`,
-/// `<string name="password">…`, `<key>password</key> <string>…`.
-pub(super) fn in_element(text: &[u8], start: usize, stop: usize, closed: usize) -> Option<usize> {
-    let before = text.get(start.checked_sub(1)?)?;
-    let from = if matches!(before, b'<' | b':') && closed == stop {
-        // `<ns:Password Type="…">`
-        let before_colon = text[start.saturating_sub(24)..start - 1].iter().rev();
-        let mut namespace = before_colon.take_while(|b| b.is_ascii_alphanumeric() || **b == b'<');
-        let opened = *before == b'<' || namespace.any(|b| *b == b'<');
-        let inside = near(text, stop, 200);
-        let end = memchr::memchr(b'>', inside)?;
-        let attributes = &inside[..end];
-        let is_tag = attributes.is_empty()
-            || attributes[0] == b' '
-                && !attributes.contains(&b'<')
-                && !attributes.ends_with(b"/")
-                && !attributes.contains(&b'{');
-        (opened && is_tag).then_some(stop + end + 1)?
-    } else if matches!(before, b'"' | b'\'' | b'.')
-        && closed == stop + 1
-        && text.get(closed) == Some(&b'>')
-    {
-        let inside = skip(text, closed + 1, SPACE);
-        let opening = &text[start.saturating_sub(80)..start];
-        let keys: [&[u8]; 4] = [b"name=", b"key=", b"Name=", b"Key="];
-        let is_key = keys.iter().any(|word| holds(opening, word));
-        let nested = text[inside..].starts_with(b"<value>").then_some(inside + 7);
-        is_key.then_some(nested.unwrap_or(closed + 1))?
-    } else if text[stop..].starts_with(b"</key>") {
-        let behind = near(text, stop, 120);
-        let string = memchr::memmem::find(behind, b"<string>")?;
-        let gap = &behind[6..string];
-        // Only a line prefix may separate the two.
-        (gap.len() < 100 && !gap.contains(&b'<')).then_some(stop + string + 8)?
-    } else {
-        return None;
-    };
-    (text.get(from).is_some_and(|b| *b != b'<')).then_some(from)
-}
-
-/// Start of a variable's default value: `variable "db_password" { … default = "…" }`.
-pub(super) fn default_of(text: &[u8], closed: usize) -> Option<usize> {
-    let brace = skip(text, closed, b" ");
-    (text.get(brace) == Some(&b'{')).then_some(())?;
-    let inside = near(text, brace, 400).split(|b| *b == b'}').next()?;
-    let word = memchr::memmem::find(inside, b"default")? + 7;
-    let sign = skip(text, brace + word, b" ");
-    (text.get(sign) == Some(&b'=')).then(|| skip(text, sign + 1, b" "))
 }
 
 /// Lines of a block below a name: `password: |`, `password = <<EOF`, `Your password:`.
@@ -149,20 +44,17 @@ fn block(text: &[u8], name: &Name) -> Vec<Range<usize>> {
     if !folded && !rest.is_empty() {
         return Vec::new();
     }
-    let indent = indentation(text, &own, own.clone());
+    let (own_indent, _) = content(text, &own, &own);
     let mut found = Vec::new();
     let mut count = 0;
     for line in lines::below(text, own.end) {
-        let body = body(text, &line, &own);
+        let (indent, body) = content(text, &line, &own);
         let is_blank = body.is_empty();
         if is_blank && (folded || count == 0) && line.end - own.end < 400 {
             continue;
         }
         count += 1;
-        if is_blank
-            || indentation(text, &line, own.clone()) <= indent && (folded || count > 1)
-            || count > ROWS
-        {
+        if is_blank || indent <= own_indent && (folded || count > 1) || count > ROWS {
             break;
         }
         let value = &text[body.clone()];
@@ -180,63 +72,162 @@ fn block(text: &[u8], name: &Name) -> Vec<Range<usize>> {
     found
 }
 
-/// Small letters and digits, plus capitals or signs, in one piece.
-fn is_made(value: &[u8]) -> bool {
-    let has = |test: fn(&u8) -> bool| value.iter().any(test);
-    value.len() >= 8
-        && has(u8::is_ascii_lowercase)
-        && has(u8::is_ascii_digit)
-        && (has(u8::is_ascii_uppercase) || has(|b| matches!(b, b'!' | b'#' | b'@' | b'$' | b'%')))
-        && !has(u8::is_ascii_whitespace)
-        && !has(|b| matches!(b, b'/' | b'(' | b'=' | b':'))
-        && (value.ends_with(b"}") || !value.contains(&b'{'))
-}
-
 fn heredoc(text: &[u8], own: &Range<usize>, mark: &[u8]) -> Vec<Range<usize>> {
     let mark = mark.iter().copied().filter(u8::is_ascii_alphanumeric);
     let mark: Vec<u8> = mark.collect();
-    let mut found = Vec::new();
     if mark.is_empty() {
-        return found;
+        return Vec::new();
     }
-    for line in lines::below(text, own.end).take(20) {
-        let body = body(text, &line, own);
+    let lines = lines::below(text, own.end).take(20);
+    let bodies = lines.map(|line| content(text, &line, own).1);
+    let inside = bodies.take_while(|body| text[body.clone()] != mark);
+    let is_value = |body: &Range<usize>| {
         let value = &text[body.clone()];
-        if value == mark {
+        value.len() >= 4 && !randomness::is_placeholder(value) && !value.contains(&b' ')
+    };
+    inside.filter(is_value).collect()
+}
+
+/// Indentation of a line, and its content without tool prefix and closing frame. A dash in front counts as a
+/// diff mark if the other line has one too.
+fn content(text: &[u8], line: &Range<usize>, own: &Range<usize>) -> (usize, Range<usize>) {
+    let marks = lines::prefix(&text[line.clone()]);
+    let is_dashed = |line: &Range<usize>| text[line.clone()].starts_with(b"- ");
+    let is_diff = marks == 0 && is_dashed(line) && is_dashed(own);
+    let start = line.start + marks + usize::from(is_diff);
+    let ends: [&[u8]; 5] = [b"\x1b[0m", "│".as_bytes(), b" ", b"\t", b"\r"];
+    let content = lines::without_ends(&text[start..line.end], &ends);
+    let indent = content.len() - content.trim_ascii_start().len();
+    (indent, start + indent..start + content.len())
+}
+
+/// Column below a name in a table header. A line prefix can look like a column, so the smallest
+/// number of prefix marks is tried first.
+fn table_column(text: &[u8], name: &Name) -> Vec<Range<usize>> {
+    let is_mark = |b: &u8| b",;\t|\xE2".contains(b);
+    let behind = text.get(skip(text, name.stop, b" \""));
+    let before = &text[name.start.saturating_sub(60)..name.start];
+    let before = before.trim_ascii_end().last();
+    let marked = before.is_some_and(|b| is_mark(b) || *b == 0x82)
+        || behind.is_none_or(|b| is_mark(b) || matches!(b, b'\n' | b'\r'));
+    if !marked {
+        return Vec::new();
+    }
+    (0..=lines::DEEP)
+        .map(|marks| table_column_of(text, name, marks))
+        .find(|found| !found.is_empty())
+        .unwrap_or_default()
+}
+
+fn table_column_of(text: &[u8], name: &Name, marks: usize) -> Vec<Range<usize>> {
+    const NAME: Set = Set::of(b"09AZaz__--..  \"\"");
+    let own = lines::line_at(text, name.start);
+    let inner = |line: &Range<usize>| inner(text, line, marks);
+    let mut head = inner(&own);
+    // Field that contains the table, if the table is escaped in a document.
+    let field = memchr::memmem::rfind(&text[head.start..name.start.max(head.start)], b": \"");
+    head.start += field.map_or(0, |n| n + 3);
+    head.start = skip(&text[..head.end], head.start, b" |\"");
+    if name.start < head.start || name.stop > head.end {
+        return Vec::new();
+    }
+    let behind = text.get(skip(text, name.stop, b" \""));
+    let before = text[head.start..name.start].trim_ascii_end().last();
+    let mut signs = behind.into_iter().chain(before).copied();
+    let mark = signs.find(|b| b",;\t|".contains(b));
+    let framed = text[head.clone()].windows(3).any(|w| w == "│".as_bytes());
+    let Some(mark) = mark.or(framed.then_some(0xE2)) else {
+        return Vec::new();
+    };
+    let mut cells = cells(text, &head, mark);
+    let holds_name = |cell: &Range<usize>| cell.start <= name.start && name.stop <= cell.end;
+    let at = cells.iter().position(holds_name);
+    let plain = |cell: &Range<usize>| {
+        let cell = &text[cell.clone()];
+        // A list in code ends in a comma and continues in the same form.
+        (1..=40).contains(&cell.len()) && NAME.holds_all(cell)
+    };
+    let Some(mut at) = at else {
+        return Vec::new();
+    };
+    // In a quoted argument of a command, other words of the line stand before the table.
+    let words = cells[..at].iter().rposition(|cell| !plain(cell));
+    let is_quoted = |end: usize| text[head.start..end].iter().any(|b| b"'\"".contains(b));
+    if let Some(last) = words.filter(|last| is_quoted(cells[*last].end)) {
+        let next = lines::next(text, own.end);
+        let row = next.map(|next| self::cells(text, &inner(&next), mark).len());
+        let left = cells.len() - last - 1;
+        if left >= 2 && row == Some(left) {
+            cells.drain(..=last);
+            at -= last + 1;
+        } else {
+            // The last of these words is the first column.
+            let cell = cells[last].clone();
+            let length = Set::DOTTED.run_before(text, cell.end, cell.len());
+            cells[last].start = cell.end - length;
+            cells.drain(..last);
+            at -= last;
+        }
+    }
+    if cells.len() < 2 || !cells.iter().all(plain) {
+        return Vec::new();
+    }
+    let mut found = Vec::new();
+    for line in lines::below(text, own.end).take(ROWS) {
+        let row = inner(&line);
+        let rule = text[row.clone()].iter().all(|b| !b.is_ascii_alphanumeric());
+        if rule && !row.is_empty() {
+            continue;
+        }
+        let row = self::cells(text, &row, mark);
+        let cut = row.len() > at && lines::is_cut(text, line.end);
+        if row.len() != cells.len() && !cut
+            || row.last().is_none_or(Range::is_empty) && mark == b','
+        {
             break;
         }
-        if value.len() >= 4 && !randomness::is_placeholder(value) && !value.contains(&b' ') {
-            found.push(body);
+        let mut cell = row[at].clone();
+        if matches!(text[cell.clone()], [b'"', .., b'"']) {
+            cell = cell.start + 1..cell.end - 1;
+        }
+        if judge(text, &cell, name, ValuePosition::Loose) && !text[cell.clone()].contains(&b' ') {
+            found.push(cell);
         }
     }
     found
 }
 
-/// Content of a line without tool prefix, indentation and closing frame.
-pub(super) fn body(text: &[u8], line: &Range<usize>, own: &Range<usize>) -> Range<usize> {
-    let start = line.start + front(text, line, own);
-    let ends: [&[u8]; 5] = [b"\x1b[0m", "│".as_bytes(), b" ", b"\t", b"\r"];
-    let content = lines::without_ends(&text[start..line.end], &ends);
-    let blank = content.len() - content.trim_ascii_start().len();
-    start + blank..start + content.len()
-}
-
-/// Length of a line's prefix; a dash counts only if the other line has one too.
-pub(super) fn front(text: &[u8], line: &Range<usize>, own: &Range<usize>) -> usize {
-    let length = lines::prefix(&text[line.clone()]);
-    let diff = |line: &Range<usize>| {
-        text.get(line.start) == Some(&b'-') && text.get(line.start + 1) == Some(&b' ')
-    };
-    if length == 0 && diff(line) && diff(own) {
-        1
-    } else {
-        length
+/// Line without its tool prefix and its table frame.
+fn inner(text: &[u8], line: &Range<usize>, marks: usize) -> Range<usize> {
+    let length = lines::prefix_of(&text[line.clone()], marks);
+    let start = line.start + length;
+    let frame = "│".as_bytes();
+    let ends: [&[u8]; 8] = [
+        b"\x1b[0m", b"\"}}", b"\"}", b"\"]", b" ", b"|", b"\r", frame,
+    ];
+    let mut content = lines::without_ends(&text[start..line.end], &ends);
+    let end = start + content.len();
+    let starts: [&[u8]; 3] = [b" ", b"|", frame];
+    while let Some(rest) = starts.iter().find_map(|mark| content.strip_prefix(*mark)) {
+        content = rest;
     }
+    end - content.len()..end
 }
 
-pub(super) fn indentation(text: &[u8], line: &Range<usize>, own: Range<usize>) -> usize {
-    let start = line.start + front(text, line, &own);
-    Set::BLANK.run(text, start, line.end - start)
+fn cells(text: &[u8], line: &Range<usize>, mark: u8) -> Vec<Range<usize>> {
+    let mut cells = Vec::new();
+    let mut at = line.start;
+    while at <= line.end {
+        let end = memchr::memchr(mark, &text[at..line.end]).map_or(line.end, |n| at + n);
+        let cell = &text[at..end];
+        let start = end - cell.trim_ascii_start().len();
+        cells.push(start..start + cell.trim_ascii().len());
+        at = end + if mark == 0xE2 { 3 } else { 1 };
+        if cells.len() > 64 {
+            break;
+        }
+    }
+    cells
 }
 
 /// Distance from the kind that is read, in bytes.
@@ -292,9 +283,10 @@ pub(super) fn secret_data(text: &[u8], at: usize, end: usize) -> Vec<Range<usize
 
 /// Indentation and content of a line; `- kind: Secret` in a list stands at its `kind`.
 fn column(text: &[u8], line: &Range<usize>) -> (usize, Range<usize>) {
-    let mut body = body(text, line, line);
-    body.start += usize::from(text[body.clone()].starts_with(b"- ")) * 2;
-    (body.start - line.start - front(text, line, line), body)
+    let (indent, mut body) = content(text, line, line);
+    let item = usize::from(text[body.clone()].starts_with(b"- ")) * 2;
+    body.start += item;
+    (indent + item, body)
 }
 
 fn json_data(text: &[u8], at: usize, end: usize) -> Vec<Range<usize>> {

@@ -1,14 +1,62 @@
-//! Extent of a value that belongs to the name of a secret: in quotes, in an element, or up to the sign that ends it.
+//! Extent of a value that belongs to the name of a secret: in quotes, in an element, or up to the sign that
+//! ends it.
 
 use std::ops::Range;
 
-use super::assignments::{Class, Name, ValuePosition};
-use super::keys::{near, over_breaks, skip};
-use super::randomness::changes;
-use super::rules::list;
+use super::bytes::{Set, near, over_breaks, skip, without_breaks};
+use super::data::list;
+use super::keys::is_more_of_it;
+use super::lines;
+use super::randomness;
+use super::values::{self, Class, ValuePosition};
+use super::views;
 
 /// Longest value that is read, in bytes.
 const LONGEST: usize = 4096;
+
+/// Name that contains the word of an anchor.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Name {
+    pub(super) start: usize,
+    pub(super) stop: usize,
+    pub(super) kind: &'static str,
+    pub(super) class: Class,
+    /// Short word with other meanings, which needs a separator after it.
+    pub(super) is_bare: bool,
+}
+
+impl Name {
+    /// A password that has no name in the text.
+    pub(super) const fn password(at: usize) -> Self {
+        Self {
+            start: at,
+            stop: at,
+            kind: "password",
+            class: Class::Password,
+            is_bare: false,
+        }
+    }
+}
+
+/// Returns `true` if the value at `range` beside a name is a secret.
+pub(super) fn judge(text: &[u8], range: &Range<usize>, name: &Name, stands: ValuePosition) -> bool {
+    let joined = without_breaks(&text[range.clone()]);
+    if name.kind == "authorization" {
+        return (randomness::is_random(&joined) || views::is_login(&joined))
+            && !randomness::is_placeholder(&joined);
+    }
+    // A value that is called or indexed is code.
+    let is_called =
+        stands != ValuePosition::Quoted && matches!(text.get(range.end), Some(b'(' | b'['));
+    // A value with a truncation mark may have lost the digits that identify it as a password.
+    let is_left = name.class == Class::Password
+        && stands != ValuePosition::Prose
+        && joined.len() >= 6
+        && joined.iter().all(u8::is_ascii_alphabetic)
+        && lines::is_marked(text, range.end)
+        && values::is_given(&joined);
+    !is_called && (is_left || values::is_secret(&joined, name.class, stands))
+}
 
 /// Length of `Bearer ` or another scheme at the start of a value.
 pub(super) fn scheme(value: &[u8]) -> usize {
@@ -28,6 +76,7 @@ pub(super) fn read(
     stands: ValuePosition,
     name: &Name,
 ) -> Option<(Range<usize>, ValuePosition)> {
+    const WORDS: Set = Set::of(b"az  ");
     // `b"…"`, `f'…'`
     let is_prefix = text.get(from).is_some_and(|b| b"brfuBR@".contains(b));
     if is_prefix && matches!(text.get(from + 1), Some(b'"' | b'\'')) {
@@ -46,11 +95,13 @@ pub(super) fn read(
     if slashes > 0 && over_breaks(text, from) == from {
         return None;
     }
-    from = over_breaks_of_a_shell(text, from);
+    // A backslash escapes the line break after it.
+    if slashes > 0 {
+        from = over_breaks(text, from);
+    }
     if name.class == Class::Phrase {
-        let words = text.get(from..)?.iter().take(240);
-        let words = words.take_while(|b| b.is_ascii_lowercase() || **b == b' ');
-        let length = text[from..from + words.count()].trim_ascii_end().len();
+        let words = WORDS.run(text, from, 240);
+        let length = text[from..from + words].trim_ascii_end().len();
         return (length > 0).then_some((from..from + length, ValuePosition::Quoted));
     }
     if stands == ValuePosition::Quoted {
@@ -74,7 +125,7 @@ pub(super) fn read(
         let named = matches!(text.get(behind), Some(b':' | b'=' | b'('))
             || run.ends_with(b":")
             || run.contains(&b'=') && !run.ends_with(b"=");
-        let alike = run.len() >= 6 && changes(run) >= 3 && end > from + 7;
+        let alike = is_more_of_it(run) && end > from + 7;
         if more == 0 || named || !(continued || alike) {
             break;
         }
@@ -97,25 +148,13 @@ fn ends_line(text: &[u8], from: usize, end: usize) -> bool {
     alone && value.iter().any(u8::is_ascii_digit) && value.ends_with(b"!") | value.ends_with(b"?")
 }
 
-/// Position after a backslash and the line break it escapes, or `at`.
-fn over_breaks_of_a_shell(text: &[u8], at: usize) -> usize {
-    if text.get(at) == Some(&b'\\') {
-        over_breaks(text, at)
-    } else {
-        at
-    }
-}
-
 fn quoted_end(text: &[u8], start: usize, quote: u8, slashes: usize) -> usize {
+    const SLASHES: Set = Set::of(b"\\\\");
     let limit = text.len().min(start + LONGEST);
     let mut at = start;
     while let Some(found) = memchr::memchr2(quote, b'\n', &text[at..limit]) {
         at += found;
-        let before = text[start..at]
-            .iter()
-            .rev()
-            .take_while(|b| **b == b'\\')
-            .count();
+        let before = SLASHES.run_before(text, at, at - start);
         if text[at] == b'\n' {
             // A line end inside quotes: either a wrapped key, which continues directly, or a quote
             // that opens nothing.
@@ -168,15 +207,12 @@ fn plain_length(text: &[u8], class: Class, stands: ValuePosition) -> usize {
 
 /// Returns true if what follows `&` belongs to the value: no name of a field, no entity.
 fn goes_on(text: &[u8]) -> bool {
-    let length = text
-        .iter()
-        .take_while(|b| b.is_ascii_alphanumeric())
-        .count();
+    let length = Set::ALNUM.run(text, 0, text.len());
     length > 0 && !matches!(text.get(length), Some(b'=' | b';'))
 }
 
 /// Returns true if the text contains an escape that ends a value.
 fn is_escaped_end(text: &[u8]) -> bool {
-    let mut near = text[..text.len().min(300)].windows(3);
+    let mut near = near(text, 0, 300).windows(3);
     near.any(|escape| matches!(escape, b"%22" | b"%26"))
 }

@@ -34,7 +34,7 @@ pub fn fence<T: AsRef<str>>(texts: &[T], nonce: &str) -> String {
 }
 
 /// Fence around lines that cannot close it.
-pub(super) fn framed(nonce: &str, inside: &str) -> String {
+fn framed(nonce: &str, inside: &str) -> String {
     format!("{WORDS}{OPENS}{nonce}>\n{inside}{CLOSES}{nonce}>\n")
 }
 
@@ -114,22 +114,15 @@ fn harmless(text: &str, nonce: &str) -> String {
 
 /// Piece of a text that may contain fences.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Piece<'t> {
+enum Piece<'t> {
     /// Text outside fences.
     Plain(&'t str),
-    /// Fence, including the sentence before it.
-    Fence {
-        /// Word in both tags.
-        nonce: &'t str,
-        /// Lines between the tags.
-        inside: &'t str,
-        /// False if the fence reaches to the end of the text.
-        is_closed: bool,
-    },
+    /// Fence, including the sentence before it: its nonce, and the lines between the tags.
+    Fence(&'t str, &'t str),
 }
 
-/// Splits a text into plain pieces and fences.
-pub(super) fn pieces(text: &str) -> Vec<Piece<'_>> {
+/// Splits a text into plain pieces and fences. The last piece is a fence only if nothing closes it.
+fn pieces(text: &str) -> Vec<Piece<'_>> {
     let mut pieces = Vec::new();
     // `plain` is the rest after the last fence; the search starts at `from`.
     let (mut plain, mut from) = (text, 0);
@@ -146,16 +139,12 @@ pub(super) fn pieces(text: &str) -> Vec<Piece<'_>> {
         let before = &plain[..at];
         pieces.push(Piece::Plain(before.strip_suffix(WORDS).unwrap_or(before)));
         let close = format!("{CLOSES}{nonce}>");
-        let (inside, rest) = match behind.split_once(&close) {
-            Some((inside, rest)) => (inside, Some(rest)),
-            None => (behind, None),
+        let behind = behind.strip_prefix('\n').unwrap_or(behind);
+        let Some((inside, rest)) = behind.split_once(&close) else {
+            pieces.push(Piece::Fence(nonce, behind));
+            return pieces;
         };
-        pieces.push(Piece::Fence {
-            nonce,
-            inside: inside.strip_prefix('\n').unwrap_or(inside),
-            is_closed: rest.is_some(),
-        });
-        let rest = rest.unwrap_or_default();
+        pieces.push(Piece::Fence(nonce, inside));
         (plain, from) = (rest.strip_prefix('\n').unwrap_or(rest), 0);
     }
     pieces.push(Piece::Plain(plain));
@@ -169,7 +158,7 @@ pub fn strip_fenced(text: &str) -> Cow<'_, str> {
     }
     let plain = pieces(text).into_iter().map(|piece| match piece {
         Piece::Plain(text) => text,
-        Piece::Fence { .. } => "",
+        Piece::Fence(..) => "",
     });
     Cow::Owned(plain.collect())
 }
@@ -213,16 +202,8 @@ fn end(text: &str, room: usize) -> usize {
 /// Text with at most `limit` UTF-16 units and every fence closed. Nothing follows a cut fence.
 pub fn shorten(text: &str, limit: usize) -> Cow<'_, str> {
     let pieces = pieces(text);
-    let is_open = |piece: &Piece<'_>| {
-        matches!(
-            piece,
-            Piece::Fence {
-                is_closed: false,
-                ..
-            }
-        )
-    };
-    if length(text) <= limit && !pieces.iter().any(is_open) {
+    let is_open = matches!(pieces.last(), Some(Piece::Fence(..)));
+    if length(text) <= limit && !is_open {
         return Cow::Borrowed(text);
     }
     let mut out = String::new();
@@ -230,21 +211,16 @@ pub fn shorten(text: &str, limit: usize) -> Cow<'_, str> {
     for piece in pieces {
         let whole = match piece {
             Piece::Plain(text) => Cow::Borrowed(text),
-            Piece::Fence { nonce, inside, .. } => Cow::Owned(framed(nonce, &lines(inside))),
+            Piece::Fence(nonce, inside) => Cow::Owned(framed(nonce, &lines(inside))),
         };
-        let size = length(&whole);
-        if size <= room {
+        if let Some(rest) = room.checked_sub(length(&whole)) {
             out.push_str(&whole);
-            room -= size;
+            room = rest;
             continue;
         }
         match piece {
             Piece::Plain(text) => out.push_str(&beginning(text, room)),
-            Piece::Fence { nonce, inside, .. } => {
-                if let Some(cut) = cut_fence(nonce, inside, room) {
-                    out.push_str(&cut);
-                }
-            }
+            Piece::Fence(nonce, inside) => out.extend(cut_fence(nonce, inside, room)),
         }
         break;
     }

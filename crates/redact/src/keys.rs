@@ -5,64 +5,9 @@
 
 use std::ops::Range;
 
+use super::bytes::{Set, can_begin, over_breaks};
 use super::lines;
 use super::randomness::{self, changes};
-
-/// Set of ASCII characters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Set([u64; 2]);
-
-impl Set {
-    pub(super) const DIGITS: Self = Self::of(b"09");
-    pub(super) const HEX: Self = Self::of(b"09afAF");
-    pub(super) const UPPER: Self = Self::of(b"09AZ");
-    pub(super) const ALNUM: Self = Self::of(b"09AZaz");
-    pub(super) const WORD: Self = Self::of(b"09AZaz__--");
-    pub(super) const DOTTED: Self = Self::of(b"09AZaz__--..");
-    pub(super) const PATH: Self = Self::of(b"09AZaz__--..//@@++\\\\");
-    pub(super) const BASE64: Self = Self::of(b"09AZaz++//==");
-    pub(super) const BLANK: Self = Self::of(b"  \t\t");
-    pub(super) const QUOTES: Self = Self::of(b"\"\"''\\\\");
-    /// Base64 without its padding.
-    pub(super) const BODY: Self = Self::of(b"09AZaz++//");
-    /// Characters of header and query values.
-    pub(super) const HEADER: Self = Self::of(b"09AZaz++//==__--..~~%%");
-    const CUT: Self = Self::of(b"09AZaz++//==__--..~~%%$$");
-    /// The crypt(3) alphabet.
-    const CRYPT: Self = Self::of(b"09AZaz..//");
-    /// Parameters before a hash.
-    const PARAMS: Self = Self::of(b"09AZaz==,,");
-
-    /// Set of these ranges, each of two bytes.
-    const fn of(ranges: &[u8]) -> Self {
-        let (mut bits, mut at) = ([0; 2], 0);
-        while at < ranges.len() {
-            let mut byte = ranges[at];
-            while byte <= ranges[at + 1] {
-                bits[(byte >> 6) as usize] |= 1 << (byte & 63);
-                byte += 1;
-            }
-            at += 2;
-        }
-        Self(bits)
-    }
-
-    pub(super) const fn holds(self, byte: u8) -> bool {
-        byte < 128 && self.0[(byte >> 6) as usize] >> (byte & 63) & 1 == 1
-    }
-
-    /// Length of the run that begins at `at`, at most `most`.
-    pub(super) fn run(self, text: &[u8], at: usize, most: usize) -> usize {
-        let rest = text.get(at..).unwrap_or_default().iter().take(most);
-        rest.take_while(|b| self.holds(**b)).count()
-    }
-
-    /// Length of the run that ends at `at`, at most `most`.
-    pub(super) fn run_before(self, text: &[u8], at: usize, most: usize) -> usize {
-        let before = text[..at].iter().rev().take(most);
-        before.take_while(|b| self.holds(**b)).count()
-    }
-}
 
 /// Names of the sets in `vendors.tsv`.
 const SETS: [(&str, Set); 10] = [
@@ -74,8 +19,9 @@ const SETS: [(&str, Set); 10] = [
     ("dotted", Set::DOTTED),
     ("base64", Set::BASE64),
     ("header", Set::HEADER),
-    ("crypt", Set::CRYPT),
-    ("params", Set::PARAMS),
+    // The alphabet of crypt(3), and the parameters before a hash.
+    ("crypt", Set::of(b"09AZaz..//")),
+    ("params", Set::of(b"09AZaz==,,")),
 ];
 
 /// Part of a key.
@@ -98,12 +44,11 @@ impl Part {
         let (name, length) = text.split_once(':')?;
         let (_, set) = SETS.iter().find(|(known, _)| *known == name)?;
         let (least, most) = length.split_once('-').unwrap_or((length, length));
-        let most = if most.is_empty() {
-            Some(Self::ANY)
-        } else {
-            most.parse().ok()
+        let most = match most {
+            "" => Self::ANY,
+            most => most.parse().ok()?,
         };
-        Some(Self::Run(*set, least.parse().ok()?, most?))
+        Some(Self::Run(*set, least.parse().ok()?, most))
     }
 }
 
@@ -219,7 +164,8 @@ fn run_across_breaks(text: &[u8], at: usize, set: Set, most: usize) -> (usize, u
 /// End of a truncated run that is long enough to recognise. The alphabet of capitals is too small for a
 /// check of randomness.
 pub(super) fn cut_run(text: &[u8], at: usize, capitals: bool) -> Option<usize> {
-    let run = if capitals { Set::UPPER } else { Set::CUT }.run(text, at, text.len());
+    const CUT: Set = Set::of(b"09AZaz++//==__--..~~%%$$");
+    let run = if capitals { Set::UPPER } else { CUT }.run(text, at, text.len());
     let body = &text[at..at + run];
     let random = randomness::is_random(body) || capitals && body.iter().any(u8::is_ascii_digit);
     let cut = run >= 8 && random && lines::is_cut(text, at + run);
@@ -332,81 +278,6 @@ fn end_of_run(
 /// three changes between capitals, small letters, digits and other characters.
 pub(super) fn is_more_of_it(run: &[u8]) -> bool {
     run.len() >= 6 && changes(run) >= 3
-}
-
-/// Position after the break at `at` and the indentation that follows it; `at` itself if there is no
-/// break.
-///
-/// Breaks are line ends, with or without a backslash, JSON-escaped line ends (once or twice), and
-/// zero-width characters.
-pub(super) fn over_breaks(text: &[u8], at: usize) -> usize {
-    const HIDDEN: [&str; 6] = [
-        "\u{200b}", "\u{200c}", "\u{200d}", "\u{2060}", "\u{feff}", "\u{ad}",
-    ];
-    let rest = text.get(at..).unwrap_or_default();
-    match rest.first() {
-        Some(b'\n' | b'\r' | b'\\') => {}
-        Some(0xC2 | 0xE2 | 0xEF) => {
-            let mark = HIDDEN.iter().find(|mark| rest.starts_with(mark.as_bytes()));
-            return at + mark.map_or(0, |mark| mark.len());
-        }
-        _ => return at,
-    }
-    let slashes = rest.iter().take(4).take_while(|b| **b == b'\\').count();
-    let behind = &rest[slashes..];
-    let length = match behind {
-        [b'\r', b'\n', ..] => 2,
-        [b'\n' | b'\r', ..] => 1,
-        [b'r', b'\\', b'n', ..] if slashes > 0 => 3,
-        [b'r', b'\\', b'\\', b'n', ..] if slashes > 1 => 4,
-        [b'n' | b'r', ..] if slashes > 0 => 1,
-        _ => return at,
-    };
-    let after = behind[length..].iter().take(64);
-    let indentation = after.take_while(|b| matches!(b, b' ' | b'\t')).count();
-    at + slashes + length + indentation
-}
-
-/// White space.
-pub(super) const SPACE: &[u8] = b" \t\n\r\x0c";
-
-/// Position after at most 48 of these bytes.
-pub(super) fn skip(text: &[u8], at: usize, over: &[u8]) -> usize {
-    let at = at.min(text.len());
-    let rest = text[at..].iter().take(48);
-    at + rest.take_while(|b| over.contains(b)).count()
-}
-
-/// At most `most` bytes from `at`.
-pub(super) fn near(text: &[u8], at: usize, most: usize) -> &[u8] {
-    let rest = text.get(at..).unwrap_or_default();
-    &rest[..rest.len().min(most)]
-}
-
-/// Returns true if a text contains a word.
-pub(super) fn holds(text: &[u8], word: &[u8]) -> bool {
-    memchr::memmem::find(text, word).is_some()
-}
-
-/// Returns true if a word can begin at `at`: no letter or digit precedes it, except as part of an
-/// escape (`\n`, `%3D`, a terminal colour).
-pub(super) fn can_begin(text: &[u8], at: usize) -> bool {
-    match &text[..at.min(text.len())] {
-        [] | [.., b'\\', b'n' | b'r' | b't'] => true,
-        [.., b'%', a, b] if a.is_ascii_hexdigit() && b.is_ascii_hexdigit() => true,
-        [before @ .., b'm'] => {
-            let of_colour = |b: &u8| b.is_ascii_digit() || matches!(b, b';' | b'[');
-            let colour = before
-                .iter()
-                .rev()
-                .take(12)
-                .take_while(|b| of_colour(b))
-                .count();
-            let (escape, colour) = before.split_at(before.len() - colour);
-            colour.first() == Some(&b'[') && matches!(escape, [.., 0x1B | b'b' | b'3' | b'e'])
-        }
-        [.., last] => !last.is_ascii_alphanumeric(),
-    }
 }
 
 #[cfg(test)]

@@ -17,11 +17,12 @@
 mod arguments;
 mod assignments;
 mod blocks;
+mod bytes;
+mod data;
 mod documents;
 mod extent;
 mod fence;
 mod hidden;
-mod json;
 mod keys;
 mod lines;
 mod person;
@@ -33,9 +34,7 @@ mod rules;
 mod samples;
 mod scan;
 mod screen;
-mod separator;
 mod structures;
-mod tables;
 #[cfg(test)]
 #[path = "tests/templates.rs"]
 mod templates;
@@ -44,9 +43,10 @@ mod views;
 
 pub use fence::{beginning, defuse, fence, is_unfenced, length, shorten, strip_fenced, unfenced};
 pub use hidden::{composed, is_hidden, lines, visible};
-pub use json::{findings_in_json, redact_json, redact_value};
 pub use person::Person;
-pub use redact::{Clean, Redacted, redact, says_nothing};
+pub use redact::{
+    Clean, Redacted, findings_in_json, redact, redact_json, redact_value, says_nothing,
+};
 pub use scan::{Finding, findings};
 pub use screen::{Reason, Verdict, screen};
 

@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use super::keys::{Set, near};
+use super::bytes::{Set, near, skip};
 
 /// Maximum number of prefix marks per line, such as container log, time and nested quotes.
 pub(super) const DEEP: usize = 4;
@@ -113,16 +113,15 @@ fn frame(text: &[u8]) -> Option<usize> {
 
 /// Terminal colour code.
 fn escape(text: &[u8]) -> Option<usize> {
-    let of_colour = |b: &&u8| b.is_ascii_digit() || **b == b';';
-    let inside = text.get(2..)?.iter().take_while(of_colour).count();
-    (text[1] == b'[' && text.get(2 + inside) == Some(&b'm')).then_some(3 + inside)
+    let end = 2 + Set::COLOUR.run(text, 2, text.len());
+    (text.get(1) == Some(&b'[') && text.get(end) == Some(&b'm')).then_some(end + 1)
 }
 
 /// `12⇥`, `12→`, `12:`, `12-`, `12 |`, `12 │`.
 fn number(text: &[u8]) -> Option<usize> {
     let digits = Set::DIGITS.run(text, 0, 8);
     let rest = &text[digits..];
-    let blank = rest.iter().take_while(|b| **b == b' ').count();
+    let blank = skip(rest, 0, b" ");
     match (rest, &rest[blank..]) {
         _ if digits > 7 => None,
         ([b'\t' | b':' | b'-', ..], _) => Some(digits + 1),
@@ -159,7 +158,7 @@ fn named(text: &[u8]) -> Option<usize> {
 /// `web-1  | `.
 fn container(text: &[u8]) -> Option<usize> {
     let name = Set::DOTTED.run(text, 0, 80);
-    let bar = name + text[name..].iter().take_while(|b| **b == b' ').count();
+    let bar = skip(text, name, b" ");
     ((1..80).contains(&name) && text.get(bar) == Some(&b'|')).then(|| one_space(text, bar + 1))
 }
 
@@ -207,15 +206,16 @@ fn bracket(text: &[u8]) -> Option<usize> {
 }
 
 fn level(text: &[u8]) -> Option<usize> {
+    const CAPITALS: Set = Set::of(b"AZ");
     const LEVELS: &[u8] = b"INFO DEBUG WARN WARNING ERROR TRACE FATAL NOTICE";
-    let word = text.iter().take_while(|b| b.is_ascii_uppercase()).count();
+    let word = CAPITALS.run(text, 0, text.len());
     let mut levels = LEVELS.split(|b| *b == b' ');
     levels.any(|level| *level == text[..word]).then_some(())?;
     let colon = word + usize::from(text.get(word) == Some(&b':'));
     // Log levels are padded to the longest one; more spaces are indentation.
-    let blank = text[colon..].iter().take_while(|b| **b == b' ').count();
-    let blank = blank.min(6_usize.saturating_sub(colon).max(1));
-    (blank > 0).then_some(colon + blank)
+    let most = 6_usize.saturating_sub(colon).max(1);
+    let end = skip(text, colon, b" ").min(colon + most);
+    (end > colon).then_some(end)
 }
 
 /// Returns true if `other` begins like `prefix`, apart from the values of numbers and white space.

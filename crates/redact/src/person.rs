@@ -29,39 +29,35 @@ impl Person {
         let words = text.split(|c: char| c.is_whitespace() || "<>()\"'`,;".contains(c));
         for word in words {
             let word = word.trim_matches(['.', ':']);
-            let is_mail = word.split_once('@').is_some_and(|(name, host)| {
-                let is_name = |c: char| c.is_alphanumeric() || "._+-".contains(c);
-                !name.is_empty()
-                    && name.chars().all(is_name)
-                    && host.contains('.')
-                    && host.split('.').next_back().is_some_and(|end| {
-                        end.len() > 1 && end.chars().all(|c| c.is_ascii_alphabetic())
-                    })
-                    && host
-                        .chars()
-                        .all(|c| c.is_alphanumeric() || c == '.' || c == '-')
-            });
             // `git@host.example:…` is an address of a service.
-            if is_mail && !word.starts_with("git@") {
+            if is_mail(word) && !word.starts_with("git@") {
                 return Some(word.to_owned());
             }
         }
         let login = &self.login;
-        let is_login = |part: &str| part == login;
         let beside = |sign: char| {
-            login.len() > 2
-                && text.contains(sign)
-                && text
-                    .split(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '-' | '.')))
-                    .any(is_login)
-                && (text.contains(&format!("{sign}{login}"))
-                    || text.contains(&format!("{login}{sign}")))
+            text.contains(&format!("{sign}{login}")) || text.contains(&format!("{login}{sign}"))
         };
-        ['\\', '@', '~']
-            .into_iter()
-            .any(beside)
-            .then(|| login.clone())
+        let mut words = text.split(|c: char| !(c.is_alphanumeric() || "_-.".contains(c)));
+        let is_named = login.len() > 2
+            && words.any(|word| word == login)
+            && ['\\', '@', '~'].into_iter().any(beside);
+        is_named.then(|| login.clone())
     }
+}
+
+fn is_mail(word: &str) -> bool {
+    let Some((name, host)) = word.split_once('@') else {
+        return false;
+    };
+    let is_name = |c: char| c.is_alphanumeric() || "._+-".contains(c);
+    let is_host = |c: char| c.is_alphanumeric() || ".-".contains(c);
+    let end = host.rsplit_once('.').map_or("", |(_, end)| end);
+    !name.is_empty()
+        && name.chars().all(is_name)
+        && host.chars().all(is_host)
+        && end.len() > 1
+        && end.chars().all(|c| c.is_ascii_alphabetic())
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Tells random bytes, as in keys, from words, and values from what stands for one: placeholders, references,
 //! examples of vendors.
 
-use super::rules::list;
+use super::data::list;
 
 /// Number of the bytes that fit.
 pub(super) fn count(value: &[u8], fits: impl Fn(&u8) -> bool) -> usize {
@@ -16,10 +16,8 @@ pub(super) fn changes(text: &[u8]) -> usize {
         b'0'..=b'9' => 2,
         _ => 3,
     };
-    let pairs = text.windows(2);
-    pairs
-        .filter(|pair| class(&pair[0]) != class(&pair[1]))
-        .count()
+    let is_change = |pair: &&[u8]| class(&pair[0]) != class(&pair[1]);
+    text.windows(2).filter(is_change).count()
 }
 
 /// Returns true if a value looks random.
@@ -53,15 +51,12 @@ pub(super) fn is_words(value: &[u8]) -> bool {
         (one_case && rest.len() <= 4 && rest.iter().all(u8::is_ascii_digit) && letters <= 20)
             || part.len() <= 3
     };
-    value
-        .split(|b| matches!(b, b'-' | b'_' | b'.' | b'/' | b':' | b'@' | b',' | b'='))
-        .all(is_word)
+    value.split(|b| b"-_./:@,=".contains(b)).all(is_word)
 }
 
 /// `camelCaseOfWords`: at most one capital per four letters.
 fn is_camel(word: &[u8]) -> bool {
-    let capitals = word.iter().filter(|b| b.is_ascii_uppercase()).count();
-    word.len() >= capitals * 4
+    word.len() >= count(word, u8::is_ascii_uppercase) * 4
 }
 
 /// Shannon entropy in bits per byte.
@@ -95,16 +90,13 @@ pub(super) fn is_placeholder(value: &[u8]) -> bool {
         [b'@', next, ..] => *next == b'{',
         _ => text.starts_with("[REDACTED") || text.starts_with("[PRIVATE"),
     };
-    let inside = ["${", "{{", "$(", "%(", "[REDACTED:", "[PRIVATE]"]
-        .iter()
-        .any(|mark| text.contains(mark));
-    let digits = text.bytes().filter(u8::is_ascii_digit).count();
+    let mut marks = ["${", "{{", "$(", "%(", "[REDACTED:", "[PRIVATE]"].iter();
+    let inside = marks.any(|mark| text.contains(mark));
+    let digits = count(text.as_bytes(), u8::is_ascii_digit);
     // `EXAMPLE` inside a key does not make it a placeholder.
     let worded = digits < 4 && (is_words(text.as_bytes()) || !is_random(text.as_bytes()));
-    let parts = worded
-        && list("parts of stand-ins")
-            .iter()
-            .any(|part| lower.contains(part));
+    let mut stand_ins = list("parts of stand-ins").iter();
+    let parts = worded && stand_ins.any(|part| lower.contains(part));
     lower.is_empty()
         || is_documented(text.as_bytes())
         || reference
@@ -121,7 +113,6 @@ pub(super) fn is_documented(value: &[u8]) -> bool {
 
 /// `xxxx`, `****`, `0000`, also with a few other characters.
 pub(super) fn is_filler(value: &[u8]) -> bool {
-    let filler = |b: &u8| b"xX*.0_-#?".contains(b);
-    let fillers = count(value, filler);
+    let fillers = count(value, |b| b"xX*.0_-#?".contains(b));
     fillers == value.len() || (value.len() >= 8 && fillers * 10 >= value.len() * 6)
 }

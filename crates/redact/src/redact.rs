@@ -1,4 +1,4 @@
-//! Redaction of texts, and the only functions that cut a redacted text.
+//! Redaction of texts and JSON, and the only functions that cut a redacted text.
 //!
 //! A secret becomes `[REDACTED:kind]`, a private passage `[PRIVATE]`. Neither marker is matched
 //! again, so redaction is idempotent. Text without secrets is returned unchanged.
@@ -8,9 +8,13 @@
 //! creates one.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
-use super::json::redact_json;
+use super::assignments;
+use super::bytes::Set;
+use super::randomness;
 use super::scan::{Finding, PRIVATE, findings};
+use super::values;
 
 /// Redacted text and the kinds of secrets in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,45 +25,51 @@ pub struct Redacted<'a> {
     pub found: Vec<&'static str>,
 }
 
+impl<'a> Redacted<'a> {
+    fn new(text: Cow<'a, str>, mut found: Vec<&'static str>) -> Self {
+        found.sort_unstable();
+        found.dedup();
+        Self { text, found }
+    }
+}
+
 /// Maximum number of passes: a replacement can expose a neighbouring secret.
 const ROUNDS: usize = 8;
 
 /// Redacts a text.
 pub fn redact(text: &str) -> Redacted<'_> {
-    let mut redacted = Redacted {
-        text: Cow::Borrowed(text),
-        found: Vec::new(),
-    };
+    let mut text = Cow::Borrowed(text);
+    let mut kinds = Vec::new();
     for _ in 0..ROUNDS {
-        let found = findings(&redacted.text);
+        let found = findings(&text);
         if found.is_empty() {
             break;
         }
-        redacted.found.extend(found.iter().map(|f| f.kind));
-        redacted.text = Cow::Owned(replace(&redacted.text, &found));
+        kinds.extend(found.iter().map(|finding| finding.kind));
+        let edits = found
+            .into_iter()
+            .map(|Finding { kind, at }| (at, marker(kind)));
+        text = Cow::Owned(spliced(&text, edits));
     }
-    redacted.found.sort_unstable();
-    redacted.found.dedup();
-    redacted
+    Redacted::new(text, kinds)
 }
 
-fn replace(text: &str, found: &[Finding]) -> String {
+/// Text with other texts at these ranges.
+fn spliced(text: &str, edits: impl Iterator<Item = (Range<usize>, String)>) -> String {
     let mut out = String::with_capacity(text.len());
     let mut from = 0;
-    for finding in found {
-        out.push_str(&text[from..finding.at.start]);
-        push_marker(&mut out, finding.kind);
-        from = finding.at.end;
+    for (at, new) in edits {
+        out.extend([&text[from..at.start], &new]);
+        from = at.end;
     }
-    out.push_str(&text[from..]);
-    out
+    out + &text[from..]
 }
 
-fn push_marker(out: &mut String, kind: &str) {
-    if kind == PRIVATE {
-        out.push_str("[PRIVATE]");
-    } else {
-        out.extend(["[REDACTED:", kind, "]"]);
+/// Marker for a kind of secret.
+fn marker(kind: &str) -> String {
+    match kind {
+        PRIVATE => "[PRIVATE]".to_owned(),
+        kind => format!("[REDACTED:{kind}]"),
     }
 }
 
@@ -71,13 +81,6 @@ pub fn says_nothing(text: &str) -> bool {
         rest.replace_range(at..end, "");
     }
     !rest.chars().any(char::is_alphanumeric)
-}
-
-/// Marker for a kind of secret.
-pub(super) fn marker(kind: &str) -> String {
-    let mut out = String::new();
-    push_marker(&mut out, kind);
-    out
 }
 
 /// Longest redaction marker, in bytes.
@@ -166,6 +169,209 @@ impl<'a> Clean<'a> {
         let end = start + rest.find(']')? + 1;
         (at < end).then_some((start, end))
     }
+}
+
+/// Replacement for one string of the document.
+struct Edit {
+    at: Range<usize>,
+    text: String,
+    kinds: Vec<&'static str>,
+}
+
+/// State of one open bracket.
+#[derive(Default)]
+struct Level {
+    is_object: bool,
+    /// Key whose value comes next.
+    key: Option<String>,
+    /// Value of a field `name` or `key`, which names the `value` beside it.
+    name: Option<String>,
+    /// Preceding string, for flags in argument lists.
+    before: Option<String>,
+    /// Set inside a key block that is stored as a list of lines.
+    in_block: bool,
+}
+
+/// Redacts a JSON document. Also redacts the strings of invalid JSON.
+///
+/// The document is scanned as text: brackets, numbers and white space are copied, and only strings with
+/// secrets are replaced. `1062.0`, `NaN` and the order of keys survive, and valid JSON stays valid. Each
+/// string is decoded and checked together with its field name, so `{"password": "…"}` needs no pattern of
+/// its own. Nothing recurses, so deep nesting (10⁵ levels) cannot overflow the stack.
+pub fn redact_json(json: &str) -> Redacted<'_> {
+    let edits = edits(json);
+    if edits.is_empty() {
+        return Redacted::new(Cow::Borrowed(json), Vec::new());
+    }
+    let found = edits.iter().flat_map(|edit| edit.kinds.clone()).collect();
+    let edits = edits.into_iter().map(|edit| (edit.at, edit.text));
+    Redacted::new(Cow::Owned(spliced(json, edits)), found)
+}
+
+/// Redacts a parsed JSON value.
+pub fn redact_value(value: &mut serde_json::Value) {
+    // Numbers, booleans and null hold no secret.
+    if !(value.is_string() || value.is_array() || value.is_object()) {
+        return;
+    }
+    if let Cow::Owned(text) = redact_json(&value.to_string()).text
+        && let Ok(clean) = serde_json::from_str(&text)
+    {
+        *value = clean;
+    }
+}
+
+/// Ranges and kinds of the strings that contain secrets.
+pub fn findings_in_json(json: &str) -> Vec<Finding> {
+    let of_edit = |Edit { at, kinds, .. }: Edit| {
+        kinds.into_iter().map(move |kind| Finding {
+            kind,
+            at: at.clone(),
+        })
+    };
+    edits(json).into_iter().flat_map(of_edit).collect()
+}
+
+fn edits(json: &str) -> Vec<Edit> {
+    let bytes = json.as_bytes();
+    let mut edits = Vec::new();
+    let mut levels = vec![Level::default()];
+    let mut at = 0;
+    while let Some(&byte) = bytes.get(at) {
+        match byte {
+            b'{' | b'[' => {
+                // `"password": ["…"]`: a name applies to everything nested below it.
+                let before = levels.last_mut().and_then(|level| level.key.take());
+                levels.push(Level {
+                    is_object: byte == b'{',
+                    before,
+                    ..Level::default()
+                });
+            }
+            b'}' | b']' => {
+                // The outermost level stays, even if a damaged text has extra brackets.
+                if levels.len() > 1 {
+                    levels.pop();
+                }
+            }
+            b'"' => {
+                let end = string_end(bytes, at);
+                let is_key = levels.last().is_some_and(|level| level.is_object)
+                    && bytes[end..].iter().find(|b| !b.is_ascii_whitespace()) == Some(&b':');
+                if let Some(level) = levels.last_mut() {
+                    edits.extend(string(json, at..end, is_key, level));
+                }
+                at = end;
+                continue;
+            }
+            _ => {
+                // Skips to the next quote or bracket.
+                let ends = |b: &u8| b"\"{[}]".contains(b);
+                let rest = &bytes[at + 1..];
+                at += 1 + rest.iter().position(ends).unwrap_or(rest.len());
+                continue;
+            }
+        }
+        at += 1;
+    }
+    edits
+}
+
+/// Position after the string that begins at `at`, or the end of the text.
+fn string_end(text: &[u8], at: usize) -> usize {
+    let mut at = at + 1;
+    while let Some(found) = memchr::memchr2(b'"', b'\\', text.get(at..).unwrap_or_default()) {
+        at += found;
+        if text[at] == b'"' {
+            return at + 1;
+        }
+        at += 2;
+    }
+    text.len()
+}
+
+fn string(json: &str, at: Range<usize>, is_key: bool, level: &mut Level) -> Option<Edit> {
+    // A range that ends inside a character comes from invalid JSON.
+    let quoted = json.get(at.clone())?;
+    let closed = quoted.len() >= 2 && quoted.ends_with('"');
+    let inner = quoted
+        .get(1..quoted.len() - usize::from(closed))
+        .unwrap_or_default();
+    let decoded = if inner.contains('\\') {
+        serde_json::from_str::<String>(quoted).map_or(Cow::Borrowed(inner), Cow::Owned)
+    } else {
+        Cow::Borrowed(inner)
+    };
+    let is_escaped = matches!(decoded, Cow::Owned(_)) || !inner.contains('\\');
+    let mut redacted = redact(&decoded);
+    if is_key {
+        level.key = Some(decoded.clone().into_owned());
+    } else {
+        let kind = of_value(level, &decoded, &redacted);
+        if let Some(kind) = kind {
+            redacted = Redacted::new(Cow::Owned(marker(kind)), vec![kind]);
+        }
+        let key = level.key.take();
+        let mut words = ["name", "key", "field", "variable", "env"].iter();
+        if key.is_some_and(|key| words.any(|word| key.eq_ignore_ascii_case(word))) {
+            level.name = Some(decoded.clone().into_owned());
+        }
+        level.before = (!level.is_object).then(|| decoded.clone().into_owned());
+    }
+    if redacted.found.is_empty() {
+        return None;
+    }
+    let text = if is_escaped && closed {
+        serde_json::to_string(redacted.text.as_ref()).ok()?
+    } else {
+        let end = if closed { "\"" } else { "" };
+        format!("\"{}{end}", redacted.text)
+    };
+    Some(Edit {
+        at,
+        text,
+        kinds: redacted.found,
+    })
+}
+
+/// Kind of a value that is secret because of its position, unless redaction already found one.
+fn of_value(level: &mut Level, value: &str, redacted: &Redacted<'_>) -> Option<&'static str> {
+    /// Characters of a key block and of its headers.
+    const LINE: Set = Set::of(b"09AZaz++//==--::,,  ");
+    if !level.is_object {
+        // Line with only the label of a block.
+        let line = value.trim();
+        let begins = line.starts_with("-----BEGIN")
+            && line.ends_with("-----")
+            && line.contains("PRIVATE KEY")
+            && line.len() < 60;
+        let ends = value.contains("-----END");
+        if level.in_block || begins {
+            level.in_block = !ends;
+            if begins || LINE.holds_all(line.as_bytes()) {
+                return Some("private-key");
+            }
+            level.in_block = false;
+        }
+    }
+    if !redacted.found.is_empty() {
+        return None;
+    }
+    let name = match (&level.key, &level.name, &level.before) {
+        (Some(key), Some(name), _) if key.eq_ignore_ascii_case("value") => name,
+        (Some(key), ..) => key,
+        (None, _, Some(before)) if !level.is_object => {
+            let is_flag = before.starts_with('-') || values::named(before).is_some();
+            is_flag.then_some(before)?
+        }
+        _ => return None,
+    };
+    if matches!(name.to_ascii_lowercase().as_str(), "cookie" | "set-cookie") {
+        let pair = value.split(';').next()?.split_once('=')?;
+        let worth = pair.1.len() >= 6 && !randomness::is_placeholder(pair.1.as_bytes());
+        return worth.then_some("cookie");
+    }
+    assignments::of_field(name, value)
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 //! - `rules/structures.tsv`: secrets told by what stands around them: blocks, headers, addresses.
 //! - `rules/commands.tsv`: arguments of programs.
 //!
-//! Words that these and `screen` need are in `rules/words.tsv`. Each row of the others has samples of secrets and of look-alikes, which a test runs. They are templates
+//! Each row has samples of secrets and of look-alikes, which a test runs. They are templates
 //! (`tests/templates.rs`), so that no file contains a key. The fourth column stays text until an anchor
 //! is met: a process that lives for a few milliseconds meets few of them.
 //!
@@ -16,7 +16,8 @@
 use std::ops::Range;
 use std::sync::LazyLock;
 
-use super::assignments::Class;
+use super::data::{NAMES, Row, rows, split};
+use super::values::Class;
 use super::{arguments, blocks, documents, structures};
 
 /// Tables in their order: of equal anchors, the earlier row is tried first.
@@ -25,29 +26,17 @@ const TABLES: [(&str, Read); 4] = [
     (include_str!("rules/vendors.tsv"), |shape| {
         Some((How::Key(shape), false))
     }),
-    (NAMES, named),
+    (NAMES, |class| match class {
+        "camel" => Some((How::Camel, false)),
+        class => Some((How::Name(Class::read(class)?), true)),
+    }),
     (include_str!("rules/commands.tsv"), |places| {
         Some((How::Command(places), false))
     }),
 ];
-const NAMES: &str = include_str!("rules/names.tsv");
 
 /// Reads the fourth column: how to find, and whether the case of the anchor is ignored.
 type Read = fn(&'static str) -> Option<(How, bool)>;
-
-/// One row of a table.
-pub(super) struct Rule {
-    /// Kind in the marker `[REDACTED:kind]`.
-    pub(super) kind: &'static str,
-    /// Texts of two bytes or more, separated by `|`; every such secret contains one of them.
-    pub(super) anchors: &'static str,
-    pub(super) how: How,
-    /// The anchors match regardless of ASCII case.
-    pub(super) folds: bool,
-    /// The row, for its samples.
-    #[cfg(test)]
-    line: &'static str,
-}
 
 /// How the secrets at an anchor are found.
 #[derive(Debug, Clone, Copy)]
@@ -68,88 +57,19 @@ pub(super) enum How {
     Aside(fn(&[u8], usize, usize) -> Vec<Range<usize>>),
 }
 
-/// All rules.
-pub(super) fn rules() -> impl Iterator<Item = Rule> {
-    let tables = TABLES.into_iter();
-    tables.flat_map(|(table, read)| rows(table).filter_map(move |row| rule(row, read)))
-}
-
-/// Words in names, with their kind and class.
-pub(super) fn names() -> impl Iterator<Item = (&'static str, &'static str, Class)> {
-    rows(NAMES)
-        .filter_map(|row| rule(row, named))
-        .filter_map(|rule| match rule.how {
-            How::Name(class) => Some((rule, class)),
-            _ => None,
+/// All rules: their row, how to find, and whether the case of the anchor is ignored.
+pub(super) fn rules() -> impl Iterator<Item = (Row, How, bool)> {
+    TABLES.into_iter().flat_map(|(table, read)| {
+        rows(table).filter_map(move |row| {
+            let (how, folds) = read(row.how)?;
+            Some((row, how, folds))
         })
-        .flat_map(|(rule, class)| {
-            split(rule.anchors, b'|').map(move |word| (word, rule.kind, class))
-        })
-}
-
-fn rows(table: &'static str) -> impl Iterator<Item = &'static str> {
-    split(table, b'\n').filter(|line| !line.is_empty() && !line.starts_with('#'))
-}
-
-/// Words of `rules/words.tsv` under this name; none if there is no such name.
-pub(super) fn list(name: &str) -> &'static [&'static str] {
-    static LISTS: LazyLock<Vec<(&str, Vec<&str>)>> = LazyLock::new(|| {
-        let lists = rows(include_str!("rules/words.tsv"));
-        let list = |line: &'static str| {
-            let (name, words) = line.split_once('\t')?;
-            Some((name, split(words, b'\t').collect()))
-        };
-        lists.filter_map(list).collect()
-    });
-    let list = LISTS.iter().find(|(known, _)| *known == name);
-    list.map_or(&[], |(_, words)| words)
-}
-
-/// Splits at a byte. A process that lives for a few milliseconds notices the splits of `str`.
-pub(super) fn split(text: &'static str, at: u8) -> impl Iterator<Item = &'static str> {
-    let mut rest = Some(text);
-    std::iter::from_fn(move || {
-        let text = rest?;
-        let end = memchr::memchr(at, text.as_bytes());
-        rest = end.map(|end| &text[end + 1..]);
-        Some(&text[..end.unwrap_or(text.len())])
     })
-}
-
-/// Reads a row; `None` if it is malformed, which a test rules out.
-fn rule(line: &'static str, read: Read) -> Option<Rule> {
-    let mut columns = split(line, b'\t');
-    let (kind, _, anchors) = (columns.next()?, columns.next()?, columns.next()?);
-    let (how, folds) = read(columns.next()?)?;
-    Some(Rule {
-        kind,
-        anchors,
-        how,
-        folds,
-        #[cfg(test)]
-        line,
-    })
-}
-
-fn named(class: &str) -> Option<(How, bool)> {
-    let how = match class {
-        "password" => How::Name(Class::Password),
-        "token" => How::Name(Class::Token),
-        "key" => How::Name(Class::Key),
-        "provider" => How::Name(Class::Provider),
-        "phrase" => How::Name(Class::Phrase),
-        "camel" => return Some((How::Camel, false)),
-        _ => return None,
-    };
-    Some((how, true))
 }
 
 fn structure(name: &str) -> Option<(How, bool)> {
-    let (name, folds) = match name.strip_suffix("/i") {
-        Some(name) => (name, true),
-        None => (name, false),
-    };
-    let how = match name {
+    let folded = name.strip_suffix("/i");
+    let how = match folded.unwrap_or(name) {
         "marker" => How::Marker,
         "private" => How::One(structures::private),
         "key_block" => How::Many(blocks::key_block),
@@ -168,14 +88,17 @@ fn structure(name: &str) -> Option<(How, bool)> {
         "second_argument" => How::One(structures::second_argument),
         "expect" => How::One(structures::expect),
         "secret_data" => How::Aside(documents::secret_data),
-        "behind_key" => How::Aside(structures::behind_key),
-        "piped" => How::Aside(arguments::piped),
+        "behind_key" => {
+            How::Aside(|text, at, end| Vec::from_iter(structures::behind_key(text, at, end)))
+        }
+        "piped" => How::Aside(|text, at, end| Vec::from_iter(arguments::piped(text, at, end))),
         _ => return None,
     };
-    Some((how, folds))
+    Some((how, folded.is_some()))
 }
 
 /// Anchor and what is to be found there.
+#[derive(Clone, Copy)]
 pub(super) struct Entry {
     pub(super) literal: &'static [u8],
     pub(super) kind: &'static str,
@@ -210,8 +133,8 @@ pub(super) struct Table {
     short: Bits,
     /// First four bytes of the others.
     long: Bits,
-    /// Last entries of anchors of four bytes and more, and of shorter ones.
-    buckets: [Box<[u16; 4096]>; 2],
+    /// Last entry of each bucket.
+    buckets: Box<[u16; 4096]>,
     entries: Vec<Entry>,
 }
 
@@ -232,100 +155,76 @@ fn bytes(text: &[u8]) -> u32 {
 }
 
 const THREE: u32 = 0x00FF_FFFF;
-const TWO: u32 = 0xFFFF;
 
 pub(super) static TABLE: LazyLock<Table> = LazyLock::new(|| {
     let mut table = Table {
         first: Bits::new(),
         short: Bits::new(),
         long: Bits::new(),
-        buckets: [Box::new([NONE; 4096]), Box::new([NONE; 4096])],
-        entries: Vec::with_capacity(1024),
+        buckets: Box::new([NONE; 4096]),
+        entries: Vec::with_capacity(2048),
     };
     // `at` returns later additions first.
     let rules: Vec<_> = rules().collect();
-    for rule in rules.iter().rev() {
-        for anchor in split(rule.anchors, b'|') {
-            for literal in spellings(anchor) {
-                table.add(Entry {
-                    literal,
-                    kind: rule.kind,
-                    how: rule.how,
-                    folds: rule.folds,
-                    next: NONE,
-                });
-            }
+    for (row, how, folds) in rules.iter().rev() {
+        let (kind, how, folds) = (row.kind, *how, *folds);
+        for literal in split(row.anchors, b'|') {
+            table.add(Entry {
+                literal: literal.as_bytes(),
+                kind,
+                how,
+                folds,
+                next: NONE,
+            });
         }
     }
     table
 });
 
-/// Texts of an anchor: `a[bc]` is `ab` and `ac`.
-fn spellings(anchor: &'static str) -> Vec<&'static [u8]> {
-    let Some((stem, last)) = anchor
-        .strip_suffix(']')
-        .and_then(|open| open.split_once('['))
-    else {
-        return vec![anchor.as_bytes()];
-    };
-    let ends = last.bytes();
-    ends.map(|end| &*[stem.as_bytes(), &[end]].concat().leak())
-        .collect()
-}
-
 impl Table {
-    fn add(&mut self, mut entry: Entry) {
+    fn add(&mut self, entry: Entry) {
         let four = bytes(entry.literal);
         match *entry.literal {
             // A two-byte anchor matches with any letter or digit after it.
             [_, _] => (b'0'..=b'z')
                 .filter(u8::is_ascii_alphanumeric)
-                .for_each(|third| self.add_short(four | u32::from(third) << 16, entry.folds)),
-            [_, _, _] => self.add_short(four, entry.folds),
+                .for_each(|third| self.add_short(four | u32::from(third) << 16, entry)),
+            [_, _, _] => self.add_short(four, entry),
             _ => {
-                self.first.add(hash(four & THREE));
                 self.long.add(hash(four));
+                self.link(four & THREE, entry);
             }
         }
-        let index = u16::try_from(self.entries.len()).unwrap_or(NONE);
-        entry.next = std::mem::replace(self.bucket(entry.literal.len() < 4, four), index);
-        self.entries.push(entry);
     }
 
     /// Adds an anchor without a fourth byte. Many words begin like a short anchor in another case, so only
     /// the cases in which it matches are added.
-    fn add_short(&mut self, three: u32, folds: bool) {
-        self.first.add(hash(three));
-        for case in 0..if folds { 8 } else { 1 } {
+    fn add_short(&mut self, three: u32, entry: Entry) {
+        for case in 0..if entry.folds { 8 } else { 1 } {
             let flips = case & 1 | (case & 2) << 7 | (case & 4) << 14;
             self.short.add(exact(three ^ flips << 5));
         }
+        self.link(three, entry);
     }
 
-    /// Bucket by four bytes, for shorter anchors by two.
-    fn bucket(&mut self, is_short: bool, four: u32) -> &mut u16 {
-        let four = if is_short { four & TWO } else { four };
-        &mut self.buckets[usize::from(is_short)][(hash(four) & 4095) as usize]
+    fn link(&mut self, three: u32, entry: Entry) {
+        self.first.add(hash(three));
+        let index = u16::try_from(self.entries.len()).unwrap_or(NONE);
+        let bucket = &mut self.buckets[(hash(three) & 4095) as usize];
+        let next = std::mem::replace(bucket, index);
+        self.entries.push(Entry { next, ..entry });
     }
 
     /// Anchors that match at `at`, the last added first.
     pub(super) fn at<'a>(&'a self, text: &'a [u8], at: usize) -> impl Iterator<Item = &'a Entry> {
         let rest = &text[at..];
-        let four = bytes(rest);
-        let head =
-            |is_short: usize, four: u32| self.buckets[is_short][(hash(four) & 4095) as usize];
-        let mut next = [head(0, four), head(1, four & TWO)];
-        std::iter::from_fn(move || {
-            loop {
-                let from_short = next[0] == NONE || next[1] != NONE && next[1] > next[0];
-                let next = &mut next[usize::from(from_short)];
-                let entry = self.entries.get(usize::from(*next))?;
-                *next = entry.next;
-                if entry.stands(rest) {
-                    return Some(entry);
-                }
-            }
-        })
+        let mut next = self.buckets[(hash(bytes(rest) & THREE) & 4095) as usize];
+        let chain = std::iter::from_fn(move || {
+            let entry = self.entries.get(usize::from(next))?;
+            next = entry.next;
+            Some(entry)
+        });
+        chain.filter(|entry| entry.stands(rest))
     }
 
     /// Next position where an anchor may begin.
@@ -333,7 +232,7 @@ impl Table {
         let rest = text.get(from..)?;
         let mut three = bytes(rest) << 8;
         rest.get(2..)?.iter().enumerate().find_map(|(i, byte)| {
-            three = three >> 8 & TWO | u32::from(*byte) << 16;
+            three = three >> 8 | u32::from(*byte) << 16;
             let may_begin = self.first.holds(hash(three))
                 && (self.short.holds(exact(three)) || self.long.holds(hash(bytes(&rest[i..]))));
             may_begin.then_some(from + i)
@@ -344,11 +243,7 @@ impl Table {
 impl Entry {
     fn stands(&self, rest: &[u8]) -> bool {
         rest.get(..self.literal.len()).is_some_and(|head| {
-            if self.folds {
-                head.eq_ignore_ascii_case(self.literal)
-            } else {
-                head == self.literal
-            }
+            head == self.literal || self.folds && head.eq_ignore_ascii_case(self.literal)
         })
     }
 }
@@ -361,20 +256,20 @@ mod tests {
     use super::*;
 
     /// Samples in a column of a rule.
-    fn samples(rule: &Rule, column: usize) -> Vec<String> {
-        let column = rule.line.split('\t').nth(column).unwrap();
+    fn samples(row: &Row, column: usize) -> Vec<String> {
+        let column = row.line.split('\t').nth(column).unwrap();
         let samples = column.split("||").filter(|sample| !sample.is_empty());
         samples.map(|sample| sample.replace('¶', "\n")).collect()
     }
 
     /// Checks every sample of every rule five times, each with different random parts.
-    fn each(column: usize, check: impl Fn(&Rule, &str, &[String])) {
-        for rule in rules() {
-            for template in samples(&rule, column) {
+    fn each(column: usize, check: impl Fn(&Row, &str, &[String])) {
+        for (row, ..) in rules() {
+            for template in samples(&row, column) {
                 let mut random = Random::new(&template);
                 for _ in 0..5 {
                     let planted = fill(&template, &mut random);
-                    check(&rule, &planted.text, &planted.secrets);
+                    check(&row, &planted.text, &planted.secrets);
                 }
             }
         }
@@ -411,18 +306,19 @@ mod tests {
 
     #[test]
     fn every_row_is_read_and_has_anchors_words_and_samples() {
-        let lines = TABLES.iter().flat_map(|(table, _)| rows(table));
+        let lines = TABLES.iter().flat_map(|(table, _)| table.lines());
+        let lines = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
         assert_eq!(lines.count(), rules().count());
-        for rule in rules() {
-            let line = rule.line;
+        for (row, how, _) in rules() {
+            let line = row.line;
             let columns: Vec<&str> = line.split('\t').collect();
             assert_eq!(columns.len(), 6, "{line}");
             assert!(!columns[1].is_empty(), "{line}");
-            assert!(rule.anchors.split('|').all(|a| a.len() >= 2), "{line}");
-            let marks = matches!(rule.how, How::Marker);
-            assert!(marks || !samples(&rule, 4).is_empty(), "{line}: no secret");
-            assert!(!samples(&rule, 5).is_empty(), "{line}: no look-alike");
-            if let How::Key(shape) = rule.how {
+            assert!(row.anchors.split('|').all(|a| a.len() >= 2), "{line}");
+            let marks = matches!(how, How::Marker);
+            assert!(marks || !samples(&row, 4).is_empty(), "{line}: no secret");
+            assert!(!samples(&row, 5).is_empty(), "{line}: no look-alike");
+            if let How::Key(shape) = how {
                 assert!(Shape::read(shape).is_some(), "{line}");
             }
         }

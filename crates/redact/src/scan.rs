@@ -7,9 +7,11 @@
 use std::ops::Range;
 
 use super::arguments;
-use super::assignments::{self, Class};
-use super::keys::{Set, key, over_breaks};
+use super::assignments;
+use super::bytes::{Set, over_breaks};
+use super::keys::key;
 use super::rules::{Entry, How, TABLE, Table};
+use super::values::Class;
 use super::views::{self, View};
 
 /// Text range that must not be stored.
@@ -39,12 +41,9 @@ fn findings_within(text: &str, depth: usize) -> Vec<Finding> {
         return found;
     };
     let mut inner = Vec::new();
-    for encoded in views::texts(text) {
-        if !is_known(&found, &encoded.at) && !findings_within(&encoded.text, depth).is_empty() {
-            inner.push(Finding {
-                kind: ENCODED,
-                at: encoded.at,
-            });
+    for (at, plain) in views::texts(text) {
+        if !is_known(&found, &at) && !findings_within(&plain, depth).is_empty() {
+            inner.push(Finding { kind: ENCODED, at });
         }
     }
     let mut from = 0;
@@ -68,9 +67,8 @@ fn findings_within(text: &str, depth: usize) -> Vec<Finding> {
 }
 
 fn is_known(found: &[Finding], at: &Range<usize>) -> bool {
-    found
-        .iter()
-        .any(|old| old.at.start <= at.start && at.end <= old.at.end)
+    let mut found = found.iter();
+    found.any(|old| old.at.start <= at.start && at.end <= old.at.end)
 }
 
 fn findings_of(text: &str) -> Vec<Finding> {
@@ -152,7 +150,8 @@ fn ranges(entry: &Entry, text: &[u8], at: usize) -> Vec<Range<usize>> {
 fn cut_in_two(table: &Table, text: &[u8]) -> Vec<Finding> {
     /// Longest part of an anchor before the break, and of a secret after it, in bytes.
     const REACH: (usize, usize) = (32, 4096);
-    let in_key = |b: &u8| Set::HEADER.holds(*b) || *b == b':';
+    /// Characters of an anchor and of a key.
+    const KEY: Set = Set::of(b"09AZaz++//==__--..~~%%::");
     let mut found = Vec::new();
     let mut window = Vec::with_capacity(2 * REACH.0);
     let mut from = 0;
@@ -161,25 +160,16 @@ fn cut_in_two(table: &Table, text: &[u8]) -> Vec<Finding> {
         from = at + 1;
         let at = at - usize::from(n > 0 && text[at] == b'\n' && text[at - 1] == b'\r');
         // Most lines end in punctuation.
-        if at == 0 || !in_key(&text[at - 1]) {
+        if KEY.run_before(text, at, 1) == 0 {
             continue;
         }
         let next = over_breaks(text, at);
         from = from.max(next);
-        if next == at || !text.get(next).is_some_and(in_key) {
+        let tail = KEY.run_before(text, at, REACH.0);
+        let head = KEY.run(text, next, REACH.0);
+        if next == at || head == 0 {
             continue;
         }
-        let tail = text[..at]
-            .iter()
-            .rev()
-            .take(REACH.0)
-            .take_while(|b| in_key(b))
-            .count();
-        let head = text[next..]
-            .iter()
-            .take(REACH.0)
-            .take_while(|b| in_key(b))
-            .count();
         window.clear();
         window.extend_from_slice(&text[at - tail..at]);
         window.extend_from_slice(&text[next..next + head]);
@@ -199,13 +189,7 @@ fn cut_in_two(table: &Table, text: &[u8]) -> Vec<Finding> {
             let until = text.len().min(next + REACH.1);
             let joined = [&text[at - tail..at], &text[next..until]].concat();
             if let Some((Some(kind), range)) = at_anchor(table, &joined, anchor, &mut Vec::new()) {
-                let back = |n: usize| {
-                    if n <= tail {
-                        at - tail + n
-                    } else {
-                        next + n - tail
-                    }
-                };
+                let back = |n: usize| (if n <= tail { at } else { next }) + n - tail;
                 found.push(Finding {
                     kind,
                     at: back(range.start)..back(range.end),

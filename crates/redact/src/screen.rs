@@ -9,8 +9,8 @@ use std::sync::LazyLock;
 
 use memchr::memmem::Finder;
 
+use super::data::list;
 use super::hidden::{hides, visible};
-use super::rules::list;
 use super::scan::findings;
 
 /// Reason for suspicion.
@@ -47,23 +47,15 @@ impl Reason {
     }
 }
 
-/// Result of the screening.
+/// Reasons for suspicion, unique; none if the text is clean.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Verdict {
-    /// No reason found.
-    Clean,
-    /// Reasons, unique and never empty.
-    Suspicious(Vec<Reason>),
-}
+pub struct Verdict(Vec<Reason>);
 
 impl Verdict {
     /// Reasons in words; `None` if clean.
     pub fn reason(&self) -> Option<String> {
-        let Self::Suspicious(reasons) = self else {
-            return None;
-        };
-        let words: Vec<&str> = reasons.iter().map(|reason| reason.as_str()).collect();
-        Some(format!("it {}", words.join(", and ")))
+        let words: Vec<&str> = self.0.iter().map(|reason| reason.as_str()).collect();
+        (!words.is_empty()).then(|| format!("it {}", words.join(", and ")))
     }
 }
 
@@ -86,20 +78,15 @@ pub fn screen(text: &str) -> Verdict {
     }
     reasons.sort_unstable();
     reasons.dedup();
-    if reasons.is_empty() {
-        Verdict::Clean
-    } else {
-        Verdict::Suspicious(reasons)
-    }
+    Verdict(reasons)
 }
 
 /// First characters of the control words.
 const CONTROL_MARKS: [char; 3] = ['<', '[', '#'];
 
 fn contains(text: &str, words: &[&str]) -> bool {
-    words
-        .iter()
-        .any(|word| memchr::memmem::find(text.as_bytes(), word.as_bytes()).is_some())
+    let mut words = words.iter();
+    words.any(|word| memchr::memmem::find(text.as_bytes(), word.as_bytes()).is_some())
 }
 
 fn has_control_word(lower: &str) -> bool {
@@ -115,9 +102,8 @@ fn forges_a_layer(text: &str) -> bool {
         if (1..=6).contains(&hashes) {
             let heading = line[hashes..].trim().trim_matches(['*', ':', ' ']);
             let upper = heading.to_uppercase();
-            let is_learned = ["LEARNED RULES (", "LEARNED PROCEDURES"]
-                .iter()
-                .any(|head| upper.starts_with(head));
+            let mut layers = ["LEARNED RULES (", "LEARNED PROCEDURES"].iter();
+            let is_learned = layers.any(|head| upper.starts_with(head));
             return is_learned || heading == "SYSTEM" || contains(&upper, list("claims"));
         }
         // Item of learned rules, as in a prompt.
@@ -130,16 +116,14 @@ fn forges_a_layer(text: &str) -> bool {
 fn commands(text: &str) -> impl Iterator<Item = &str> {
     static PARTS: LazyLock<Vec<Finder<'static>>> =
         LazyLock::new(|| list("command parts").iter().map(Finder::new).collect());
-    let found = PARTS
-        .iter()
-        .flat_map(|part| part.find_iter(text.as_bytes()));
+    let parts = PARTS.iter();
+    let found = parts.flat_map(|part| part.find_iter(text.as_bytes()));
     let starts = found.map(|at| text[..at].rfind('\n').map_or(0, |end| end + 1));
     let mut starts: Vec<usize> = starts.collect();
     starts.sort_unstable();
     starts.dedup();
-    starts
-        .into_iter()
-        .filter_map(|start| text[start..].lines().next())
+    let starts = starts.into_iter();
+    starts.filter_map(|start| text[start..].lines().next())
 }
 
 fn runs_what_it_fetches(line: &str) -> bool {
@@ -154,12 +138,9 @@ fn runs_what_it_fetches(line: &str) -> bool {
         let mut inside = line.split(mark).skip(1).map(str::trim_start);
         inside.any(|inside| inside.starts_with("curl ") || inside.starts_with("wget "))
     });
-    let encoded = [
-        "-enc ", "-encodedcommand", "-e ja", "frombase64string", "downloadstring",
-    ];
     piped
         || substituted && starts_word(line, list("evaluates"))
-        || line.contains("powershell") && contains(line, &encoded)
+        || line.contains("powershell") && contains(line, list("powershell code"))
 }
 
 /// Returns true if one of these words stands at a word boundary.
@@ -180,12 +161,9 @@ fn is_shell(stage: &str) -> bool {
     let mut words = stage.split_whitespace().map(|word| {
         word.trim_matches(|c: char| !(c.is_alphanumeric() || matches!(c, '/' | '-' | '.')))
     });
-    let first = words
-        .by_ref()
-        .find(|word| !list("before a shell").contains(word));
-    let name = first
-        .and_then(|first| first.rsplit('/').next())
-        .unwrap_or_default();
+    let first = words.find(|word| !list("before a shell").contains(word));
+    let name = first.unwrap_or_default().rsplit('/').next();
+    let name = name.unwrap_or_default();
     // `| python3 -m json.tool` and `| python3 script.py` read data.
     let alone = words.next().is_none_or(|word| word == "-" || word == "&&");
     list("shells").contains(&name) || list("interpreters").contains(&name) && alone
@@ -193,9 +171,8 @@ fn is_shell(stage: &str) -> bool {
 
 fn destroys(line: &str) -> bool {
     let removes = after_word(line, "rm ").is_some_and(|rest| {
-        let mut words = rest
-            .split([' ', '\t', ';', '&', '|', '"', '\'', '`', ')', ','])
-            .filter(|word| !word.is_empty());
+        let ends = [' ', '\t', ';', '&', '|', '"', '\'', '`', ')', ','];
+        let mut words = rest.split(ends).filter(|word| !word.is_empty());
         let (mut recursive, mut all) = (false, false);
         // The words after the target are prose.
         let target = words.find(|word| {
@@ -206,29 +183,21 @@ fn destroys(line: &str) -> bool {
             all |= flags == "-no-preserve-root";
             false
         });
-        all |= target
-            .is_some_and(|word| list("places of all files").contains(&word.trim_end_matches('.')));
-        recursive && all
+        let target = target.unwrap_or_default().trim_end_matches('.');
+        recursive && (all || list("places of all files").contains(&target))
     });
     removes
         || line.contains("dd ") && line.contains("of=/dev/")
         || starts_word(line, &["mkfs"]) && line.contains("/dev/")
         || line.ends_with("chmod -r 777 /")
-        || contains(
-            line,
-            &[
-                "> /dev/sd", "> /dev/nvme", ":(){", "chmod -r 777 / ", "rmtree('/')",
-                "rmtree(\"/\")",
-            ],
-        )
+        || contains(line, list("destroys"))
 }
 
 /// Returns true if a line sends credentials or the environment, or opens a shell to the network.
 fn sends(line: &str) -> bool {
-    let shell = [" -e /bin/", " -e sh", " -e bash", " -c /bin/"];
     starts_word(line, list("network")) && exposes(line)
         || line.contains("/dev/tcp/")
-        || starts_word(line, &["nc ", "ncat "]) && contains(line, &shell)
+        || starts_word(line, &["nc ", "ncat "]) && contains(line, list("remote shells"))
 }
 
 /// Returns true if a line mentions credentials or the environment in a way that can send them.
@@ -241,15 +210,13 @@ fn exposes(line: &str) -> bool {
         || contains(line, &["$aws_secret", "${aws_secret"]) && line.contains("://")
         || findings(line)
             .iter()
-            .any(|finding| finding.kind == "url-password")
+            .any(|found| found.kind == "url-password")
 }
 
 /// Words of a lower-case text without punctuation. Apostrophes in contractions stay.
 fn words(lower: &str) -> Vec<&str> {
-    lower
-        .split(|c: char| !(c.is_alphanumeric() || c == '\'' || c == '’'))
-        .filter(|word| !word.is_empty())
-        .collect()
+    let words = lower.split(|c: char| !(c.is_alphanumeric() || c == '\'' || c == '’'));
+    words.filter(|word| !word.is_empty()).collect()
 }
 
 /// Most words between two of a phrase.
@@ -318,32 +285,26 @@ fn step(step: &str) -> impl Iterator<Item = &str> {
 fn plays_a_role(text: &str) -> bool {
     let mut spoke: Option<String> = None;
     text.lines().any(|line| {
-        let line = line
-            .trim_start()
-            .trim_start_matches(['>', '#', '*', ' ', '[']);
+        let line = line.trim_start();
+        let line = line.trim_start_matches(['>', '#', '*', ' ', '[']);
         let Some((head, said)) = line.split_once(':').filter(|(head, _)| head.len() < 40) else {
             return false;
         };
         let head = head.trim_end_matches(['*', ']', ' ']);
         let role = head.to_lowercase();
-        if ["Human", "Assistant"]
-            .iter()
-            .any(|name| name.eq_ignore_ascii_case(head))
-            && head.starts_with(['H', 'A'])
-        {
+        if matches!(role.as_str(), "human" | "assistant") && head.starts_with(['H', 'A']) {
             let other = spoke.replace(role);
             return other.is_some_and(|other| spoke != Some(other));
         }
+        if !list("roles").contains(&role.as_str()) {
+            return false;
+        }
         let lower = said.to_lowercase();
         let words = words(&lower);
-        let demands = words
-            .first()
-            .is_some_and(|word| list("demands").contains(word))
-            || words
-                .iter()
-                .take(6)
-                .any(|word| ["you", "your", "you're"].contains(word));
-        list("roles").contains(&role.as_str()) && demands
+        let is_demand = |word: &&str| list("demands").contains(word);
+        let mut first = words.iter().take(6);
+        words.first().is_some_and(is_demand)
+            || first.any(|word| ["you", "your", "you're"].contains(word))
     })
 }
 
@@ -352,11 +313,7 @@ mod tests {
     use super::*;
 
     fn check(text: &str, expected: &[Reason]) {
-        let verdict = match screen(text) {
-            Verdict::Clean => Vec::new(),
-            Verdict::Suspicious(reasons) => reasons,
-        };
-        assert_eq!(verdict, expected, "{text:?}");
+        assert_eq!(screen(text).0, expected, "{text:?}");
     }
 
     #[test]

@@ -8,13 +8,13 @@ use std::ops::Range;
 
 use memchr::{memchr, memrchr};
 
-use super::assignments::{Class, Name, ValuePosition, judge};
-use super::extent::read;
-use super::keys::{Part, SPACE, Set, can_begin, cut_run, end_of, holds, near, skip};
+use super::bytes::{SPACE, Set, can_begin, holds, near, skip};
+use super::extent::{Name, judge, read};
+use super::keys::{Part, cut_run, end_of};
 use super::lines;
 use super::randomness;
-use super::values;
-use super::views;
+use super::values::{self, Class, ValuePosition};
+use super::views::{self, run_of};
 
 /// Quotes around a name or a value, also escaped.
 const QUOTES: &[u8] = b"\"'\\ ";
@@ -70,11 +70,8 @@ pub(super) fn web_token(text: &[u8], at: usize, _: usize) -> Option<Range<usize>
             && views::decode(&token[..run.min(24)]).starts_with(b"{\"")
             && lines::is_cut(text, at + run)
             && names_a_method(token);
-        return if is_cut {
-            Some(at..at + run)
-        } else {
-            encoded(text, at, at)
-        };
+        let whole = is_cut.then_some(at..at + run);
+        return whole.or_else(|| encoded(text, at, at));
     };
     // An encrypted token has two more parts.
     while let Some(next) = end_of(text, end, &two[3..]) {
@@ -107,8 +104,7 @@ pub(super) fn encoded(text: &[u8], at: usize, _: usize) -> Option<Range<usize>> 
         return None;
     }
     let end = end_of(text, at, &[Part::Run(Set::BASE64, 24, 1 << 20)])?;
-    let run = near(&text[..end], at, NEAR).iter().copied();
-    let run: Vec<u8> = run.filter(|b| Set::BASE64.holds(*b)).collect();
+    let run = run_of(near(&text[..end], at, NEAR), NEAR);
     let plain = views::decode(&run);
     let armour = plain.starts_with(b"-----BEGIN")
         && (holds(&plain, b"PRIVATE KEY") || holds(&plain, b"ENCRYPTED KEY"));
@@ -122,10 +118,9 @@ pub(super) fn encoded(text: &[u8], at: usize, _: usize) -> Option<Range<usize>> 
 /// Value of a secret JSON Web Key member. `at` is the last letter of its name.
 pub(super) fn key_member(text: &[u8], at: usize, end: usize) -> Option<Range<usize>> {
     const NEAR: usize = 6000;
-    let letters = text[..at].iter().rev().take(2);
-    let start = at - letters.take_while(|b| b.is_ascii_lowercase()).count();
-    let named = matches!(&text[start..=at], b"d" | b"p" | b"q" | b"k" | b"dp" | b"dq");
-    if !named || !text[..start].ends_with(b"\"") {
+    let quote = memrchr(b'"', &text[at.saturating_sub(2)..at])?;
+    let name = &text[at.saturating_sub(2) + quote + 1..=at];
+    if !matches!(name, b"d" | b"p" | b"q" | b"k" | b"dp" | b"dq") {
         return None;
     }
     let from = skip(text, end, b" \\\"");
@@ -136,15 +131,12 @@ pub(super) fn key_member(text: &[u8], at: usize, end: usize) -> Option<Range<usi
 }
 
 /// Forty characters after an AWS access key, beside it or in the next column.
-pub(super) fn behind_key(text: &[u8], at: usize, _: usize) -> Vec<Range<usize>> {
+pub(super) fn behind_key(text: &[u8], at: usize, _: usize) -> Option<Range<usize>> {
     const NEAR: usize = 160;
     const LENGTH: usize = 40;
-    let Some(mut start) = end_of(text, at + 4, &[Part::Run(Set::UPPER, 16, 16)]) else {
-        return Vec::new();
-    };
-    let is_of_key = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/');
-    let mut values = near(text, start, NEAR).split(|b| !is_of_key(b));
-    let found = values.find_map(|value| {
+    let mut start = end_of(text, at + 4, &[Part::Run(Set::UPPER, 16, 16)])?;
+    let mut values = near(text, start, NEAR).split(|b| !Set::BODY.holds(*b));
+    values.find_map(|value| {
         let at = start..start + value.len();
         start = at.end + 1;
         let has = |test: fn(&u8) -> bool| value.iter().any(test);
@@ -152,8 +144,7 @@ pub(super) fn behind_key(text: &[u8], at: usize, _: usize) -> Vec<Range<usize>> 
             has(u8::is_ascii_digit) && has(u8::is_ascii_uppercase) && has(u8::is_ascii_lowercase);
         let fits = value.len() == LENGTH || at.len() >= 12 && lines::is_cut(text, at.end);
         (fits && at.len() <= LENGTH && mixed && !randomness::is_documented(value)).then_some(at)
-    });
-    found.into_iter().collect()
+    })
 }
 
 /// Password of an address, or the key alone before its `@`. `at` is the colon of `://`.
@@ -181,10 +172,10 @@ pub(super) fn address(text: &[u8], at: usize, _: usize) -> Option<Range<usize>> 
     };
     let (name, password) = (&user[..colon], &user[colon + 1..]);
     let known = password == name || randomness::is_placeholder(password);
-    if password.is_empty() || known || starts_reference(password) {
+    if password.is_empty() || known || is_reference(password) {
         // `https://<token>:x-oauth-basic@github.com`
-        return (randomness::is_random(name) && !starts_reference(name))
-            .then_some(start..start + colon);
+        let is_token = randomness::is_random(name) && !is_reference(name);
+        return is_token.then_some(start..start + colon);
     }
     Some(start + colon + 1..start + host_at)
 }
@@ -203,17 +194,13 @@ fn cut_address(text: &[u8], start: usize, authority: &[u8]) -> Option<Range<usiz
     let is_port = (1..=5).contains(&port) && behind.is_none_or(|b| b"/.,)?".contains(b));
     let secret = password.len() >= 4
         && !password.contains(&b'/')
-        && !starts_reference(password)
+        && !is_reference(password)
         && !randomness::is_placeholder(password);
     (secret && !host && !is_port).then_some(start + colon + 1..end)
 }
 
-fn starts_reference(text: &[u8]) -> bool {
-    // `%40` is an escaped character, `%PASSWORD%` a reference.
-    match text.first() {
-        Some(b'%') => text.last() == Some(&b'%'),
-        first => first.is_some_and(|b| b"${<*[".contains(b)),
-    }
+fn is_reference(text: &[u8]) -> bool {
+    values::begins_reference(text, b"${<*[")
 }
 
 /// Value after `Bearer` and similar schemes. `at` is the position after the word.
@@ -253,7 +240,7 @@ pub(super) fn cookie(text: &[u8], _: usize, at: usize) -> Option<Range<usize>> {
     let equals = memchr(b'=', value)?;
     let first = value[equals + 1..].split(|b| b"; ".contains(b)).next()?;
     let is_pair = equals > 0 && Set::DOTTED.run(value, 0, equals) == equals;
-    let worth = first.len() >= 6 && !randomness::is_placeholder(first) && !starts_reference(first);
+    let worth = first.len() >= 6 && !randomness::is_placeholder(first) && !is_reference(first);
     (is_pair && worth).then_some(at + start..at + start + value.len())
 }
 
@@ -285,12 +272,8 @@ pub(super) fn sql(text: &[u8], _: usize, at: usize) -> Option<Range<usize>> {
     let mut from = skip(text, at, SPACE);
     if !text[at.saturating_sub(2)..at].eq_ignore_ascii_case(b"by") {
         let method = near(text, from, (at + 80).saturating_sub(from));
-        let method = method.to_ascii_uppercase();
-        from = skip(
-            text,
-            from + memchr::memmem::find(&method, b" BY ")? + 4,
-            SPACE,
-        );
+        let by = memchr::memmem::find(&method.to_ascii_uppercase(), b" BY ")?;
+        from = skip(text, from + by + 4, SPACE);
     }
     let (range, how) = read(text, from, ValuePosition::Tight, &Name::password(at))?;
     let value = &text[range.clone()];

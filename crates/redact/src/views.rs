@@ -9,8 +9,8 @@
 
 use std::ops::Range;
 
-use super::keys::{Part, Set, can_begin, end_of};
-use super::randomness::changes;
+use super::bytes::{Set, can_begin, skip};
+use super::keys::{Part, end_of};
 
 /// Maximum nesting of escaped texts.
 pub(super) const DEPTH: usize = 3;
@@ -38,24 +38,23 @@ impl View {
         let mut from = 0;
         while let Some(found) = memchr::memchr(b'\\', &line.as_bytes()[from..]) {
             let slash = from + found;
-            if line.get(slash.saturating_sub(1)..slash + 3) == Some(QUOTE) && slash > from {
-                view.text.push_str(&line[from..slash - 1]);
-                view.pieces.push((view.text.len(), at.start + slash - 1));
-                view.text.push('\'');
-                from = slash + 3;
-                view.pieces.push((view.text.len(), at.start + from));
-                continue;
-            }
-            let Some(plain) = line[slash + 1..].chars().next().and_then(unescaped) else {
-                view.text.push_str(&line[from..=slash]);
-                from = slash + 1;
-                continue;
+            let is_quote =
+                slash > from && line.get(slash.saturating_sub(1)..slash + 3) == Some(QUOTE);
+            let plain = line[slash + 1..].chars().next().and_then(unescaped);
+            let (start, plain, end) = match plain {
+                _ if is_quote => (slash - 1, '\'', slash + 3),
+                Some(plain) => (slash, plain, slash + 2),
+                None => {
+                    view.text.push_str(&line[from..=slash]);
+                    from = slash + 1;
+                    continue;
+                }
             };
-            view.text.push_str(&line[from..slash]);
-            view.pieces.push((view.text.len(), at.start + slash));
+            view.text.push_str(&line[from..start]);
+            view.pieces.push((view.text.len(), at.start + start));
             view.text.push(plain);
-            from = slash + 2;
-            view.pieces.push((view.text.len(), at.start + from));
+            view.pieces.push((view.text.len(), at.start + end));
+            from = end;
         }
         view.text.push_str(&line[from..]);
         Some(view)
@@ -68,9 +67,8 @@ impl View {
 
     fn place(&self, at: usize) -> usize {
         let index = self.pieces.partition_point(|(inner, _)| *inner <= at);
-        self.pieces
-            .get(index.saturating_sub(1))
-            .map_or(0, |(inner, outer)| outer + (at - inner))
+        let piece = self.pieces.get(index.saturating_sub(1));
+        piece.map_or(0, |(inner, outer)| outer + (at - inner))
     }
 }
 
@@ -102,43 +100,30 @@ const NEAR: usize = 64 << 10;
 /// Number of bytes that tell text from others.
 const HEAD: usize = 12;
 
-/// Run of base64 and its content.
-pub(super) struct Encoded {
-    pub(super) at: Range<usize>,
-    pub(super) text: String,
-}
-
-/// Returns the runs whose content is text, in order.
-pub(super) fn texts(text: &str) -> Vec<Encoded> {
+/// Runs of base64 whose content is text, and that text, in order.
+pub(super) fn texts(text: &str) -> Vec<(Range<usize>, String)> {
     let bytes = text.as_bytes();
     let mut found = Vec::new();
     let mut from = 0;
     // Every run covers one of these positions.
     while let Some(window) = bytes.get(from..from + LEAST) {
-        let covered = window
-            .iter()
-            .rev()
-            .take_while(|b| Set::BODY.holds(**b))
-            .count();
+        let covered = Set::BODY.run_before(window, LEAST, LEAST);
         if covered < LEAST {
             from += LEAST - covered;
             continue;
         }
         let start = from;
-        from += bytes[from..]
-            .iter()
-            .take_while(|b| Set::BODY.holds(**b))
-            .count();
-        if let Some(encoded) = decoded(bytes, start) {
-            from = from.max(encoded.at.end);
-            found.push(encoded);
+        from += Set::BODY.run(bytes, from, bytes.len());
+        if let Some((at, text)) = decoded(bytes, start) {
+            from = from.max(at.end);
+            found.push((at, text));
         }
     }
     found
 }
 
 /// Decodes the run at a position, across line breaks; `None` if its content is no text.
-fn decoded(bytes: &[u8], at: usize) -> Option<Encoded> {
+fn decoded(bytes: &[u8], at: usize) -> Option<(Range<usize>, String)> {
     let head = decode(&bytes[at..at + LEAST]);
     let wide = head.iter().skip(1).step_by(2).all(|byte| *byte == 0);
     if !(wide || is_text(&head)) || !can_begin(bytes, at) {
@@ -147,39 +132,27 @@ fn decoded(bytes: &[u8], at: usize) -> Option<Encoded> {
     let mut end = end_of(bytes, at, &[Part::Run(Set::BASE64, LEAST, 1 << 20)])?;
     // Padding ends a run, regardless of the next line.
     if let Some(padding) = memchr::memchr(b'=', &bytes[at..end]) {
-        let signs = bytes[at + padding..end].iter().take_while(|b| **b == b'=');
-        end = at + padding + signs.count();
+        end = skip(&bytes[..end], at + padding, b"=");
     }
-    let run = bytes[at..end]
-        .iter()
-        .copied()
-        .filter(|b| Set::BASE64.holds(*b));
-    let mut plain = decode(&run.take(NEAR).collect::<Vec<u8>>());
+    let mut plain = decode(&run_of(&bytes[at..end], NEAR));
     if wide {
         // PowerShell encodes its commands as UTF-16.
         plain = plain.into_iter().step_by(2).collect();
     }
-    Some(Encoded {
-        at: at..end,
-        text: String::from_utf8_lossy(&plain).into_owned(),
-    })
+    Some((at..end, String::from_utf8_lossy(&plain).into_owned()))
 }
 
 /// Returns `true` if the first bytes are readable text, of which the last character may be cut.
 fn is_text(head: &[u8]) -> bool {
-    let valid = match std::str::from_utf8(head) {
-        Ok(text) => text.len(),
-        Err(error) => error.valid_up_to(),
-    };
+    let valid = std::str::from_utf8(head).map_or_else(|error| error.valid_up_to(), str::len);
     let is_readable = |byte: &u8| matches!(byte, b' '..=b'~' | b'\t' | b'\n' | b'\r' | 0x80..);
     valid >= HEAD && head[..HEAD].iter().all(is_readable)
 }
 
-/// Returns true if a run can be base64: it ends in `=`, or mixes character classes.
-pub(super) fn may_be(value: &[u8]) -> bool {
-    let has = |test: fn(&u8) -> bool| value.iter().any(test);
-    let upper = has(u8::is_ascii_uppercase);
-    value.ends_with(b"=") || (upper || has(u8::is_ascii_digit)) && changes(value) >= 2
+/// Characters of base64 in a text that breaks may divide, at most `most`.
+pub(super) fn run_of(text: &[u8], most: usize) -> Vec<u8> {
+    let run = text.iter().copied().filter(|b| Set::BASE64.holds(*b));
+    run.take(most).collect()
 }
 
 /// Decodes base64 and skips other characters.
@@ -208,11 +181,8 @@ pub(super) fn decode(text: &[u8]) -> Vec<u8> {
 /// Returns true if a value is base64 of a name, a colon and a password.
 pub(super) fn is_login(value: &[u8]) -> bool {
     let plain = decode(value);
-    let readable = plain.iter().all(|b| *b >= 0x20 && *b != 0x7F);
-    value.len() >= 8
-        && readable
-        && plain.contains(&b':')
-        && value.iter().all(|b| Set::BASE64.holds(*b))
+    let is_readable = plain.iter().all(|b| !b.is_ascii_control());
+    value.len() >= 8 && is_readable && plain.contains(&b':') && Set::BASE64.holds_all(value)
 }
 
 #[cfg(test)]
@@ -225,7 +195,7 @@ mod tests {
     fn runs_of_text_are_decoded() {
         let check = |text: &str, expected: &[&str]| {
             let found = texts(text);
-            let found: Vec<&str> = found.iter().map(|encoded| encoded.text.as_str()).collect();
+            let found: Vec<&str> = found.iter().map(|(_, text)| text.as_str()).collect();
             assert_eq!(found, expected, "{text}");
         };
         let plain = "the quick brown fox jumps";

@@ -281,3 +281,78 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn fields_with_the_name_of_a_secret_lose_their_value() {
+    let check = |json: &str, expected: &str| {
+        assert_eq!(redact_json(json).text, expected);
+    };
+    check(
+        r#"{"password" : "letmein2", "n": 1062.0, "x": NaN}"#,
+        r#"{"password" : "[REDACTED:password]", "n": 1062.0, "x": NaN}"#,
+    );
+    check(
+        r#"["run", "--password", "k1ngk0ng", "-v"]"#,
+        r#"["run", "--password", "[REDACTED:password]", "-v"]"#,
+    );
+    check(
+        r#"{"name": "DB_PASSWORD", "value": "k1ngk0ng"}"#,
+        r#"{"name": "DB_PASSWORD", "value": "[REDACTED:password]"}"#,
+    );
+    check(
+        r#"{"headers": {"Cookie": "a=b1c2d3e4", "authorization": ["Bearer a1B2c3D4e5F6g7H8"]}}"#,
+        r#"{"headers": {"Cookie": "[REDACTED:cookie]", "authorization": ["Bearer [REDACTED:bearer-token]"]}}"#,
+    );
+    for same in [
+        r#"{"password": {"type": "string"}, "token": "string", "secret": null}"#,
+        r#"{"user": "Password", "label": "Token", "password": "Password"}"#,
+        r#"{"token": 12345678901234567890, "sha": "4272f13c9b1de0a7f1f8a0b2c3d4e5f60718293a"}"#,
+        r#"["\ud800 lone", 1e400]"#,
+        "not json at all \"open",
+        "}}]] {",
+    ] {
+        check(same, same);
+    }
+}
+
+#[test]
+fn secrets_are_found_in_decoded_strings() {
+    for (kind, key) in samples::keys() {
+        let hidden: Vec<String> = key.bytes().map(|b| format!("\\u{b:04x}")).collect();
+        let hidden = hidden.concat();
+        for json in [
+            format!("{{\"a\": [\"{key}\"]}}"),
+            format!("{{\"{key}\": 1}}"),
+            format!("{{\"a\": \"{hidden}\"}}"),
+            format!(
+                "{{\"a\": \"x\\n{}\\n{}\"}}",
+                &key[..key.len() / 2],
+                &key[key.len() / 2..]
+            ),
+            format!("{{\"a\": \"\\ud800 {key}\"}}"),
+        ] {
+            let redacted = redact_json(&json);
+            assert!(
+                redacted.found.contains(&kind),
+                "{kind}: {redacted:?} from {json}"
+            );
+            assert!(!redacted.text.contains(&key[key.len() / 2..]), "{json}");
+        }
+    }
+}
+
+#[test]
+fn a_key_block_in_a_list_of_lines_goes_line_by_line() {
+    let block = samples::key_block("RSA ", 4);
+    let lines: Vec<&str> = block.lines().collect();
+    let json = serde_json::json!({ "lines": lines, "after": ["kept"] }).to_string();
+    let redacted = redact_json(&json);
+    assert!(lines[1..5].iter().all(|line| !redacted.text.contains(line)));
+    assert!(redacted.text.ends_with(r#""after":["kept"]}"#));
+}
+
+#[test]
+fn depth_is_no_danger() {
+    let deep = "[".repeat(100_000) + &"]".repeat(100_000);
+    assert_eq!(redact_json(&deep).text, deep);
+}
