@@ -207,11 +207,10 @@ fn word(text: &[u8], at: usize, limit: usize) -> Range<usize> {
         end += usize::from(is_escaped);
         let byte = text[end];
         match (byte, quote) {
-            (b'\n' | b'\r', _) => break,
+            (b'\n' | b'\r', _) | (b' ' | b'\t' | b';' | b'|' | b'&' | b']' | b')', None) => break,
             (b'\\', None) if matches!(text.get(end + 1), Some(b'n' | b'\n')) => break,
             (b'"' | b'\'', None) => quote = Some(byte),
             (_, Some(open)) if open == byte => quote = None,
-            (b' ' | b'\t' | b';' | b'|' | b'&' | b']' | b')', None) => break,
             (b',', None) if end > at && matches!(text[end - 1], b'"' | b'\'') => break,
             _ => {}
         }

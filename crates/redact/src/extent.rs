@@ -166,7 +166,7 @@ fn quoted_end(text: &[u8], start: usize, quote: u8, slashes: usize) -> usize {
             }
         } else if before <= slashes {
             return at - before;
-        } else if slashes == 0 && before % 2 == 0 {
+        } else if slashes == 0 && before.is_multiple_of(2) {
             return at;
         }
         at += 1;

@@ -8,6 +8,14 @@
 //! - **Data** must not be read as instructions: [`fence()`] separates it in a prompt, and
 //!   [`strip_fenced`] removes it from transcripts, so that shown text is never learned from.
 //!
+//! Modules import only from those above them:
+//!
+//! - `bytes`, `lines`: sets of bytes, breaks, and what tools put before a line. `data`: the tables of `rules/`.
+//! - `randomness`, `values`, `keys`: the look of a secret. `views`: texts inside a text.
+//! - `extent`, `documents`, `assignments`: values that have a name. `arguments`, `blocks`, `structures`: others.
+//! - `rules`, `scan`: all of these in one pass. `redact`: texts and JSON without what it finds.
+//! - `hidden`: invisible characters. `screen`, `fence`, `person`: text that others or models will read.
+//!
 //! All functions are pure: no files, no clock, no randomness. The engine ensures that every text
 //! passes through them.
 //!

@@ -60,9 +60,9 @@ const STEMS: &[&[u8]] = &[
 
 /// Kind and class of a name: `DB_PASSWORD`, `x-api-key`, `clientSecret`.
 pub(super) fn named(name: &str) -> Option<(&'static str, Class)> {
+    const CHARACTERS: Set = Set::of(b"09AZaz__--..  $$");
     // Last part of a parameter path.
     let name = name.rsplit('/').next().unwrap_or(name);
-    const CHARACTERS: Set = Set::of(b"09AZaz__--..  $$");
     if name.len() > 80 || !CHARACTERS.holds_all(name.as_bytes()) {
         return None;
     }
