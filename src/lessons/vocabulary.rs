@@ -48,10 +48,24 @@ pub(crate) struct Vocabulary {
     pub(crate) selectors: WordList,
     /// Words that ask for nothing but information.
     pub(crate) information: WordList,
-    /// Parts of an option, a variable or a word that take a safeguard away.
+    /// Parts of an option, a value or a variable that take a safeguard away, or destroy something.
     pub(crate) removes: WordList,
+    /// Words of them that do so, but not as a part of another word: `--prefix`.
+    pub(crate) removing_words: WordList,
+    /// Values that switch something off, or mean everything.
+    pub(crate) off: WordList,
     /// Parts of an option that is a check: to drop it hides the failure.
     pub(crate) checks: WordList,
+    /// Messages about an option that a program does not have.
+    pub(crate) unknown_options: WordList,
+    /// Options whose value is prose.
+    pub(crate) prose_options: WordList,
+    /// Beginnings of lines in which a test runner or a checker says what it found.
+    pub(crate) verdicts: WordList,
+    /// Parts of such lines.
+    pub(crate) verdicts_within: WordList,
+    /// Words of the names of test runners and checkers.
+    pub(crate) verdict_programs: WordList,
     /// Words of the names of tools whose command is a shell line.
     pub(crate) shell_words: WordList,
     /// Names of further such tools.

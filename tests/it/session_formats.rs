@@ -93,12 +93,15 @@ fn unknown_versions_say_so() {
 }
 
 #[test]
-fn folders_have_histories_and_no_other_markdown() {
+fn folders_have_sessions_in_markdown_and_other_markdown() {
     let workspace = Workspace::empty();
     workspace.run(&["init"]).succeeds();
     let export = fs::read_to_string(formats().join("specstory-2.1.0.md")).unwrap();
     workspace.write("p/.specstory/history/a.md", &export);
-    workspace.write("p/notes.md", &export);
+    workspace.write("p/kept/a.md", export.replace("019", "020"));
+    let shown = "# Notes\n\n{\"role\": \"user\", \"content\": \"never\"}\n";
+    workspace.write("p/notes.md", shown);
+    workspace.write("p/kept/README.md", "# Kept\n");
     let history = fs::read_to_string(formats().join("aider.chat.history.md")).unwrap();
     workspace.write("p/.aider.chat.history.md", history);
     let report = workspace.json(&["learn", "--dry-run", "p"]);
@@ -109,7 +112,12 @@ fn folders_have_histories_and_no_other_markdown() {
         .map(|one| one["format"].as_str().unwrap())
         .collect();
     read.sort_unstable();
-    assert_eq!(read, ["aider", "specstory"]);
+    assert_eq!(read, ["aider", "specstory", "specstory"]);
+    assert_eq!(report["skipped"], 2, "{report}");
+    let page = workspace.run(&["learn", "--dry-run", "p"]);
+    page.succeeds();
+    let counted = "2 skipped: not session files";
+    assert!(page.stdout.contains(counted), "{page:?}");
 }
 
 /// A session of Claude Code with a failing call and one that works.

@@ -52,7 +52,7 @@ fn of_markdown(start: &str) -> Option<(Format, Shape)> {
 
 fn usual(format: Format, start: &str) -> Shape {
     match format {
-        Format::SpecStory | Format::Aider => Shape::Markdown,
+        _ if format.is_markdown() => Shape::Markdown,
         Format::OpenCode | Format::Cline | Format::SweAgent => Shape::Document,
         _ if start.starts_with('[') => Shape::Document,
         _ => Shape::Lines,

@@ -93,11 +93,21 @@ impl Format {
         Self::ALL[self as usize].1
     }
 
+    /// Returns `true` for the formats of Markdown.
+    pub const fn is_markdown(self) -> bool {
+        matches!(self, Self::SpecStory | Self::Aider)
+    }
+
     /// Format with this name; `None` if unknown.
     pub fn from_name(name: &str) -> Option<Self> {
         let mut all = Self::ALL.into_iter();
         Some(all.find(|(_, own)| *own == name)?.0)
     }
+}
+
+/// Returns the format of a file that begins so; `None` if it is no session.
+pub fn detect(start: &[u8]) -> Option<Format> {
+    detect::detect(None, start).map(|(format, _)| format)
 }
 
 /// Reads a session file. A byte order mark and UTF-16 are decoded.

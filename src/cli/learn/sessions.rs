@@ -163,7 +163,9 @@ pub(crate) fn show_past(past: &PastReport, page: &mut Page) {
         ),
         calls => format!("{} to `{}`", plural(calls, "call"), past.model),
     };
-    let rest = counted([
+    let refused = past.sessions.iter().map(|session| session.refused.len());
+    let rest = counted(&[
+        (refused.sum(), "refused"),
         (past.asked_before, "asked about before"),
         (past.nothing, "found nothing out"),
         (past.left_out, "left for another run"),
@@ -211,7 +213,7 @@ fn outcome(episode: &EpisodeReport, room: usize) -> (Style, String) {
 }
 
 /// The counts above 0, in words.
-fn counted(counts: [(usize, &str); 3]) -> Vec<String> {
+fn counted(counts: &[(usize, &str)]) -> Vec<String> {
     let there = counts.iter().filter(|(count, _)| *count > 0);
     there
         .map(|(count, what)| format!("{count} {what}"))
@@ -273,7 +275,7 @@ fn show(report: &LearnReport, page: &mut Page) {
             ends.push(format!("{} seen again", report.merged.len()));
         }
     }
-    ends.extend(counted([
+    ends.extend(counted(&[
         (report.unchanged, "unchanged since the last run"),
         (report.skipped, "skipped: not session files"),
         (report.buried, "deleted earlier, not learned again"),

@@ -265,6 +265,11 @@ fn rank(line: &str, traceback: bool) -> Rank {
     }
 }
 
+/// Returns `true` for a line that states an error itself.
+pub(crate) fn is_stated(line: &str) -> bool {
+    rank(line, false) == Rank::Stated
+}
+
 /// Lines that only report an earlier failure.
 fn is_summary(lower: &str) -> bool {
     WORDS.summaries.begin(lower)

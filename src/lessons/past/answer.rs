@@ -22,11 +22,13 @@ const MOST_PRESCRIBED: usize = 6;
 /// Minimum length of the words of a result, in characters.
 const SHORTEST: usize = 4;
 
+/// Fields of a lesson that a model words; it may leave out all but the lesson.
+const FIELDS: &[&str] = &["lesson", "commands", "errors", "not", "scope"];
+
 #[derive(Deserialize)]
 struct Answer {
     lessons: Vec<Value>,
-    #[serde(default)]
-    prescribed: Vec<Value>,
+    prescribed: Option<Vec<Value>>,
 }
 
 /// Lesson of an answer.
@@ -39,11 +41,24 @@ pub(super) struct Answered {
     pub(super) args: LessonArgs,
 }
 
-/// Returns the lessons of an answer; one that cannot be read is left out with its reason.
-pub(super) fn lessons_in(text: &str) -> Result<Vec<Result<Answered, String>>, String> {
+/// Item of an answer that is no lesson.
+#[derive(Debug)]
+pub(super) struct BadItem {
+    /// What it says, as far as it can be read.
+    pub(super) said: String,
+    /// Reason.
+    pub(super) reason: String,
+}
+
+/// Returns the lessons of an answer, each read for itself: a bad item is left out with its reason.
+pub(super) fn lessons_in(text: &str) -> Result<Vec<Result<Answered, BadItem>>, String> {
     let answer: Answer =
         serde_json::from_str(text).map_err(|error| format!("unreadable answer: {error}"))?;
-    let prescribed = answer.prescribed.into_iter().take(MOST_PRESCRIBED);
+    let prescribed = answer
+        .prescribed
+        .into_iter()
+        .flatten()
+        .take(MOST_PRESCRIBED);
     let found_out = answer.lessons.into_iter().take(MOST);
     let found_out = found_out.map(|value| lesson(value, false));
     Ok(found_out
@@ -51,18 +66,26 @@ pub(super) fn lessons_in(text: &str) -> Result<Vec<Result<Answered, String>>, St
         .collect())
 }
 
-fn lesson(mut value: Value, is_prescribed: bool) -> Result<Answered, String> {
-    let seen = value
-        .as_object_mut()
-        .and_then(|fields| fields.remove("seen"));
-    let args = serde_json::from_value(value).map_err(|error| error.to_string())?;
-    Ok(Answered {
-        seen: seen
-            .and_then(|seen| seen.as_str().map(str::to_owned))
-            .unwrap_or_default(),
-        is_prescribed,
-        args: repaired(args),
-    })
+fn lesson(mut value: Value, is_prescribed: bool) -> Result<Answered, BadItem> {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let (seen, said) = (text(&value["seen"]), text(&value["lesson"]));
+    if let Some(fields) = value.as_object_mut() {
+        fields.retain(|name, value| FIELDS.contains(&name.as_str()) && !value.is_null());
+        if let Some(Value::String(scope)) = fields.get_mut("scope") {
+            scope.make_ascii_lowercase();
+        }
+    }
+    match serde_json::from_value(value) {
+        Ok(args) => Ok(Answered {
+            seen,
+            is_prescribed,
+            args: repaired(args),
+        }),
+        Err(error) => {
+            let reason = error.to_string();
+            Err(BadItem { said, reason })
+        }
+    }
 }
 
 /// Returns `true` if a call, its result, or a message of the person has the words, or if there are none.
@@ -144,7 +167,8 @@ fn repaired(mut args: LessonArgs) -> LessonArgs {
     args
 }
 
-/// Returns the schema of an answer. `considered` makes a model look at each failure before it words a
+/// Returns the schema of an answer. Items are described by reference: a provider that enforces a schema follows it,
+/// and the check of the whole answer does not, so that one bad item spoils no other. `considered` makes a model look at each failure before it words a
 /// lesson; nobody reads it. `prescribed` is a list of its own, since a model that is asked for what calls were lost
 /// over passes by what was only read.
 pub(super) fn schema() -> Value {
@@ -243,7 +267,11 @@ mod tests {
         let text = r#"{"lessons": [
             {"seen": "ok", "lesson": "Read /home/ann/x with `a`.", "commands": ["a"], "errors": ["no", "no such file: x"],
              "not": [], "scope": "project"},
-            {"lesson": 3}
+            {"lesson": 3},
+            {"lesson": "Run `c` last.", "scope": "galaxy", "commands": ["c"]},
+            {"lesson": "Run `d` first.", "scope": "Everywhere", "errors": null, "certainty": 0.9},
+            "Run `e`.",
+            {"commands": ["f"]}
         ], "prescribed": [
             {"seen": "a", "lesson": "Change `b` with `a`.", "commands": [], "errors": [], "not": [], "scope": "project"}
         ]}"#;
@@ -254,16 +282,18 @@ mod tests {
             ("ok", "Read ~/x with `a`.")
         );
         assert_eq!(first.args.errors, ["no such file: x"]);
-        assert!(
-            lessons[1]
-                .as_ref()
-                .is_err_and(|reason| reason.contains("invalid type"))
-        );
-        assert!(
-            lessons[2]
-                .as_ref()
-                .is_ok_and(|last| last.args.lesson == "Change `b` with `a`.")
-        );
+        let bad = |at: usize| lessons[at].as_ref().err().unwrap();
+        assert!(bad(1).reason.contains("invalid type"));
+        assert_eq!(bad(2).said, "Run `c` last.");
+        assert!(bad(2).reason.contains("galaxy"), "{:?}", bad(2));
+        let fourth = &lessons[3].as_ref().ok().unwrap().args;
+        let expected = ("Run `d` first.", LessonScope::Everywhere);
+        assert_eq!((fourth.lesson.as_str(), fourth.scope), expected);
+        assert!(bad(4).reason.contains("invalid type"));
+        // Without words there is no lesson: the check of the words refuses it.
+        assert_eq!(lessons[5].as_ref().ok().unwrap().args.lesson, "");
+        let last = lessons[6].as_ref().ok().unwrap();
+        assert_eq!(last.args.lesson, "Change `b` with `a`.");
         assert!(lessons_in("none").is_err());
     }
 }

@@ -16,7 +16,7 @@ use crate::store::workspace::{Error, Workspace, dollars};
 use memctl_llm::{Llm, OnProgress, Request, Schema};
 use memctl_sessions::Format;
 
-use super::answer::{Answered, borne_out, is_seen, lessons_in, schema};
+use super::answer::{Answered, BadItem, borne_out, is_seen, lessons_in, schema};
 use super::digest::{Item, ReadSession, digest, read};
 use super::learn::LearnOptions;
 use super::session_files::files;
@@ -296,7 +296,7 @@ fn take(
     workspace: &Workspace,
     session: &PastSession,
     model: &str,
-    lessons: Vec<Result<Answered, String>>,
+    lessons: Vec<Result<Answered, BadItem>>,
     report: &mut SessionLessons,
 ) -> Result<(), Error> {
     let origin = LessonOrigin {
@@ -313,8 +313,9 @@ fn take(
             args,
         } = match lesson {
             Ok(lesson) => lesson,
-            Err(reason) => {
-                report.refused.push(RefusedLesson::of("", "lesson", reason));
+            Err(BadItem { said, reason }) => {
+                let refused = RefusedLesson::of(&said, "lesson", reason);
+                report.refused.push(refused);
                 continue;
             }
         };

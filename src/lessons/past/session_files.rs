@@ -1,6 +1,6 @@
 //! Session files of agents: finds them, and reads one with all its calls and messages.
 
-use std::io;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use chrono::DateTime;
@@ -10,6 +10,8 @@ use crate::store::workspace::Error;
 use memctl_files::named;
 use memctl_sessions::{Format, Session, Step};
 
+/// Bytes at the beginning of Markdown that tell whether it is a session.
+const START: u64 = 4 << 10;
 /// Maximum depth of folders to walk.
 const MAX_DEPTH: usize = 32;
 
@@ -56,13 +58,7 @@ fn walk(directory: &Path, depth: usize, found: &mut Vec<SessionFile>) -> io::Res
             continue;
         }
         let ending = path.extension().and_then(|ending| ending.to_str());
-        let is_session = match ending {
-            Some("jsonl" | "json" | "traj") => true,
-            // Other Markdown is text of people.
-            Some("md") => by_name(&path).is_some(),
-            _ => false,
-        };
-        if is_session {
+        if matches!(ending, Some("jsonl" | "json" | "traj" | "md")) {
             found.extend(
                 SessionFile::of(&path, false)
                     .ok()
@@ -76,14 +72,17 @@ fn walk(directory: &Path, depth: usize, found: &mut Vec<SessionFile>) -> io::Res
 /// Returns the format of a file whose name and place are those of a tool's own history.
 fn by_name(path: &Path) -> Option<Format> {
     let is_of = |end: &str| path.parent().is_some_and(|parent| parent.ends_with(end));
-    let is_markdown = path.extension().is_some_and(|ending| ending == "md");
     if path
         .file_name()
         .is_some_and(|name| name == ".aider.chat.history.md")
     {
         return Some(Format::Aider);
     }
-    (is_markdown && is_of(".specstory/history")).then_some(Format::SpecStory)
+    (is_markdown(path) && is_of(".specstory/history")).then_some(Format::SpecStory)
+}
+
+fn is_markdown(path: &Path) -> bool {
+    path.extension().is_some_and(|ending| ending == "md")
 }
 
 impl SessionFile {
@@ -122,7 +121,17 @@ fn directory_beside(path: &Path) -> Option<String> {
 /// Reads a session. Without a `format`, the place and the content of the file tell it.
 pub(crate) fn read(path: &Path, format: Option<Format>) -> io::Result<Session> {
     let format = format.or_else(|| by_name(path));
-    let mut session = memctl_sessions::read(format, &mut named::open(path)?)?;
+    let mut file = named::open(path)?;
+    // Most Markdown is text of people, which may show lines of a session.
+    if format.is_none() && is_markdown(path) {
+        let mut start = Vec::new();
+        file.by_ref().take(START).read_to_end(&mut start)?;
+        if !memctl_sessions::detect(&start).is_some_and(Format::is_markdown) {
+            return Ok(Session::default());
+        }
+        file = named::open(path)?;
+    }
+    let mut session = memctl_sessions::read(format, &mut file)?;
     if let Some(beside) = directory_beside(path) {
         for step in &mut session.steps {
             step.cwd.get_or_insert_with(|| beside.clone());

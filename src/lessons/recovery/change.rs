@@ -160,31 +160,29 @@ fn between(old: &Simple, new: &Simple, line: &str) -> Option<Change> {
             failing: Changed::Command(old.clone()),
         })
     };
-    let environment = old.environment != new.environment;
-    if old.words == new.words {
-        if old.body != new.body {
-            let (dropped, added) = text_change(&old.body, &new.body, line)?;
-            return (!environment).then(|| make(ChangeKind::Text, dropped, added))?;
-        }
-        if environment {
-            let added = without(&new.environment, &old.environment);
-            let dropped = without(&old.environment, &new.environment);
-            let is_prefix = |word: &String| WORDS.no_prefix.contains(word);
-            let is_small = added.len() + dropped.len() <= SMALL && !added.iter().any(is_prefix);
-            return is_small.then(|| make(ChangeKind::Environment, dropped, added))?;
-        }
-        if old.quoting != new.quoting {
-            return make(ChangeKind::Quoting, Vec::new(), Vec::new());
-        }
+    // What a here-document holds is content.
+    if old.body != new.body {
         return None;
     }
-    if environment || old.body != new.body {
+    if old.words == new.words {
+        if old.environment == new.environment {
+            let is_quoted = old.quoting != new.quoting;
+            return is_quoted.then(|| make(ChangeKind::Quoting, Vec::new(), Vec::new()))?;
+        }
+        let added = without(&new.environment, &old.environment);
+        let dropped = without(&old.environment, &new.environment);
+        let is_prefix = |word: &String| WORDS.no_prefix.contains(word);
+        let is_small = added.len() + dropped.len() <= SMALL && !added.iter().any(is_prefix);
+        let is_meant = is_small && is_causal(&dropped, &added, line);
+        return is_meant.then(|| make(ChangeKind::Environment, dropped, added))?;
+    }
+    if old.environment != new.environment {
         return None;
     }
     if let Some((dropped, added)) = prefix(&old.words, &new.words) {
         return make(ChangeKind::Prefix, dropped, added);
     }
-    if old.program() != new.program() {
+    if old.program() != new.program() || contents(&old.words) != contents(&new.words) {
         return None;
     }
     // One quoted text, such as a statement for a database.
@@ -196,12 +194,64 @@ fn between(old: &Simple, new: &Simple, line: &str) -> Option<Change> {
         .collect();
     if let ([(a, b)], true) = (differing.as_slice(), old.words.len() == new.words.len())
         && a.contains(char::is_whitespace)
+        && !is_path(a)
     {
         let (dropped, added) = text_change(a, b, line)?;
         return make(ChangeKind::Text, dropped, added);
     }
     let (dropped, added) = options(&old.words, &new.words)?;
-    make(ChangeKind::Option, dropped, added)
+    is_causal(&dropped, &added, line).then(|| make(ChangeKind::Option, dropped, added))?
+}
+
+/// Returns `true` unless words were only left out, and the error is not about them, or says no more than that a
+/// program does not have them.
+fn is_causal(dropped: &[String], added: &[String], line: &str) -> bool {
+    let line = line.to_ascii_lowercase();
+    let is_named = |word: &String| {
+        let word = word.to_ascii_lowercase();
+        let name = word.split('=').next().unwrap_or(&word);
+        let bare = name.trim_start_matches('-');
+        let is_part = |c: char| c.is_alphanumeric() || "-_".contains(c);
+        let mut said = line.split(|c: char| !is_part(c));
+        said.any(|said| said == name || bare.len() > 1 && said.trim_start_matches('-') == bare)
+    };
+    !added.is_empty() || dropped.iter().any(is_named) && !WORDS.unknown_options.occur_in(&line)
+}
+
+/// Words of a command that are content: a message behind `-m`, and code for an interpreter behind `-c` or `-e`.
+fn contents(words: &[String]) -> Vec<&String> {
+    let is_content = |at: usize| {
+        let name = words[at].split('=').next().unwrap_or_default();
+        let (before, option) = words[..at].split_at(at.saturating_sub(1));
+        let option = option.first().map_or("", String::as_str);
+        let ends = |end: &[char]| is_short(option) && option.ends_with(end);
+        let is_interpreter = |word: &String| {
+            let name = basename(word).trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+            WORDS.interpreters.contains(name)
+        };
+        WORDS.prose_options.contains(name)
+            || WORDS.prose_options.contains(option)
+            || ends(&['m']) && !words[at].bytes().all(|b| b.is_ascii_digit())
+            || (ends(&['c', 'e']) || option == "--eval") && before.iter().any(is_interpreter)
+    };
+    let found = words.iter().enumerate().filter(|(at, _)| is_content(*at));
+    found.map(|(_, word)| word).collect()
+}
+
+/// Returns `true` for one or several options of a letter.
+fn is_short(word: &str) -> bool {
+    let letters = word.strip_prefix('-').unwrap_or_default();
+    (1..=4).contains(&letters.len()) && letters.bytes().all(|b| b.is_ascii_alphabetic())
+}
+
+/// Returns `true` for the path of a file, also one with spaces.
+fn is_path(text: &str) -> bool {
+    let is_code = |c: char| ";=(){}<>|\"'`,".contains(c);
+    let has_ending = |text: &str| {
+        let ending = text.rsplit_once('.').map(|(_, ending)| ending);
+        ending.is_some_and(|ending| WORDS.file_endings.contains(ending))
+    };
+    !text.contains(is_code) && (text.contains(['/', '\\']) || has_ending(text))
 }
 
 /// Wrapper words that only one of two commands begins with.
@@ -292,6 +342,11 @@ fn arguments(old: &[(String, String)], new: &[(String, String)], line: &str) -> 
             failing: Changed::Argument(path.clone(), text.clone()),
         })
     };
+    let is_prose =
+        |(path, _): &&(String, String)| WORDS.prose_options.contains(&path.replacen('/', "--", 1));
+    if !old.iter().filter(is_prose).eq(new.iter().filter(is_prose)) {
+        return None;
+    }
     if old.len() + 1 == new.len() && new.iter().filter(|one| !old.contains(one)).count() == 1 {
         let added = new.iter().find(|one| !old.contains(one))?;
         let longest = old.iter().max_by_key(|(_, text)| text.len())?;
@@ -306,7 +361,9 @@ fn arguments(old: &[(String, String)], new: &[(String, String)], line: &str) -> 
     let [(a, b)] = differing.as_slice() else {
         return None;
     };
-    if old.len() != new.len() || a.0 != b.0 {
+    // The command of a tool may be no more than the name of a program, and a path.
+    let is_file = a.0 != "/command" && is_path(&a.1);
+    if old.len() != new.len() || a.0 != b.0 || is_file {
         return None;
     }
     let (dropped, added) = text_change(&a.1, &b.1, line)?;
@@ -326,13 +383,13 @@ fn text_change(old: &str, new: &str, line: &str) -> Option<(Vec<String>, Vec<Str
     );
     let named = tokens(line);
     let is_small = dropped.len().max(added.len()) <= SMALL && start + end >= 3;
-    let is_causal =
+    let is_meant =
         dropped.is_empty() || added.is_empty() || dropped.iter().all(|word| named.contains(word));
     let says_something = added
         .iter()
         .chain(&dropped)
         .any(|word| word.contains(char::is_alphanumeric));
-    (is_small && is_causal && says_something).then_some((dropped, added))
+    (is_small && is_meant && says_something).then_some((dropped, added))
 }
 
 /// Words and punctuation marks of a text.
@@ -375,6 +432,7 @@ mod tests {
             ("goreleaser build", "POSTHOG_API_KEY=x goreleaser build"),
             ("psql -d app", "psql -d app -h localhost"),
             ("npm start --port=1", "npm start --port=2"),
+            ("git revert it", "git revert -m 2 it"),
             ("pip install .[dev]", "pip install '.[dev]'"),
             ("python x.py", "python3 x.py"),
             ("pytest", "source .venv/bin/activate && pytest"),
@@ -403,9 +461,103 @@ mod tests {
             ("pytest -x tests/a", "pytest -x tests/b"),
             ("make", "make | head -20"),
             ("make build && make test", "make -j1 test"),
+            ("cat <<E\nselect a\nE", "cat <<E\nselect a from b\nE"),
+            (
+                "psql <<E\nselect a from b\nE",
+                "psql <<E\nselect a from b;\nE",
+            ),
+            (
+                "cp 'My Files/cart/icon.png' b",
+                "cp 'My Files/cart/src/icon.png' b",
+            ),
+            (
+                "open '/data/My Files it failed/a'",
+                "open '/data/My Files/a'",
+            ),
+            (
+                "git commit -am 'Fix the cart of it'",
+                "git commit -am 'Fix the cart'",
+            ),
+            ("git commit", "git commit -m 'Fix the cart'"),
+            ("gh pr create --title a", "gh pr create --title 'a b'"),
+            (
+                "gh pr create --body='it failed'",
+                "gh pr create --body='it did'",
+            ),
+            (
+                "python3 -c 'print(1, 2, 3)'",
+                "python3 -c 'print(1, 2, 3, 4)'",
+            ),
+            (
+                "uv run python -c 'x = f(1, 2)'",
+                "uv run python -c 'x = g.f(1, 2)'",
+            ),
+            ("node --eval 'a(1, 2)'", "node --eval 'await a(1, 2)'"),
+            ("make --fast all", "make all"),
+            ("CC=gcc make", "make"),
         ] {
             check(failed, worked, false);
         }
+    }
+
+    #[test]
+    fn option_that_was_left_out_teaches_what_the_error_does_not_say() {
+        let check = |failed: &str, worked: &str, line: &str, expected: bool| {
+            assert_eq!(
+                of(failed, worked, line).is_some(),
+                expected,
+                "{failed} | {line}"
+            );
+        };
+        let (failed, worked) = ("shop export --rows=all --sorted", "shop export --rows=all");
+        check(failed, worked, "error: no rows", false);
+        check(failed, worked, "error: unknown option `--sorted`", false);
+        check(
+            failed,
+            worked,
+            "error: a stream of rows cannot be sorted",
+            true,
+        );
+        check(
+            "CI=1 make",
+            "make",
+            "make: CI is set and there is no cache",
+            true,
+        );
+        // What takes its place is no guess.
+        check(
+            "shop export --sorted",
+            "shop export --sort",
+            "unknown option --sorted",
+            true,
+        );
+    }
+
+    #[test]
+    fn prose_of_a_tool_is_no_change() {
+        let check = |failed: &str, worked: &str, expected: bool| {
+            let line = "error: no label bug";
+            let read = |code: &str| Call::of(code, Some("create_issue")).unwrap();
+            let found = change(&read(failed), &read(worked), line);
+            assert_eq!(found.is_some(), expected, "{failed} | {worked}");
+        };
+        let failed = r#"{"query": "label bug in the cart", "body": "It is empty after a bug."}"#;
+        check(
+            failed,
+            r#"{"query": "bug in the cart", "body": "It is empty after a bug."}"#,
+            true,
+        );
+        check(
+            failed,
+            r#"{"query": "label bug in the cart", "body": "It is empty after a."}"#,
+            false,
+        );
+        let failed = r#"{"file": "/srv/shop/label bug/a.txt", "rows": 3}"#;
+        check(
+            failed,
+            r#"{"file": "/srv/shop/label/a.txt", "rows": 3}"#,
+            false,
+        );
     }
 
     #[test]

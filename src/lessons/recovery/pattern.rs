@@ -8,13 +8,15 @@
 
 use super::call::{self, Call};
 use super::change::change;
+use crate::lessons::failure::error_line::is_stated;
 use crate::lessons::failure::without_people;
 use crate::lessons::recovery::call::commands;
 use crate::lessons::recovery::goal::{Goal, Kind};
+use crate::lessons::recovery::outcome::{holds_verdict, is_shell_error};
 use crate::lessons::recovery::recover::Episode;
 use crate::lessons::vocabulary::WORDS;
 use crate::model::Pattern;
-use crate::model::text::{WordList, one_line};
+use crate::model::text::one_line;
 use memctl_redact::Clean;
 use memctl_sessions::Step;
 
@@ -29,7 +31,8 @@ const NEAR: usize = 30;
 ///
 /// The reason why the recovery is no pattern: `no_error` if the failing call printed none, `retry` if an equal
 /// call worked later, `still_fails` if the later call reports the same error, `dangerous` if it takes a
-/// safeguard away or destroys something, `one_off` for more than a small change, or an edit in between.
+/// safeguard away or destroys something, `one_off` for more than a small change, for an edit in between, or for what
+/// a test or a checker found.
 pub fn of_episode(
     episode: &Episode,
     steps: &[Step],
@@ -85,7 +88,7 @@ pub fn of_episode(
     }
     let mut changes = episode.changes.iter().filter_map(|at| step(*at).ok());
     let is_changed = changes.any(|step| !only_observes(step));
-    let change = change.filter(|_| !is_changed && !moved);
+    let change = change.filter(|_| !is_changed && !moved && !is_verdict(failed, &line));
     let change = change.ok_or("one_off")?;
     if is_hazard(&change.added, &change.dropped) {
         return Err("dangerous");
@@ -139,6 +142,20 @@ fn only_observes(step: &Step) -> bool {
         || !words.is_empty() && words.iter().all(|simple| simple.words.iter().any(asks))
 }
 
+/// Returns `true` if a test runner or a checker ran, and says what it found: another option is no cure for it. What it
+/// says of its own call, as of an unknown option or a missing module, is no finding.
+fn is_verdict(step: &Step, line: &str) -> bool {
+    let goal = Goal::of(step);
+    let name = goal.name();
+    let mut words = name.split(|c: char| !c.is_ascii_alphanumeric());
+    let is_checker = words.any(|word| WORDS.verdict_programs.contains(word));
+    let is_of_call = || {
+        let lower = line.to_ascii_lowercase();
+        is_stated(line) || is_shell_error(line) || WORDS.missing_programs.occur_in(&lower)
+    };
+    !goal.is_search() && (holds_verdict(&step.output) || is_checker && !is_of_call())
+}
+
 /// Returns `true` for a page of help.
 fn is_help(output: &str) -> bool {
     let lower: String = output.trim_start().chars().take(400).collect();
@@ -146,38 +163,48 @@ fn is_help(output: &str) -> bool {
     lower.starts_with("usage") || lower.contains("\nusage:") || lower.contains("\noptions:")
 }
 
-/// Words of an option or a variable that do so, but not as a part of another word: `--prefix`.
-const REMOVING_WORDS: &[&str] = &["fix", "yes", "hard", "ssl", "tls", "clean"];
 /// Short options that force or silence.
 const SHORT: &[&str] = &["-f", "-fd", "-D", "-k", "-y", "-rf", "-u"];
 
-/// Returns `true` for a change that is never told unasked.
+/// Returns `true` for a change that is never told unasked: it switches a safeguard off, hides a failure, destroys
+/// something, or acts on what others use.
 pub(crate) fn is_hazard(added: &[String], dropped: &[String]) -> bool {
-    let options = |words: &[String]| -> Vec<String> {
-        let lower = words.iter().map(|word| word.to_ascii_lowercase());
-        let is_option = |word: &String| word.starts_with('-') || word.contains('=');
-        lower.filter(is_option).collect()
+    let plain = |word: &str| word.to_ascii_lowercase().replace('_', "-");
+    let takes_away = |word: &String| {
+        let word = plain(word).replace("/root/", "/");
+        let is_name = word.starts_with('-') || word.contains('=');
+        let (name, value) = match word.split_once('=') {
+            Some((name, value)) => (format!("{name}="), value),
+            None if is_name => (word.clone(), ""),
+            None => (String::new(), word.as_str()),
+        };
+        let mut parts = word.split(|c: char| !c.is_ascii_alphanumeric());
+        let mut words = value.split(|c: char| !c.is_ascii_alphanumeric());
+        WORDS.removes.occur_in(&name)
+            || name.contains("no-") && WORDS.checks.occur_in(&name)
+            || WORDS.off.contains(value)
+            || words.any(|part| WORDS.removes.contains(part))
+            || parts.any(|part| WORDS.removing_words.contains(part))
     };
-    let has =
-        |words: &[String], parts: &WordList| options(words).iter().any(|word| parts.occur_in(word));
-    let is_removing = |option: &String| {
-        let mut words = option.split(|c: char| !c.is_ascii_alphanumeric());
-        words.any(|word| REMOVING_WORDS.contains(&word))
+    let is_check = |word: &String| {
+        let is_option = word.starts_with('-') || word.contains('=');
+        is_option && WORDS.checks.occur_in(&plain(word)) || matches!(word.as_str(), "-D" | "error")
     };
     let is_cluster = |word: &String| {
         let letters = word.strip_prefix('-').unwrap_or_default();
         let is_short = !letters.starts_with('-') && letters.len() <= 4;
         SHORT.contains(&word.as_str()) || is_short && letters.len() > 1 && letters.starts_with('k')
     };
-    has(added, &WORDS.removes)
-        || options(added).iter().any(is_removing)
-        || has(dropped, &WORDS.checks)
-        || added.iter().any(is_cluster)
+    added
+        .iter()
+        .any(|word| takes_away(word) || is_cluster(word))
+        || dropped.iter().any(is_check)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::lessons::failure::error_line::error_line;
 
     #[test]
     fn a_safeguard_is_not_taken_away_unasked() {
@@ -195,6 +222,26 @@ mod tests {
             );
         };
         check(&["--no-verify"], &[], true);
+        check(&["--ssl-mode", "DISABLED"], &[], true);
+        check(&["telemetry=off"], &[], true);
+        check(&["--target", "*"], &[], true);
+        check(&["--env=production"], &[], true);
+        check(&["DB_USER=admin"], &[], true);
+        check(&["-X", "theirs"], &[], true);
+        check(&["GONOSUMDB=example.org"], &[], true);
+        check(&["--git-hooks=none"], &[], true);
+        check(&["--cov_fail_under=40"], &[], true);
+        check(&["--no-typecheck"], &[], true);
+        check(&["max-retries=9"], &[], true);
+        check(&[], &["-D", "warnings"], true);
+        check(&[], &["-Werror"], true);
+        check(&[], &["--strict"], true);
+        check(&["--legacy-peer-deps"], &[], false);
+        check(&["/root/tools/bin/shop"], &["shop"], false);
+        check(&["--colours=8", "--offset=10"], &[], false);
+        check(&["--fields=total,updated", "skipped,id"], &[], false);
+        check(&["--policy", "skip"], &[], true);
+        check(&[".venv/bin/pytest"], &["pytest"], false);
         check(&["-DskipTests"], &[], true);
         check(&["-ksS"], &["-sS"], true);
         check(&["NODE_TLS_REJECT_UNAUTHORIZED=0"], &[], true);
@@ -209,5 +256,77 @@ mod tests {
         check(&["-i"], &["-it"], false);
         check(&["uv", "run"], &[], false);
         check(&["POSTHOG_API_KEY=x"], &[], false);
+    }
+
+    #[test]
+    fn what_a_checker_found_is_not_cured_by_an_option() {
+        let check = |command: &str, output: &str, expected: bool| {
+            let step = Step {
+                output: output.to_owned(),
+                ..Step::of_call("Bash", command)
+            };
+            let line = error_line(output).unwrap();
+            assert_eq!(is_verdict(&step, &line), expected, "{command} | {output}");
+        };
+        check(
+            "go test ./cart",
+            "--- FAIL: TestTotal (0.00s)\nerror: sum is 3",
+            true,
+        );
+        check(
+            "bin/suite",
+            "FAILED tests/test_cart.py::test_total - sum is 3",
+            true,
+        );
+        check(
+            "node cart.js",
+            "AssertionError [ERR_ASSERTION]: 3 == 4",
+            true,
+        );
+        check(
+            "cargo run",
+            "thread 'main' panicked at src/main.rs:9:5:\nno rows",
+            true,
+        );
+        check(
+            "tools/style app",
+            "app/cart.py:12:80: E501 line too long",
+            true,
+        );
+        check(
+            "tools/types app",
+            "app/cart.py:12: error: Incompatible types",
+            true,
+        );
+        check(
+            "tools/rules app",
+            "app/cart.ts\n  12:3  error  'x' is not used  no-unused",
+            true,
+        );
+        check(
+            "tsc -p .",
+            "src/cart.ts(12,3): error TS2304: Cannot find name 'x'.",
+            true,
+        );
+        check("make check", "the totals differ", true);
+        check(
+            "pytest tests",
+            "E   ModuleNotFoundError: No module named 'shop'",
+            false,
+        );
+        check("npm run lint", "npm error Missing script: \"lint\"", false);
+        check(
+            "pytest --all",
+            "pytest: error: unrecognized arguments: --all",
+            false,
+        );
+        check("tools/pack app", "pack: no such profile `std`", false);
+        check(
+            "psql shop",
+            "psql: error: server at port 5432 failed: Connection refused",
+            false,
+        );
+        check("curl localhost", "127.0.0.1:80: connection refused", false);
+        check("./run.sh", "./run.sh:3: command not found: shop", false);
     }
 }
