@@ -231,31 +231,32 @@ impl Directory {
         Ok(found)
     }
 
+    /// Changes an entry; `None` if it does not exist.
+    fn change<T>(
+        &self,
+        name: &Path,
+        act: impl FnOnce(&Place) -> io::Result<T>,
+    ) -> io::Result<Option<T>> {
+        self.writable()?;
+        absent(self.place(name).and_then(|place| act(&place)))
+    }
+
     /// Removes a file, or a link itself; `false` if it did not exist.
     pub fn remove(&self, name: impl AsRef<Path>) -> io::Result<bool> {
-        self.writable()?;
-        let Some(place) = absent(self.place(name.as_ref()))? else {
-            return Ok(false);
-        };
-        absent(sys::unlink(&place.parent, &place.name)).map(|done| done.is_some())
+        let done = self.change(name.as_ref(), |at| sys::unlink(&at.parent, &at.name))?;
+        Ok(done.is_some())
     }
 
     /// Removes an empty directory; `false` if it did not exist.
     pub fn remove_empty(&self, name: impl AsRef<Path>) -> io::Result<bool> {
-        self.writable()?;
-        let Some(place) = absent(self.place(name.as_ref()))? else {
-            return Ok(false);
-        };
-        absent(sys::remove_directory(&place.parent, &place.name)).map(|done| done.is_some())
+        let remove = |at: &Place| sys::remove_directory(&at.parent, &at.name);
+        Ok(self.change(name.as_ref(), remove)?.is_some())
     }
 
     /// Removes a file, a link itself, or a directory with its content.
     pub fn remove_tree(&self, name: impl AsRef<Path>) -> io::Result<()> {
-        self.writable()?;
-        let Some(place) = absent(self.place(name.as_ref()))? else {
-            return Ok(());
-        };
-        remove_tree(&place.parent, &place.name, &place.shown, DEEPEST)
+        let remove = |at: &Place| remove_tree(&at.parent, &at.name, &at.shown, DEEPEST);
+        self.change(name.as_ref(), remove).map(drop)
     }
 
     /// Renames a file within the directory tree; `false` if it did not exist.

@@ -65,21 +65,6 @@ impl FileState {
     }
 }
 
-/// Reads and writes at an offset.
-///
-/// Promise: they do not wait for each other, and threads may share the file. The position of the
-/// file's cursor is unspecified afterwards: seek before using it.
-pub trait PositionedFile {
-    /// Reads some bytes at an offset; 0 at the end of the file.
-    fn read_at(&self, into: &mut [u8], at: u64) -> io::Result<usize>;
-
-    /// Fills the buffer with the bytes at an offset.
-    fn read_exact_at(&self, into: &mut [u8], at: u64) -> io::Result<()>;
-
-    /// Writes all bytes at an offset.
-    fn write_all_at(&self, bytes: &[u8], at: u64) -> io::Result<()>;
-}
-
 /// Opens a regular file. `shown` is its path in errors.
 pub(super) fn open(at: &Handle, name: &OsStr, shown: &Path, access: Access) -> io::Result<File> {
     let file = sys::open_file(at, name, access).map_err(|error| {

@@ -379,10 +379,29 @@ pub fn with_other_strings<S: BuildHasher>(
     (from > 0).then(|| out + &text[from..])
 }
 
+/// Returns the brackets, commas, colons, strings and words of a JSON text, in their order.
+fn tokens(json: &str) -> impl Iterator<Item = &str> {
+    let bytes = json.as_bytes();
+    let mut at = skip_space(bytes, 0);
+    std::iter::from_fn(move || {
+        let is_mark = |b: &u8| matches!(b, b'{' | b'}' | b'[' | b']' | b',' | b':' | b'"');
+        let end = match bytes.get(at)? {
+            b'"' => skip_string(bytes, at).unwrap_or(bytes.len()),
+            mark if is_mark(mark) => at + 1,
+            _ => bytes[at..]
+                .iter()
+                .position(|b| is_mark(b) || b.is_ascii_whitespace())
+                .map_or(bytes.len(), |n| at + n.max(1)),
+        };
+        let token = &json[at..end];
+        at = skip_space(bytes, end);
+        Some(token)
+    })
+}
+
 /// Formats JSON with two spaces per level, `": "`, and one value per line. `level` is the depth of
 /// the first bracket.
 pub fn pretty(json: &str, mut level: usize) -> String {
-    let bytes = json.as_bytes();
     let mut out = String::with_capacity(json.len() + json.len() / 4);
     let new_line = |out: &mut String, level: usize| {
         out.push('\n');
@@ -390,66 +409,33 @@ pub fn pretty(json: &str, mut level: usize) -> String {
             out.push_str("  ");
         }
     };
-    let mut at = skip_space(bytes, 0);
-    while let Some(&b) = bytes.get(at) {
-        let mut end = at + 1;
-        match b {
-            b'{' | b'[' => {
-                let inside = skip_space(bytes, end);
-                if matches!(bytes.get(inside), Some(b'}' | b']')) {
-                    out.push_str(if b == b'{' { "{}" } else { "[]" });
-                    end = inside + 1;
+    let mut tokens = tokens(json).peekable();
+    while let Some(token) = tokens.next() {
+        if matches!(token, "}" | "]") {
+            level = level.saturating_sub(1);
+            new_line(&mut out, level);
+        }
+        out.push_str(token);
+        match token {
+            "{" | "[" => {
+                if let Some(end) = tokens.next_if(|next| matches!(*next, "}" | "]")) {
+                    out.push_str(end);
                 } else {
-                    out.push(char::from(b));
                     level += 1;
                     new_line(&mut out, level);
                 }
             }
-            b'}' | b']' => {
-                level = level.saturating_sub(1);
-                new_line(&mut out, level);
-                out.push(char::from(b));
-            }
-            b',' => {
-                out.push(',');
-                new_line(&mut out, level);
-            }
-            b':' => out.push_str(": "),
-            b'"' => {
-                end = skip_string(bytes, at).unwrap_or(bytes.len());
-                out.push_str(&json[at..end]);
-            }
-            _ => {
-                end = bytes[at..]
-                    .iter()
-                    .position(|b| matches!(b, b',' | b'}' | b']' | b' ' | b'\n' | b'\r' | b'\t'))
-                    .map_or(bytes.len(), |n| at + n.max(1));
-                out.push_str(&json[at..end]);
-            }
+            "," => new_line(&mut out, level),
+            ":" => out.push(' '),
+            _ => {}
         }
-        at = skip_space(bytes, end);
     }
     out
 }
 
 /// Formats JSON on one line, without white space outside of strings.
 pub fn compact(json: &str) -> String {
-    let bytes = json.as_bytes();
-    let mut out = String::with_capacity(json.len());
-    let mut at = skip_space(bytes, 0);
-    while at < bytes.len() {
-        let end = if bytes[at] == b'"' {
-            skip_string(bytes, at).unwrap_or(bytes.len())
-        } else {
-            let rest = bytes[at..].iter();
-            rest.skip(1)
-                .position(|b| b.is_ascii_whitespace() || *b == b'"')
-                .map_or(bytes.len(), |n| at + n + 1)
-        };
-        out.push_str(&json[at..end]);
-        at = skip_space(bytes, end);
-    }
-    out
+    tokens(json).collect()
 }
 
 #[cfg(test)]

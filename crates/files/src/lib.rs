@@ -64,9 +64,12 @@ use unix as system;
 use windows as system;
 
 pub use directory::{Directory, Found};
-pub use file::{FileState, FoundKind, Owned, PositionedFile, Reason, Refused, owned};
+pub use file::{FileState, FoundKind, Owned, Reason, Refused, owned};
 pub use process::user_directories;
 pub use shared_file::SharedFile;
+/// Reads and writes at an offset. They do not wait for each other, and threads may share the file. The position
+/// of the file's cursor is unspecified afterwards: seek before using it.
+pub use system::files::PositionedFile;
 pub use write::is_temporary;
 
 #[cfg(test)]

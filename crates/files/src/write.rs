@@ -138,7 +138,10 @@ impl Directory {
             file.sync_all()?;
             let own = FileState::of(&file)?;
             let placed = match read {
-                Some(read) => exchange(&place, &temporary, read, &own)?,
+                Some(read) if look(&place)? == Some(*read) => {
+                    exchange(&place, &temporary, read, &own)?
+                }
+                Some(_) => false,
                 None => move_to_free(parent, &temporary, &place.name)?,
             };
             sys::sync(parent)?;
@@ -153,23 +156,9 @@ impl Directory {
     }
 }
 
-/// Swaps in the new file for the one that was read; `false` leaves it under its temporary name.
+/// Swaps in the new file for the one that was read, and swaps back if that turns out to be another version. `false`
+/// leaves the new file under its temporary name.
 fn exchange(
-    place: &Place,
-    temporary: &OsStr,
-    read: &FileState,
-    own: &FileState,
-) -> io::Result<bool> {
-    let is_as_read = look(place)?.is_some_and(|there| there == *read);
-    if is_as_read {
-        exchange_now(place, temporary, read, own)
-    } else {
-        Ok(false)
-    }
-}
-
-/// Swaps the files, and swaps back if the old file turns out to be another version.
-fn exchange_now(
     place: &Place,
     temporary: &OsStr,
     read: &FileState,
@@ -307,7 +296,7 @@ mod tests_of_exchange {
         let put = |name: &str, text: &[u8]| directory.replace_file(name, text).unwrap();
         let state = |name: &str| directory.state(name).unwrap().unwrap();
         let exchange =
-            |read: &FileState, own: &FileState| exchange_now(&place, own_name, read, own).unwrap();
+            |read: &FileState, own: &FileState| exchange(&place, own_name, read, own).unwrap();
         put("a.json", b"read");
         put("own", b"own");
         let (read, own) = (state("a.json"), state("own"));

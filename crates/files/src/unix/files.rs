@@ -9,15 +9,16 @@ use std::ffi::{OsStr, OsString};
 use std::fs::{File, Metadata, OpenOptions, Permissions};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+pub use std::os::unix::fs::FileExt as PositionedFile;
 use std::os::unix::fs::{
-    DirBuilderExt as _, FileExt, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
+    DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
 };
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, FileType, Gid, Mode, OFlags, RenameFlags, Uid};
 use rustix::io::Errno;
 
-use crate::file::{Access, FileState, FoundKind, PositionedFile};
+use crate::file::{Access, FileState, FoundKind};
 
 /// Mode of new directories.
 const DIRECTORY_MODE: Mode = Mode::RWXU;
@@ -391,20 +392,6 @@ pub(crate) fn without_waiting(options: &mut OpenOptions) -> &mut OpenOptions {
 /// Makes an open file executable.
 pub(crate) fn make_open_executable(file: &File) -> io::Result<()> {
     file.set_permissions(Permissions::from_mode(0o755))
-}
-
-impl PositionedFile for File {
-    fn read_at(&self, into: &mut [u8], at: u64) -> io::Result<usize> {
-        FileExt::read_at(self, into, at)
-    }
-
-    fn read_exact_at(&self, into: &mut [u8], at: u64) -> io::Result<()> {
-        FileExt::read_exact_at(self, into, at)
-    }
-
-    fn write_all_at(&self, bytes: &[u8], at: u64) -> io::Result<()> {
-        FileExt::write_all_at(self, bytes, at)
-    }
 }
 
 /// Makes a symbolic link, for tests.

@@ -17,7 +17,7 @@ use std::path::{Component, Path, PathBuf, Prefix};
 
 use winapi_util::file::information;
 
-use crate::file::{Access, FileState, FoundKind, PositionedFile};
+use crate::file::{Access, FileState, FoundKind};
 
 use super::replace;
 
@@ -349,6 +349,21 @@ pub(crate) const fn without_waiting(options: &mut OpenOptions) -> &mut OpenOptio
 #[expect(clippy::unnecessary_wraps, reason = "it can fail on other systems")]
 pub(crate) const fn make_open_executable(_: &File) -> io::Result<()> {
     Ok(())
+}
+
+/// Reads and writes at an offset.
+///
+/// Promise: they do not wait for each other, and threads may share the file. The position of the
+/// file's cursor is unspecified afterwards: seek before using it.
+pub trait PositionedFile {
+    /// Reads some bytes at an offset; 0 at the end of the file.
+    fn read_at(&self, into: &mut [u8], at: u64) -> io::Result<usize>;
+
+    /// Fills the buffer with the bytes at an offset.
+    fn read_exact_at(&self, into: &mut [u8], at: u64) -> io::Result<()>;
+
+    /// Writes all bytes at an offset.
+    fn write_all_at(&self, bytes: &[u8], at: u64) -> io::Result<()>;
 }
 
 /// Reads or writes at an offset, and lets the position of the file be as it was: here, both move it.

@@ -1,13 +1,11 @@
 //! Processes, events of the console and sockets on Windows.
 
 use std::path::Path;
-use std::pin::Pin;
-use std::task::{Context, Poll};
 use std::time::Duration;
 use std::{io, thread};
 
 use socket2::SockRef;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+pub use tokio::io::DuplexStream as LocalStream;
 use tokio::process::{Child, Command};
 use tokio::signal::windows::{CtrlBreak, CtrlC, CtrlClose, ctrl_break, ctrl_c, ctrl_close};
 
@@ -91,38 +89,10 @@ impl Stop {
     }
 }
 
-/// A connection that cannot exist: no socket has a path.
-#[derive(Debug)]
-pub enum LocalStream {}
-
-/// Fails; see [`LocalStream`].
+/// Fails: no socket has a path.
 #[expect(clippy::unused_async, reason = "connecting waits on other systems")]
 pub async fn connect(_: &Path) -> io::Result<LocalStream> {
     Err(io::ErrorKind::Unsupported.into())
-}
-
-impl AsyncRead for LocalStream {
-    fn poll_read(
-        self: Pin<&mut Self>,
-        _: &mut Context<'_>,
-        _: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        match *self {}
-    }
-}
-
-impl AsyncWrite for LocalStream {
-    fn poll_write(self: Pin<&mut Self>, _: &mut Context<'_>, _: &[u8]) -> Poll<io::Result<usize>> {
-        match *self {}
-    }
-
-    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match *self {}
-    }
-
-    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match *self {}
-    }
 }
 
 /// Does nothing: the system has no such limit.
