@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::model::memory::MemoryType;
+use crate::model::memory_schema::MemoryType;
 use crate::model::text::one_line;
 use crate::model::words::{names, schema};
 
@@ -205,22 +205,6 @@ pub trait Record: Serialize + DeserializeOwned {
         }
     }
 }
-
-/// Calls a generic function with the type of the records of a kind.
-macro_rules! by_kind {
-    ($kind:expr, $call:ident($($given:expr),*)) => {
-        match $kind {
-            $crate::model::Kind::Execution => $call::<$crate::model::Execution>($($given),*),
-            $crate::model::Kind::Correction => $call::<$crate::model::Correction>($($given),*),
-            $crate::model::Kind::Reflexion => $call::<$crate::model::Reflexion>($($given),*),
-            $crate::model::Kind::Procedure => $call::<$crate::model::Procedure>($($given),*),
-            $crate::model::Kind::Memory => $call::<$crate::model::Memory>($($given),*),
-            $crate::model::Kind::Session => $call::<$crate::model::Session>($($given),*),
-        }
-    };
-}
-
-pub(crate) use by_kind;
 
 /// Normalizes the layout of a JSON text, so that equal values have equal texts.
 pub(super) fn one_layout(json: &serde_json::value::RawValue) -> String {

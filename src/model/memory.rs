@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::model::kind::{Document, Kind, Record, Trust, one_layout};
-use crate::model::words::{self, lenient, names, schema};
+use crate::model::memory_schema::MemoryType;
+use crate::model::words::{self, lenient};
 
 /// A typed note: an entry of `memories.json`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -77,20 +78,6 @@ impl Record for Memory {
         vec![kind, self.content.clone(), metadata]
     }
 }
-
-names! {
-    /// The five types of note, in the order of the source document.
-    #[expect(missing_docs, reason = "the names are the definition: they are the source document's")]
-    MemoryType {
-        BrandMemory = "brand_memory",
-        UserPreferences = "user_preferences",
-        CompetitiveMemory = "competitive_memory",
-        TaskMemory = "task_memory",
-        PerformanceMemory = "performance_memory",
-    }
-}
-
-schema!(MemoryType, { "type": "string", "enum": Self::ALL.map(Self::name) });
 
 /// Expiry of one record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

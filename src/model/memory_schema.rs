@@ -15,9 +15,23 @@ use std::fmt;
 use memctl_files::json;
 use serde_json::value::RawValue;
 
-use crate::model::MemoryType;
+use crate::model::words::{names, schema};
 
 use Shape::{Fields, Number, OneOf, Text, Texts};
+
+names! {
+    /// The five types of note, in the order of the source document.
+    #[expect(missing_docs, reason = "the names are the definition: they are the source document's")]
+    MemoryType {
+        BrandMemory = "brand_memory",
+        UserPreferences = "user_preferences",
+        CompetitiveMemory = "competitive_memory",
+        TaskMemory = "task_memory",
+        PerformanceMemory = "performance_memory",
+    }
+}
+
+schema!(MemoryType, { "type": "string", "enum": Self::ALL.map(Self::name) });
 
 /// A field of metadata.
 #[derive(Debug, Clone, Copy)]

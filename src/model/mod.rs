@@ -15,6 +15,7 @@ mod id;
 mod kind;
 mod memory;
 mod memory_schema;
+mod outcomes;
 mod procedure;
 mod reflexion;
 mod rule_parts;
@@ -30,11 +31,10 @@ pub use id::{
     IdShape, LOCAL_ID, USER_STORE, local, local_number, numbered, split_origin, timestamped,
     with_origin,
 };
-pub(crate) use kind::by_kind;
 pub use kind::{AGENT, CANDIDATE, CHAT, Document, Kind, OBSERVED, REJECTED, Record, Trust, mark};
 pub use memctl_llm::Usage;
-pub use memory::{Expiry, Memory, MemoryType, ending, later, utc};
-pub use memory_schema::{MetadataField, Misfit, Shape};
+pub use memory::{Expiry, Memory, ending, later, utc};
+pub use memory_schema::{MemoryType, MetadataField, Misfit, Shape};
 pub use procedure::{
     Applies, EPISODE, LONGEST_LESSON, LessonFile, LessonScope, Origin, Pattern, Procedure,
     ProcedureFields, QUARANTINED,
@@ -45,3 +45,19 @@ pub use rule_parts::{
 };
 pub use rule_parts::{Evidence, Receipts, Trial};
 pub use session::{ActionType, ExecutionLog, LogStatus, Session, SessionState, TOTAL_STEPS};
+
+/// Calls a generic function with the type of the records of a kind.
+macro_rules! by_kind {
+    ($kind:expr, $call:ident($($given:expr),*)) => {
+        match $kind {
+            $crate::model::Kind::Execution => $call::<$crate::model::Execution>($($given),*),
+            $crate::model::Kind::Correction => $call::<$crate::model::Correction>($($given),*),
+            $crate::model::Kind::Reflexion => $call::<$crate::model::Reflexion>($($given),*),
+            $crate::model::Kind::Procedure => $call::<$crate::model::Procedure>($($given),*),
+            $crate::model::Kind::Memory => $call::<$crate::model::Memory>($($given),*),
+            $crate::model::Kind::Session => $call::<$crate::model::Session>($($given),*),
+        }
+    };
+}
+
+pub(crate) use by_kind;
