@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use memctl_files::json;
 
 use crate::model::{Kind, Record};
+use crate::store::DataFile;
 
 /// One entry, as the text in its file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,11 +16,21 @@ pub struct Entry {
     pub id: String,
     /// JSON text.
     pub text: Vec<u8>,
+    /// `true` if it is in the local file of its kind.
+    pub is_local: bool,
     /// Byte offset in the file.
     pub offset: u64,
 }
 
 impl Entry {
+    /// Returns the file that it is in.
+    pub(crate) fn file(&self) -> DataFile {
+        DataFile {
+            kind: self.kind,
+            is_local: self.is_local,
+        }
+    }
+
     /// Returns the id of the user, if the entry names one.
     pub fn user_id(&self) -> Option<Cow<'_, str>> {
         json::string_field(&self.text, "user_id").filter(|_| self.kind.has_user())

@@ -400,68 +400,61 @@ impl fmt::Display for Problem {
 
 impl Explain for Error {
     fn explain(&self) -> Explanation {
-        let (kind, hint) = match self {
-            Self::Group(error) => return error.explain(),
-            Self::Primary(fault) => return fault.explain(),
-            Self::Llm(error) => return error.explain(),
-            Self::SkillPath(error) => return error.explain(),
-            Self::Embedder(error) => return error.explain(),
-            Self::Asked { execution, source } => return recorded(execution, source),
-            Self::NotStored { source, .. } => {
-                let (kind, hint) = source.explain();
-                let is_remote = kind == ErrorKind::Remote;
-                return (if is_remote { kind } else { ErrorKind::Store }, hint);
+        use ErrorKind::{Input, Internal, NotFound, Permission, Remote, Store, Usage};
+        let say = |kind, hint: &str| (kind, Some(hint.to_owned()));
+        match self {
+            Self::Group(error) => error.explain(),
+            Self::Primary(fault) => fault.explain(),
+            Self::Llm(error) => error.explain(),
+            Self::SkillPath(error) => error.explain(),
+            Self::Embedder(error) => error.explain(),
+            Self::Asked { execution, source } => recorded(execution, source),
+            Self::NotStored { source, .. } => match source.explain() {
+                (Remote, hint) => (Remote, hint),
+                (_, hint) => (Store, hint),
+            },
+            Self::Unreadable { source, .. } if source.kind() == io::ErrorKind::NotFound => {
+                say(of_io(source), "name a file or a folder that is there")
             }
-            Self::Unreadable { source, .. } => {
-                let is_missing = source.kind() == io::ErrorKind::NotFound;
-                let hint = is_missing.then(|| "name a file or a folder that is there".to_owned());
-                return (of_io(source), hint);
-            }
-            Self::Exists(..) => return (ErrorKind::Input, None),
-            Self::Serialize(_) | Self::Abandoned => return (ErrorKind::Internal, None),
-            Self::Refused(kind, _, hint) => (*kind, hint.clone()),
+            Self::Unreadable { source, .. } => (of_io(source), None),
+            Self::Exists(..) => (Input, None),
+            Self::Serialize(_) | Self::Abandoned => (Internal, None),
+            Self::Refused(kind, _, hint) => say(*kind, hint),
             Self::NotFound { kind, similar, .. } => {
                 let list = kind.map_or("memctl memory status".to_owned(), |kind| {
                     format!("memctl list {}", kind.nouns())
                 });
-                let hint = match similar.first() {
-                    Some(id) => format!("did you mean `{id}`? see: {list}"),
-                    None => list,
-                };
-                (ErrorKind::NotFound, hint)
+                match similar.first() {
+                    Some(id) => say(NotFound, &format!("did you mean `{id}`? see: {list}")),
+                    None => say(NotFound, &list),
+                }
             }
             Self::Ambiguous { examples, .. } => {
                 let hint = format!("give a longer prefix: {}", examples.join(", "));
-                (ErrorKind::Input, hint)
+                say(Input, &hint)
             }
-            Self::Forgotten { kind, .. } => {
-                (ErrorKind::NotFound, format!("memctl list {}", kind.nouns()))
-            }
-            Self::Lesson(refusal) => (ErrorKind::Input, refusal.passes.clone()),
-            Self::Io { path, source, .. } => (ErrorKind::Store, advice(path, source)),
+            Self::Forgotten { kind, .. } => say(NotFound, &format!("memctl list {}", kind.nouns())),
+            Self::Lesson(refusal) => say(Input, &refusal.passes),
+            Self::Io { path, source, .. } => say(Store, &advice(path, source)),
+            Self::OutOfScope(..) => say(Permission, "give a `--scope` that covers it"),
             Self::DisabledForUser(user) => {
-                let hint = format!("memctl memory enable --user {user}");
-                (ErrorKind::Permission, hint)
+                say(Permission, &format!("memctl memory enable --user {user}"))
             }
             Self::NoSkills(path) => {
-                let example = path.join("DOMAIN/SKILL/SKILL.md");
                 let hint = format!(
                     "write the instructions of the skill to `{}`; for a coding agent, without \
                      skills: memctl lesson add",
-                    example.display()
+                    path.join("DOMAIN/SKILL/SKILL.md").display()
                 );
-                (ErrorKind::NotFound, hint)
+                say(NotFound, &hint)
             }
-            Self::NoSkill { candidates, .. } => {
-                let hint = match candidates.first() {
-                    Some(candidate) => format!("memctl run {candidate}"),
-                    None => "ls skills/*/".to_owned(),
-                };
-                (ErrorKind::NotFound, hint)
-            }
+            Self::NoSkill { candidates, .. } => match candidates.first() {
+                Some(candidate) => say(NotFound, &format!("memctl run {candidate}")),
+                None => say(NotFound, "ls skills/*/"),
+            },
             Self::NotJson { path, .. } => {
                 let hint = format!("check it with: python3 -m json.tool {}", path.display());
-                (ErrorKind::Input, hint)
+                say(Input, &hint)
             }
             Self::OtherSkill {
                 actual, execution, ..
@@ -469,61 +462,43 @@ impl Explain for Error {
                 let hint = format!(
                     "memctl correct {actual} --execution-id {execution} --correction \"…\""
                 );
-                (ErrorKind::Input, hint)
+                say(Input, &hint)
             }
-            other => {
-                let (kind, hint) = other.advised();
-                (kind, hint.to_owned())
+            Self::Damaged(_) => say(Store, "memctl doctor --repair"),
+            Self::Index => say(Store, "memctl index"),
+            Self::NewerFormat { .. } => {
+                let hint = "install a newer memctl; this one can only read the file";
+                say(Store, hint)
             }
-        };
-        (kind, Some(hint))
-    }
-}
-
-impl Error {
-    /// Kind and hint of an error whose hint names nothing of it.
-    const fn advised(&self) -> (ErrorKind, &'static str) {
-        match self {
-            Self::OutOfScope(..) => (ErrorKind::Permission, "give a `--scope` that covers it"),
-            Self::Damaged(_) => (ErrorKind::Store, "memctl doctor --repair"),
-            Self::Index => (ErrorKind::Store, "memctl index"),
-            Self::NewerFormat { .. } => (
-                ErrorKind::Store,
-                "install a newer memctl; this one can only read the file",
-            ),
-            Self::Locked { .. } => (ErrorKind::Store, "wait for the other process, or end it"),
-            Self::Changing(..) => (
-                ErrorKind::Store,
-                "run the command again once the other program has saved the file",
-            ),
-            Self::Disabled(..) => (ErrorKind::Usage, "memctl memory enable"),
-            Self::NoPrimary(..) => (
-                ErrorKind::Remote,
-                "set MEMCTL_DATABASE_URL, or go back to files: memctl remote leave",
-            ),
-            Self::BadSkill(_, hint) => (ErrorKind::Input, hint),
-            Self::EmptyCorrection => (
-                ErrorKind::Input,
-                "say what should change: --correction \"…\"",
-            ),
-            Self::NotHeard { .. } => (
-                ErrorKind::Input,
-                "memctl correct --help lists the fields of `--heard`",
-            ),
-            Self::NoId(_) => (
-                ErrorKind::Input,
-                "memctl list shows the ids; memctl search finds one by its words",
-            ),
-            Self::BadVector { .. } => (ErrorKind::Input, "memctl config show lists the embedder"),
-            Self::BadMemory { .. } => (
-                ErrorKind::Input,
-                "memctl memory add --help lists the fields of each type",
-            ),
-            Self::Suspicious { .. } => (
-                ErrorKind::Input,
-                "only a user can add it: memctl memory add --type TYPE --content \"…\"",
-            ),
-            _ => (ErrorKind::Input, "memctl config show"),
+            Self::Locked { .. } => say(Store, "wait for the other process, or end it"),
+            Self::Changing(..) => {
+                let hint = "run the command again once the other program has saved the file";
+                say(Store, hint)
+            }
+            Self::Disabled(..) => say(Usage, "memctl memory enable"),
+            Self::NoPrimary(..) => {
+                let hint = "set MEMCTL_DATABASE_URL, or go back to files: memctl remote leave";
+                say(Remote, hint)
+            }
+            Self::BadSkill(_, hint) => say(Input, hint),
+            Self::EmptyCorrection => say(Input, "say what should change: --correction \"…\""),
+            Self::NotHeard { .. } => {
+                say(Input, "memctl correct --help lists the fields of `--heard`")
+            }
+            Self::NoId(_) => {
+                let hint = "memctl list shows the ids; memctl search finds one by its words";
+                say(Input, hint)
+            }
+            Self::BadVector { .. } => say(Input, "memctl config show lists the embedder"),
+            Self::BadMemory { .. } => {
+                let hint = "memctl memory add --help lists the fields of each type";
+                say(Input, hint)
+            }
+            Self::Suspicious { .. } => {
+                let hint = "only a user can add it: memctl memory add --type TYPE --content \"…\"";
+                say(Input, hint)
+            }
+            Self::ModelName { .. } => say(Input, "memctl config show"),
         }
     }
 }

@@ -286,9 +286,7 @@ pub fn project_of_session(directory: &str) -> String {
     if let Some(name) = project.as_ref().and_then(Project::name) {
         return name.to_owned();
     }
-    let parts = directory.trim_end_matches(['/', '\\']);
-    let last = parts.rsplit(['/', '\\']).next();
-    last.unwrap_or_default().to_owned()
+    project_named(directory).unwrap_or_default()
 }
 
 /// Returns the name of a project without its root commit, for people.

@@ -12,15 +12,14 @@
 //! 2. `files`: files as bytes: location, identity and lock of the directory, data files with crash
 //!    recovery, logs, tombstones.
 //! 3. `trust`: records that count as this user's own word; its notes are outside the workspace.
-//! 4. `audit`: chained log of all writes, and of reads of users' records.
+//! 4. `audit`: chained log of all writes, and of reads of users' records. `primary`: what a database offers
+//!    that is the primary store of a memory.
 //! 5. `access`: reading through the access filter: scope, user, expiry.
-//! 6. `undo_journal`: the replaced values of every write.
-//! 7. `index`: derived data: positions, terms, storage for indexes, notes of sessions.
-//! 8. `primary`: memories with a database as the primary store, and files as a copy. Its trait is known
-//!    to all.
-//! 9. `writer`: writing under the lock, and all that extends it: removal, undo, transfer, repair,
-//!    remote records.
-//! 10. `logs`: execution log and hint log.
+//! 6. `undo_journal`: the replaced values of every write. `primary::copy`: files as a copy of a database.
+//! 7. `index`: derived data: positions, terms, storage for indexes, notes of sessions. `pulled`: remote records.
+//! 8. `writer`: writing under the lock, and all that extends it: removal, undo, transfer, repair.
+//! 9. `logs`: execution log, hint log, and lines on their way to a database.
+//! 10. `skill`: skills on disk. `here`: the project that a session works in. `workspace`: all of it, opened.
 //!
 //! Deliberately absent: interpretation of records beyond id, skill, user and expiry; the clock and
 //! randomness, which are arguments; and asynchronous code.
@@ -35,51 +34,57 @@ pub(crate) mod here;
 pub(crate) mod index;
 pub(crate) mod logs;
 pub(crate) mod primary;
+pub(crate) mod pulled;
 pub mod skill;
 pub(crate) mod trust;
 pub(crate) mod undo_journal;
 pub mod workspace;
 pub(crate) mod writer;
 
-pub(crate) use access::AccessFilter;
 pub use access::disabled::{disabled_users, is_disabled};
+pub(crate) use access::filter::AccessFilter;
 pub use access::query::{Listing, Selection};
-pub use access::scoped::{Pulled, Scoped};
-pub use audit::{AuditAction, AuditContext, Audited, ChainError, Line as AuditLine, Touched};
+pub use access::scoped::Scoped;
+pub use audit::event::{AuditAction, AuditContext, Line as AuditLine, Touched};
+pub use audit::verify::{Audited, ChainError};
 pub use entry::Entry;
 pub use error::{Error, Fault, Problem, ProblemKind, Refusal, advice};
 pub use files::counters::fields as counter_fields;
 pub use files::data::file::{FORMAT, Frame};
 pub(crate) use files::data::file::{JsonFile, Snapshot};
+pub use files::data::merge::{PulledChange, PulledCount};
 pub(crate) use files::data::offsets::Row;
-pub use files::data::write::{PulledChange, PulledCount};
 pub(crate) use files::directory::{DERIVED, Lock, SMALL_FILE};
-pub use files::directory::{
-    DIRECTORY, Identity, OTHER_PROGRAMS, find, ignore_local_files, is_origin, shared_files,
+pub use files::directory::{DIRECTORY, Identity, OTHER_PROGRAMS, find, is_origin};
+pub use files::inventory::{
+    DataFile, Item, LOCAL_PATTERN, Role, ignore_local_files, inventory, lined, logs, role,
+    shared_files,
 };
-pub use files::inventory::{DataFile, Item, LOCAL_PATTERN, Role, inventory, lined, logs, role};
 pub use files::map::Map;
 pub use files::tombstones::{ForgottenRecords, Tombstone};
 pub use here::{Here, Project, project_of_session, same_project, shown_project};
 pub use index::sessions::{Notes, SessionLog, Source, Sources};
 pub use index::terms::{Scheme, Terms};
 pub use index::{Derived, DerivedWriter, Positions};
+pub use logs::LateCalls;
 pub use logs::execution_logs::{LogListing, LogSelection};
-pub use logs::{LateCalls, Retrieved, Unsent};
+pub use logs::retrievals::Retrieved;
+pub use logs::shared::Unsent;
 pub use memctl_files::json::{compact, with_fields};
 // The store redacts every JSON text that it writes or hands out, so no caller can write without it.
 pub use memctl_redact::{Redacted, redact_json as redact};
 pub use primary::{
     Fetched, Primary, PrimaryChange, PrimaryName, PrimaryRow, Reached, SharedLine, Turn,
 };
+pub use pulled::{Pulled, Puller};
 pub use trust::{Approvals, Basis, Note, TrustSnapshot, Vouched};
 pub use undo_journal::{Field, Line as ChangeLine, PlacedLine, Splice, Step};
 pub use writer::Writer;
-pub use writer::append::{Added, GroupCommit};
+pub use writer::group_commit::{Added, GroupCommit};
 pub use writer::remove::{Expired, RemovalMode};
 pub use writer::repair::{Cleaned, Repaired};
+pub use writer::repeats::{Compared, Repeats, SeenEntries, SkipCondition};
 pub use writer::transfer::{
-    Compared, Moving, Puller, RawEntry, Repeats, SeenEntries, SkipCondition, foreign_entries,
-    foreign_lines, foreign_origin, laid_out, raw_field, text_field,
+    RawEntry, foreign_entries, foreign_lines, foreign_origin, laid_out, raw_field, text_field,
 };
 pub use writer::update::{Returning, Reverted};

@@ -298,7 +298,7 @@ impl UserKey {
 
 const APPROVED: &str = "approved";
 /// Beginning of a line that revokes a digest.
-const REVOKED: char = '-';
+const REVOKED: &str = "-";
 /// Maximum size of the list in bytes: a quarter of a million texts.
 const LONGEST_LIST: u64 = 16 << 20;
 
@@ -316,28 +316,21 @@ fn approved(state: &Path) -> HashSet<Mac> {
     digests
 }
 
-/// Appends lines that revoke those of the digests that are in the list.
-fn revoke(state: &Path, digests: &[Mac]) -> Result<(), Error> {
+/// Appends lines that approve digests, or revoke them, where the list does not say so already.
+fn append(state: &Path, digests: &[Mac], is_approved: bool) -> Result<(), Error> {
     let known = approved(state);
-    let gone = digests.iter().filter(|digest| known.contains(*digest));
-    let lines: Vec<String> = gone.map(|d| format!("{REVOKED}{}\n", hex(d))).collect();
-    if lines.is_empty() {
-        return Ok(());
-    }
-    let file = state.join(APPROVED);
-    named::append(&file, lines.concat().as_bytes()).map_err(Error::io("append to", &file))
-}
-
-/// Appends the digests that are not yet in the list.
-fn approve(state: &Path, digests: &[Mac]) -> Result<(), Error> {
-    let known = approved(state);
-    let new: HashSet<&Mac> = digests.iter().filter(|d| !known.contains(*d)).collect();
+    let is_new = |digest: &&Mac| known.contains(*digest) != is_approved;
+    let new: HashSet<&Mac> = digests.iter().filter(is_new).collect();
     if new.is_empty() {
         return Ok(());
     }
-    let lines: String = new.into_iter().map(|d| hex(d) + "\n").collect();
+    let sign = if is_approved { "" } else { REVOKED };
+    let lines = new
+        .into_iter()
+        .map(|digest| format!("{sign}{}\n", hex(digest)));
     let file = state.join(APPROVED);
-    named::append(&file, lines.as_bytes()).map_err(Error::io("append to", &file))
+    let appended = named::append(&file, lines.collect::<String>().as_bytes());
+    appended.map_err(Error::io("append to", &file))
 }
 
 /// Returns the digest of a record's claims; `None` for kinds that do not act on an agent.
@@ -528,7 +521,7 @@ impl Approvals {
                 let rule = entry.parse::<Reflexion>().ok();
                 digests.extend(rule.and_then(|rule| digest_of_patterns(&key, &rule)));
             }
-            revoke(state, &digests)?;
+            append(state, &digests, false)?;
         }
         match self.stored() {
             Some(note) => self.keep(Note {
@@ -557,13 +550,13 @@ impl Approvals {
         };
         let acting = entries.iter().filter(|entry| acts(entry.kind));
         let digests = acting.filter_map(|entry| digest_of(key, entry));
-        approve(state, &digests.collect::<Vec<_>>())
+        append(state, &digests.collect::<Vec<_>>(), true)
     }
 
     /// Lets a rule act on calls, with its patterns as they are now.
     pub(crate) fn let_act(&self, key: &UserKey, rule: &Reflexion) -> Result<(), Error> {
         match (&self.state, digest_of_patterns(key, rule)) {
-            (Some(state), Some(digest)) => approve(state, &[digest]),
+            (Some(state), Some(digest)) => append(state, &[digest], true),
             _ => Ok(()),
         }
     }

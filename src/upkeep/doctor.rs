@@ -177,6 +177,7 @@ enum Seen {
 /// Reads every record once: kinds that refer to others before those, so that only ids that are named are
 /// kept. The lists have the order of [`Kind::ALL`].
 fn read_all(store: &Scoped) -> Result<Findings, Error> {
+    let forgotten = store.all_forgotten()?;
     let mut of_kinds: Vec<(Vec<Problem>, Vec<MergeConflict>)> = Vec::new();
     let mut dangling = Vec::new();
     let mut referring: Vec<(String, String)> = Vec::new();
@@ -188,7 +189,7 @@ fn read_all(store: &Scoped) -> Result<Findings, Error> {
         // References to deleted records are intended.
         let mut there = match referring.is_empty() {
             true => HashSet::new(),
-            false => store.tombstone_ids(kind)?,
+            false => forgotten.ids(kind).map(str::to_owned).collect(),
         };
         for seen in seen {
             match seen {

@@ -17,7 +17,7 @@ use crate::remote::connection::{Connection, Parameter};
 use crate::remote::error::Error;
 use crate::remote::sync::{self, OnSync, SyncReport, Table, table};
 use crate::store::{
-    Fetched, Identity, Moving, PrimaryChange, PrimaryName, Scoped, disabled_users, is_origin,
+    Fetched, Identity, PrimaryChange, PrimaryName, Scoped, Writer, disabled_users, is_origin,
 };
 
 /// Result of [`join`].
@@ -78,7 +78,7 @@ pub async fn join(
     }
     // Sets the identity before the claim, so that an interrupted call recognises its own claim.
     let (_, replica) = store.name_itself(random)?;
-    let moving = store.begin_to_move(random)?;
+    let moving = store.write(random)?;
     let counts = Kind::ALL.iter().map(|kind| moving.store().count(*kind));
     let held: u64 = counts.sum::<Result<u64, _>>()?;
     let Some(there) = claimed(&connection, name).await? else {
@@ -115,7 +115,7 @@ pub async fn join(
         origin: name.to_owned(),
         tombstone_key,
     };
-    moving.finish(&place, &identity, &there.replica)?;
+    moving.move_to_primary(&place, &identity, &there.replica)?;
     Ok(report)
 }
 
@@ -147,7 +147,7 @@ async fn claimed(connection: &Connection, name: &str) -> Result<Option<Claimed>,
 /// Sends the local records and creates the memory from them.
 async fn begin(
     connection: &Connection,
-    moving: Moving,
+    moving: Writer,
     place: PrimaryName,
     replica: String,
     mut report: JoinReport,
@@ -180,7 +180,7 @@ async fn begin(
         origin: name.clone(),
         tombstone_key: own.tombstone_key,
     };
-    moving.finish(&place, &identity, &replica)?;
+    moving.move_to_primary(&place, &identity, &replica)?;
     Ok(report)
 }
 

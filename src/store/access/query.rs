@@ -1,17 +1,13 @@
 //! Queries for records, filtered by scope, user and time.
 //!
 //! The saved table only pre-selects by hash; every returned record is compared exactly.
-//!
-//! Resolution of what a user types, or what an old log names, to the id of a record.
 
-use std::borrow::Cow;
 use std::collections::HashSet;
 
 use memctl_files::json;
 
-use crate::model::{Kind, LOCAL_ID, Record, Scope, SkillPath, local_number, numbered};
+use crate::model::{IdShape, Kind, Record, Scope, SkillPath};
 use crate::store::files::counters::{self, Counters};
-use crate::store::files::data::scan::LineNumbers;
 use crate::store::{DataFile, Entry, Error, Problem, ProblemKind, Row, Scoped, Snapshot};
 
 /// Filter for records of a kind.
@@ -42,7 +38,62 @@ pub struct Listing<R> {
     pub problems: Vec<Problem>,
 }
 
+/// Rows that may match a selection, oldest first.
+#[derive(Debug)]
+pub(super) struct SelectedRows {
+    /// The files of the kind, the shared one first.
+    files: Vec<Snapshot>,
+    /// Each row with the place of its file.
+    rows: Vec<(usize, Row)>,
+}
+
+impl SelectedRows {
+    /// Returns the rows, each with its file.
+    pub(super) fn rows(&self) -> impl Iterator<Item = (&Snapshot, &Row)> {
+        self.rows
+            .iter()
+            .map(|(file, row)| (&self.files[*file], row))
+    }
+
+    /// Returns the problems of the files.
+    fn into_problems(self) -> Vec<Problem> {
+        self.files.into_iter().flat_map(|f| f.problems).collect()
+    }
+}
+
 impl Scoped {
+    /// Returns the states of the files of a kind, the shared one first.
+    pub(crate) fn snapshots(&self, kind: Kind) -> Result<Vec<Snapshot>, Error> {
+        // A record that is approved meanwhile is in the shared file before it leaves the local one.
+        let files = DataFile::of(kind).rev();
+        let read: Result<Vec<_>, _> = files.map(|file| self.file(file).snapshot()).collect();
+        let mut snapshots = read?;
+        snapshots.reverse();
+        Ok(snapshots)
+    }
+
+    /// Returns the rows of a kind that may match the selection.
+    pub(super) fn select_all(
+        &self,
+        kind: Kind,
+        selection: &Selection<'_>,
+    ) -> Result<SelectedRows, Error> {
+        let files = self.snapshots(kind)?;
+        let mut rows = Vec::new();
+        for (number, file) in files.iter().enumerate() {
+            let selected = self.select(file, kind, selection)?.into_iter();
+            rows.extend(selected.map(|row| (number, row)));
+        }
+        if rows.first().map(|(file, _)| file) != rows.last().map(|(file, _)| file) {
+            rows.sort_by_cached_key(|(_, row)| {
+                IdShape::of(kind, &String::from_utf8_lossy(row.id()))
+            });
+        }
+        let limit = selection.newest.unwrap_or(usize::MAX);
+        rows.drain(..rows.len().saturating_sub(limit));
+        Ok(SelectedRows { files, rows })
+    }
+
     /// Returns the number of visible records of a kind. Within a scope, some kinds are counted by
     /// the hash of the domain alone.
     pub fn count(&self, kind: Kind) -> Result<u64, Error> {
@@ -76,8 +127,8 @@ impl Scoped {
     /// belongs to others.
     pub fn bytes(&self) -> Option<u64> {
         let size = |file: DataFile| {
-            let file = self.directory().open(file.name()).ok()??;
-            Some(file.metadata().ok()?.len())
+            let state = self.directory().state(file.name()).ok()??;
+            Some(state.size)
         };
         self.sees_all()
             .then(|| DataFile::ALL.into_iter().filter_map(size).sum())
@@ -87,47 +138,30 @@ impl Scoped {
     pub fn list<R: Record>(&self, selection: &Selection<'_>) -> Result<Listing<R>, Error> {
         let mut records = Vec::new();
         let mut others = Vec::new();
-        let mut problems = self.each_candidate(
-            R::KIND,
-            selection,
-            &mut |file, entry| match entry.parse::<R>() {
-                Ok(record) => records.push(record),
-                Err(error) => others.push((file, entry, error)),
-            },
-        )?;
+        let visit = &mut |entry: Entry| match entry.parse::<R>() {
+            Ok(record) => records.push(record),
+            Err(error) => others.push((entry, error)),
+        };
+        let mut problems = self.each_entry(R::KIND, selection, visit)?;
         for file in DataFile::of(R::KIND) {
-            let mut here = others.iter().filter(|(of, ..)| *of == file).peekable();
-            if here.peek().is_none() {
-                continue;
-            }
-            let (path, opened) = self.data_file(file)?;
-            let mut lines = LineNumbers::of(&opened, &path);
-            for (_, entry, error) in here {
+            let here = others
+                .iter()
+                .filter(|(entry, _)| entry.is_local == file.is_local);
+            let here = here.map(|(entry, error)| {
                 let message = unreadable(R::KIND, &entry.id, error);
-                let problem = lines.problem(entry.offset, ProblemKind::Unreadable, message);
-                problems.push(problem.map_err(Error::io("read", &path))?);
-            }
+                (entry.offset, ProblemKind::Unreadable, message)
+            });
+            problems.extend(self.problems_at(file, here)?);
         }
         Ok(Listing { records, problems })
     }
 
-    /// Visits the entries of a kind, oldest first. Returns the problems of the file.
+    /// Visits the selected entries of a kind, oldest first. Returns the problems of the files.
     pub fn each_entry(
         &self,
         kind: Kind,
         selection: &Selection<'_>,
         visit: &mut dyn FnMut(Entry),
-    ) -> Result<Vec<Problem>, Error> {
-        self.each_candidate(kind, selection, &mut |_, entry| visit(entry))
-    }
-
-    /// Visits the selected entries of a kind, oldest first, each with its file. Returns the problems of the
-    /// files.
-    fn each_candidate(
-        &self,
-        kind: Kind,
-        selection: &Selection<'_>,
-        visit: &mut dyn FnMut(DataFile, Entry),
     ) -> Result<Vec<Problem>, Error> {
         let wanted = selection.skill.map(ToString::to_string);
         let is_wanted = |entry: &Entry| {
@@ -142,14 +176,14 @@ impl Scoped {
                 counters.apply(&mut entry);
             }
             if self.access().sees(kind, &entry.text) && is_wanted(&entry) {
-                visit(snapshot.of, entry);
+                visit(entry);
             }
         }
         Ok(selected.into_problems())
     }
 
     /// Returns the rows of a file that may match the selection, oldest first.
-    pub(super) fn select(
+    fn select(
         &self,
         snapshot: &Snapshot,
         kind: Kind,
@@ -184,19 +218,15 @@ impl Scoped {
 
     /// Returns the entry with exactly this id, or the one that had it before its approval.
     pub fn find(&self, kind: Kind, id: &str) -> Result<Option<Entry>, Error> {
-        Ok(self.find_with_file(kind, id)?.map(|(_, entry)| entry))
-    }
-
-    fn find_with_file(&self, kind: Kind, id: &str) -> Result<Option<(DataFile, Entry)>, Error> {
         for snapshot in self.snapshots(kind)? {
             if let Some((_, mut entry)) = self.find_in(&snapshot, id)? {
                 self.counters(snapshot.of).apply(&mut entry);
-                return Ok(Some((snapshot.of, entry)));
+                return Ok(Some(entry));
             }
         }
         match self.current_id(kind, id)? {
             now if now == id => Ok(None),
-            now => self.find_with_file(kind, &now),
+            now => self.find(kind, &now),
         }
     }
 
@@ -255,18 +285,13 @@ impl Scoped {
 
     /// Returns the record with exactly this id.
     pub fn get<R: Record>(&self, id: &str) -> Result<R, Error> {
-        let (of, entry) = self
-            .find_with_file(R::KIND, id)?
-            .ok_or_else(|| Error::not_found(R::KIND, id))?;
-        entry.parse().map_err(|error| {
-            let problem = || {
-                let (path, file) = self.data_file(of)?;
-                let message = unreadable(R::KIND, id, &error);
-                let mut lines = LineNumbers::of(&file, &path);
-                let problem = lines.problem(entry.offset, ProblemKind::Unreadable, message);
-                problem.map_err(Error::io("read", &path))
-            };
-            problem().map_or_else(|error| error, Error::Damaged)
+        let entry = self.find(R::KIND, id)?;
+        let entry = entry.ok_or_else(|| Error::not_found(R::KIND, id))?;
+        entry.parse().or_else(|error| {
+            let message = unreadable(R::KIND, id, &error);
+            let found = [(entry.offset, ProblemKind::Unreadable, message)];
+            let problem = self.problems_at(entry.file(), found)?.pop();
+            Err(problem.map_or(Error::Serialize(error), Error::Damaged))
         })
     }
 
@@ -286,126 +311,4 @@ pub(crate) fn unreadable(kind: Kind, id: &str, error: &serde_json::Error) -> Str
         id
     };
     format!("{name} is kept, but is not a readable {kind}: {error}")
-}
-
-/// Number of ids searched for suggestions.
-const SUGGEST_AMONG: usize = 2_000;
-
-impl Scoped {
-    /// Returns the id that a record has now: one that was approved has another than before.
-    pub fn current_id(&self, kind: Kind, id: &str) -> Result<String, Error> {
-        let Some(number) = local_number(kind, id) else {
-            return Ok(id.to_owned());
-        };
-        let snapshots = self.snapshots(kind)?;
-        for snapshot in &snapshots {
-            if snapshot.holds(id)? {
-                return Ok(id.to_owned());
-            }
-        }
-        let was = |text: &[u8]| json::string_field(text, LOCAL_ID).is_some_and(|own| own == id);
-        let Some(shared) = snapshots.first() else {
-            return Ok(id.to_owned());
-        };
-        // An approval keeps the number where it can.
-        let likely = numbered(kind, number);
-        if let Some((_, entry)) = self.find_in(shared, &likely)?
-            && was(&entry.text)
-        {
-            return Ok(likely);
-        }
-        for row in shared.rows() {
-            let text = shared.read(&row)?;
-            if memchr::memmem::find(&text, id.as_bytes()).is_some()
-                && was(&text)
-                && let Some(now) = json::string_field(&text, kind.id_field())
-            {
-                return Ok(now.into_owned());
-            }
-        }
-        Ok(id.to_owned())
-    }
-
-    /// Returns the ids that a record has had, whichever of them is given.
-    pub fn both_ids(&self, id: &str) -> Result<Vec<String>, Error> {
-        let mut ids = vec![id.to_owned()];
-        if let Some(kind) = Kind::of_id(id)
-            && let Some(entry) = self
-                .find(kind, &id.to_uppercase())?
-                .or(self.find(kind, id)?)
-        {
-            ids.extend(json::string_field(&entry.text, LOCAL_ID).map(Cow::into_owned));
-            ids.push(entry.id);
-        }
-        Ok(ids)
-    }
-
-    /// Resolves an id, an id prefix, or `latest` to a full id, optionally within one skill.
-    pub fn resolve(
-        &self,
-        kind: Kind,
-        selector: &str,
-        skill: Option<&SkillPath>,
-    ) -> Result<String, Error> {
-        let not_found = |similar| Error::NotFound {
-            kind: Some(kind),
-            id: selector.to_owned(),
-            similar,
-        };
-        if selector == "latest" {
-            let newest = Selection {
-                skill,
-                newest: Some(1),
-            };
-            let mut id = None;
-            self.each_entry(kind, &newest, &mut |entry| id = Some(entry.id))?;
-            return id.ok_or_else(|| not_found(Vec::new()));
-        }
-        if let Some(entry) = self.find(kind, selector)? {
-            return Ok(entry.id);
-        }
-        let wanted = selector.to_uppercase();
-        let mut starting = Vec::new();
-        let mut others = Vec::new();
-        let selection = Selection::of(skill);
-        let selected = self.select_all(kind, &selection)?;
-        for (file, row) in selected.rows() {
-            let id = String::from_utf8_lossy(row.id()).into_owned();
-            if !wanted.is_empty() && id.to_uppercase().starts_with(&wanted) {
-                starting.push((file, row));
-            } else if others.len() < SUGGEST_AMONG {
-                others.push(id);
-            }
-        }
-        let mut ids = Vec::new();
-        for (file, row) in starting {
-            let entry = file.entry(row)?;
-            if self.access().sees(kind, &entry.text) {
-                ids.push(entry.id);
-            }
-        }
-        match ids.len() {
-            0 => Err(not_found(similar(selector, others))),
-            1 => Ok(ids.remove(0)),
-            count => {
-                ids.truncate(5);
-                Err(Error::Ambiguous {
-                    id: selector.to_owned(),
-                    count,
-                    examples: ids,
-                })
-            }
-        }
-    }
-}
-
-/// Returns the ids most similar to the typed text.
-fn similar(typed: &str, ids: Vec<String>) -> Vec<String> {
-    let mut scored: Vec<(f64, String)> = ids
-        .into_iter()
-        .map(|id| (strsim::jaro_winkler(typed, &id), id))
-        .filter(|(score, _)| *score > 0.85)
-        .collect();
-    scored.sort_by(|a, b| b.0.total_cmp(&a.0));
-    scored.into_iter().take(3).map(|(_, id)| id).collect()
 }

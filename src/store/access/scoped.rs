@@ -1,32 +1,21 @@
-//! Reading of records, filtered by scope, user and time.
+//! The store of one caller: a memory directory, filtered by scope, user and time.
 //!
 //! Records outside the scope, of another user, or expired do not exist for the reader: they are not
 //! listed, counted or found by id.
-//!
-//! Records that are read beside those of this memory: remote records, and those of the user store.
-//!
-//! Remote records were pulled from a shared store: `remote/<origin>/`, with the same files as a memory.
-//!
-//! Each of these directories is a copy with a single writer, the workspace of that name. There is
-//! nothing to merge, and it can be pulled again. Only a pull changes its records.
-//!
-//! Deliberately absent: the source of the records, and their use.
 
-use std::fs::File;
-use std::io;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use memctl_files::{Directory, FoundKind, json};
+use memctl_files::{Directory, json};
 
-use crate::model::{Kind, Scope, USER_STORE, Viewer};
-use crate::store::audit::{AuditLog, Line};
-use crate::store::files::directory::{self, AUDIT_LOG, REMOTE, origin_of};
+use crate::model::{Kind, Scope, Viewer};
+use crate::store::audit::AuditLog;
+use crate::store::files::data::scan::LineNumbers;
+use crate::store::files::{directory, log};
 use crate::store::{
     AccessFilter, Approvals, AuditAction, AuditContext, Audited, DataFile, Entry, Error, Identity,
-    JsonFile, Primary, Touched, TrustSnapshot,
+    JsonFile, Primary, Problem, ProblemKind, Touched, TrustSnapshot,
 };
 
 /// Maximum wait for another writer while an agent waits for an answer.
@@ -240,12 +229,21 @@ impl Scoped {
         JsonFile::new(&self.directory, of, self.held)
     }
 
-    /// Opens a data file, to report positions in it.
-    pub(crate) fn data_file(&self, of: DataFile) -> Result<(PathBuf, File), Error> {
+    /// Returns problems at positions of a data file, given in its order.
+    pub(crate) fn problems_at(
+        &self,
+        of: DataFile,
+        found: impl IntoIterator<Item = (u64, ProblemKind, String)>,
+    ) -> Result<Vec<Problem>, Error> {
+        let mut found = found.into_iter().peekable();
+        if found.peek().is_none() {
+            return Ok(Vec::new());
+        }
         let path = self.directory.join(of.name());
-        let opened = self.directory.open(&path);
-        let file = opened.and_then(|file| file.ok_or_else(|| io::ErrorKind::NotFound.into()));
-        Ok((path.clone(), file.map_err(Error::io("read", &path))?))
+        let text = log::whole(&self.directory, of.name())?;
+        let mut lines = LineNumbers::of(&text, &path);
+        let problems = found.map(|(at, kind, message)| lines.problem(at, kind, message));
+        Ok(problems.collect())
     }
 }
 
@@ -254,7 +252,6 @@ impl Scoped {
     pub(crate) fn audit_log(&self) -> AuditLog<'_> {
         AuditLog {
             directory: self.directory(),
-            audit_context: self.audit_context(),
             lock_limit: self.lock_limit(),
             approvals: self.approvals(),
         }
@@ -265,7 +262,8 @@ impl Scoped {
         if touched.is_empty() {
             return Ok(());
         }
-        self.audit_log().append(did, touched)
+        self.audit_log()
+            .append(did, &[(self.audit_context(), touched)])
     }
 
     /// Appends an audit event for records of a kind: ids, and texts that say whose they are.
@@ -281,162 +279,23 @@ impl Scoped {
         self.audit(did, &touched.collect::<Vec<_>>())
     }
 
-    /// Visits the lines of the log, oldest first. Skips unreadable lines, which
-    /// [`Scoped::verify_audit`] reports. A user sees their own events, and other callers' events on
-    /// their records. A limited scope sees none, because the log covers everything.
-    pub fn audited(&self, visit: &mut dyn FnMut(Line)) -> Result<(), Error> {
-        if !self.scope().allows(None) {
-            return Ok(());
-        }
-        let Some(file) = directory::open_data(self.directory(), AUDIT_LOG)? else {
-            return Ok(());
-        };
-        let lines = io::BufRead::split(io::BufReader::new(file), b'\n');
-        for line in lines {
-            let line = line.map_err(Error::io("read", &self.directory().join(AUDIT_LOG)))?;
-            if let Ok(line) = serde_json::from_slice::<Line>(&line)
-                && let Some(line) = self.seen_part(line)?
-            {
-                visit(line);
-            }
-        }
-        Ok(())
-    }
-
-    /// Returns an event without the names and the records of other users that it also concerned;
-    /// `None` if nothing of it is of the viewer.
-    pub(crate) fn seen_part(&self, mut line: Line) -> Result<Option<Line>, Error> {
-        let id = match self.viewer() {
-            Viewer::Owner => return Ok(Some(line)),
-            Viewer::Nobody => return Ok(None),
-            Viewer::User(id) => id.as_str(),
-        };
-        if line.who == id {
-            return Ok(Some(line));
-        }
-        if !line.of.iter().any(|user| user == id) {
-            return Ok(None);
-        }
-        if line.of.iter().any(|user| user != id) {
-            line.of.retain(|user| user == id);
-            let mut own = Vec::new();
-            for record in line.records {
-                let kind = Kind::of_id(&record).filter(|kind| kind.has_user());
-                if let Some(kind) = kind
-                    && let Some(entry) = self.find(kind, &record)?
-                    && entry.user_id().is_some_and(|user| user == id)
-                {
-                    own.push(record);
-                }
-            }
-            line.records = own;
-        }
-        Ok(Some(line))
-    }
-
     /// Verifies the whole log. `noted` is a hash noted elsewhere that the log must still contain.
     pub fn verify_audit(&self, noted: Option<&str>) -> Result<Audited, Error> {
         self.audit_log().verify(noted)
     }
 }
 
-/// Name of the file with the progress of pulling.
-pub(crate) const STATE: &str = "state.json";
-
-/// Records of another workspace.
-#[derive(Debug, Clone)]
-pub struct Pulled {
-    /// Origin of the workspace.
-    pub origin: String,
-    /// The records, filtered by the caller's access.
-    pub store: Scoped,
-}
-
-impl Scoped {
-    pub(crate) fn pulled_directory(&self) -> Directory {
-        self.directory().below(REMOTE)
-    }
-
-    /// Returns the remote records by workspace, sorted by name, each filtered by the caller's
-    /// access.
-    pub fn pulled(&self) -> Vec<Pulled> {
-        let names = directories_in(&self.pulled_directory()).into_iter();
-        let mut origins: Vec<(String, String)> = names
-            .filter_map(|name| Some((origin_of(&name)?, name)))
-            .collect();
-        // A clone must not pass its records off as those of the user store.
-        origins.retain(|(origin, _)| !origin.eq_ignore_ascii_case(USER_STORE));
-        origins.sort_unstable();
-        origins
-            .into_iter()
-            .map(|(origin, name)| Pulled {
-                store: self.moved_to(self.pulled_directory().below(name), &origin),
-                origin,
-            })
-            .collect()
-    }
-
-    /// Returns the remote records, and after them those of the user store.
-    pub fn others(&self) -> Vec<Pulled> {
-        let mut others = self.pulled();
-        others.extend(self.of_user());
-        others
-    }
-
-    fn of_user(&self) -> Option<Pulled> {
-        Some(Pulled {
-            origin: USER_STORE.to_owned(),
-            store: self.user_store()?.clone(),
-        })
-    }
-
-    /// Returns the records of the only workspace with this name prefix, or those of the user store.
-    pub fn pulled_as(&self, beginning: &str) -> Result<Pulled, Error> {
-        if let Some(user) = self.of_user().filter(|_| beginning == USER_STORE) {
-            return Ok(user);
-        }
-        let mut all = self.pulled();
-        let known: Vec<String> = all.iter().map(|pulled| pulled.origin.clone()).collect();
-        all.retain(|pulled| !beginning.is_empty() && pulled.origin.starts_with(beginning));
-        match (all.pop(), all.is_empty()) {
-            (Some(only), true) => Ok(only),
-            _ => {
-                let beginning = beginning.escape_debug();
-                Err(Error::missing(
-                    format!("no single pulled workspace has a name that starts with `{beginning}`"),
-                    match known.is_empty() {
-                        true => "memctl sync".to_owned(),
-                        false => format!("give a longer prefix: {}", known.join(", ")),
-                    },
-                ))
-            }
-        }
-    }
-
-    /// Returns `true` if the memory is shared through a database, because it has pulled from one.
-    pub fn is_shared(&self) -> bool {
-        self.pulled_directory().is_file(STATE)
-    }
-}
-
-/// Returns the names of the subdirectories, without links.
-fn directories_in(directory: &Directory) -> Vec<String> {
-    let found = directory.list().unwrap_or_default().into_iter();
-    let directories = found.filter(|found| found.kind == FoundKind::Directory);
-    let names = directories.map(|found| found.name.to_string_lossy().into_owned());
-    names.collect()
-}
-
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
+    use std::path::{Path, PathBuf};
 
     use memctl_files::named;
 
     use super::*;
+    use crate::store::ChainError;
     use crate::store::atomic;
-    use crate::store::audit::ChainError;
     use crate::store::files::directory::AUDIT_ANCHOR as ANCHOR;
+    use crate::store::files::directory::AUDIT_LOG;
 
     fn log_path(directory: &Path) -> PathBuf {
         directory.join(AUDIT_LOG)

@@ -23,10 +23,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::model::Kind;
+use crate::store::files::directory::EVIDENCE as FILE;
 use crate::store::{Entry, Error, Lock, atomic};
-
-/// Name of the file.
-pub(crate) const FILE: &str = "evidence.local.json";
 
 /// Returns the names of the fields of a kind that each machine counts for itself.
 pub const fn fields(kind: Kind) -> &'static [&'static str] {
@@ -134,6 +132,7 @@ mod tests {
             kind: Kind::Reflexion,
             id: "REFL-001".to_owned(),
             text: text.as_bytes().to_vec(),
+            is_local: false,
             offset: 0,
         }
     }

@@ -5,15 +5,6 @@
 //!
 //! Names of files that more than one room of the store refers to.
 //!
-//! Ignored files of a memory directory: all that a session, a hook or a look changes.
-//!
-//! Git sees what people share: approved rules, lessons, memories and corrections, removals, settings
-//! and the identity. Everything else is of this machine: what nobody has approved, runs, sessions,
-//! logs with their proofs, counters, and derived files. A pull of the code is never refused because
-//! an agent worked here.
-//!
-//! A file that git tracks already stays tracked. Lines from a person stay.
-//!
 //! Directory names of origins below `remote/`.
 //!
 //! Other workspaces choose their origin names. A name may equal one of our file names, or differ
@@ -32,8 +23,7 @@ use memctl_files::{Directory, named};
 use serde::{Deserialize, Serialize};
 
 use crate::model::Kind;
-use crate::store::files::tombstones;
-use crate::store::{DataFile, Error, LOCAL_PATTERN, atomic};
+use crate::store::{Error, atomic};
 
 /// Name of the memory directory in a workspace.
 pub const DIRECTORY: &str = ".agentura";
@@ -174,14 +164,8 @@ pub(crate) fn is_being_written(directory: &Directory) -> bool {
 /// limit.
 pub(crate) fn share(directory: &Directory, limit: Duration) -> Option<File> {
     let file = directory.open(LOCK).ok()??;
-    let start = Instant::now();
-    while start.elapsed() < limit {
-        if file.try_lock_shared().is_ok() {
-            return Some(file);
-        }
-        std::thread::sleep(Duration::from_micros(200));
-    }
-    None
+    let shared = wait_for(directory, limit, || file.try_lock_shared());
+    shared.ok().map(|()| file)
 }
 
 /// Opens a data file for reading; `None` if it does not exist.
@@ -223,65 +207,10 @@ pub(crate) const JOURNAL: &str = "changes.jsonl";
 pub(crate) const HINTS: &str = "hints.jsonl";
 /// Execution log of agents.
 pub(crate) const EXECUTION_LOGS: &str = "execution_logs.jsonl";
+/// Counters of this machine.
+pub(crate) const EVIDENCE: &str = "evidence.local.json";
 /// Note of a move between the local and the shared file of a kind.
 pub(crate) const MOVING: &str = "moving.local.json";
-
-/// Name of the file with the patterns.
-pub(crate) const FILE: &str = ".gitignore";
-/// Maximum size of that file in bytes.
-const LONGEST: u64 = 16 << 20;
-
-/// Patterns for git to ignore.
-const PATTERNS: [&str; 19] = [
-    ".index/", ".lock", ".*.tmp", ".writable", LOCAL_PATTERN, "episodic_memory.json",
-    "sessions.json", EXECUTION_LOGS, HINTS, AUDIT_LOG, AUDIT_ANCHOR, JOURNAL, RECOVERED, REMOTE,
-    REPLICA, PRIMARY, TRUST_MARKER, DISABLED, DISABLED_USERS,
-];
-
-/// Returns `true` if git ignores a file directly below the memory directory.
-fn is_ignored(name: &str) -> bool {
-    let matches = |pattern: &str| match pattern.split_once('*') {
-        Some((start, end)) => name.starts_with(start) && name.ends_with(end),
-        None => name == pattern.trim_end_matches('/'),
-    };
-    PATTERNS.into_iter().any(matches)
-}
-
-/// Returns the names of the files with records that git sees.
-pub fn shared_files() -> impl Iterator<Item = &'static str> {
-    let records = DataFile::ALL.into_iter().map(DataFile::name);
-    records
-        .chain([tombstones::FILE])
-        .filter(|name| !is_ignored(name))
-}
-
-/// Adds missing patterns to the file for git, and creates it. Returns `false` if none were missing.
-/// A file that cannot be read is left to a person.
-pub fn ignore_local_files(directory: &Directory) -> Result<bool, Error> {
-    let Ok(text) = directory.read_text(FILE, LONGEST) else {
-        return Ok(false);
-    };
-    let Some(text) = completed(&text.unwrap_or_default()) else {
-        return Ok(false);
-    };
-    atomic::replace(directory, FILE, text.as_bytes())?;
-    Ok(true)
-}
-
-/// Returns the text with the missing patterns; `None` if none are missing.
-fn completed(text: &str) -> Option<String> {
-    let mut new = text.to_owned();
-    if !new.is_empty() && !new.ends_with('\n') {
-        new.push('\n');
-    }
-    for pattern in PATTERNS {
-        if !text.lines().any(|line| line.trim() == pattern) {
-            new.push_str(pattern);
-            new.push('\n');
-        }
-    }
-    (new.len() > text.len() + 1 || text.is_empty()).then_some(new)
-}
 
 /// Origin of rows that other programs have written to a shared database: its schema. No workspace can
 /// have this name.
@@ -307,11 +236,9 @@ pub fn is_origin(name: &str) -> bool {
 pub(crate) fn directory_name(origin: &str) -> String {
     let mut name = String::with_capacity(origin.len());
     for byte in origin.bytes() {
-        if is_plain(byte) {
-            name.push(char::from(byte));
-        } else {
-            name.push('%');
-            name.extend([byte >> 4, byte & 15].map(hex));
+        match byte {
+            b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' => name.push(char::from(byte)),
+            _ => name.push_str(&format!("%{byte:02x}")),
         }
     }
     name
@@ -333,15 +260,6 @@ pub(crate) fn origin_of(name: &str) -> Option<String> {
     let origin = String::from_utf8(origin).ok()?;
     // One directory per origin: other names that decode to it are invalid.
     (is_pulled_origin(&origin) && directory_name(&origin) == name).then_some(origin)
-}
-
-/// Returns the hexadecimal digit of four bits.
-fn hex(bits: u8) -> char {
-    char::from_digit(u32::from(bits), 16).unwrap_or('0')
-}
-
-fn is_plain(byte: u8) -> bool {
-    byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'-' | b'_')
 }
 
 #[cfg(test)]
@@ -407,45 +325,6 @@ mod tests {
         memctl_files::make_link("b.json", dir.path().join("c.json")).unwrap();
         assert!(open_data(&directory, "c.json").is_err());
         assert!(open_data(&directory, "b.json").unwrap().is_some());
-    }
-}
-
-#[cfg(test)]
-mod tests_of_ignored {
-    use super::super::inventory::{Role, inventory, lined};
-    use super::*;
-
-    #[test]
-    fn a_persons_lines_stay_and_missing_patterns_are_added() {
-        let all = completed("").unwrap();
-        assert_eq!(completed(&all), None);
-        assert_eq!(completed(&format!("mine\n{all}")), None);
-        let some = completed("mine\n.lock").unwrap();
-        assert!(some.starts_with("mine\n.lock\n.index/\n"), "{some}");
-        assert_eq!(some.lines().filter(|line| *line == ".lock").count(), 1);
-    }
-
-    #[test]
-    fn git_sees_what_people_share() {
-        let shared: Vec<_> = shared_files().collect();
-        let mut expected = vec!["corrections.json", "reflexion_entries.json"];
-        expected.extend([
-            "procedural_memory.json", "memories.json", "tombstones.jsonl",
-        ]);
-        assert_eq!(shared, expected);
-        for (name, role) in lined() {
-            assert_eq!(is_ignored(name), role != Role::Tombstones, "{name}");
-        }
-        for name in ["workspace.json", "config.toml", "prompts", ".gitignore"] {
-            assert!(!is_ignored(name), "{name}");
-        }
-        assert!(is_ignored(super::super::counters::FILE));
-        let dir = tempfile::tempdir().unwrap();
-        let directory = Directory::at(dir.path());
-        assert!(
-            ignore_local_files(&directory).unwrap() && !ignore_local_files(&directory).unwrap()
-        );
-        assert_eq!(inventory(&directory).unwrap()[0].role, Role::Settings);
     }
 }
 

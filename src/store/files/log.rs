@@ -11,7 +11,6 @@ use std::io;
 use std::ops::ControlFlow;
 
 use memctl_files::{Directory, PositionedFile as _};
-use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::store::files::directory;
@@ -30,11 +29,6 @@ pub(crate) enum Sync {
     Leave,
 }
 
-/// Appends one object to a log and syncs it to disk.
-pub(crate) fn append(lock: &Lock, name: &str, line: &impl Serialize) -> Result<(), Error> {
-    append_all(lock, name, &[serde_json::to_string(line)?], Sync::Wait)
-}
-
 /// Appends objects, given as JSON texts without line breaks, in one write.
 pub(crate) fn append_all(
     lock: &Lock,
@@ -45,7 +39,8 @@ pub(crate) fn append_all(
     append_freely(lock.directory(), name, lines, sync)
 }
 
-/// As [`append_all`], without the lock: a line that another process takes lines out of the log around may be lost.
+/// As [`append_all`], without the lock: a line may be lost if another process takes lines out of the log
+/// at that moment.
 pub(crate) fn append_freely(
     directory: &Directory,
     name: &str,
@@ -195,10 +190,10 @@ mod tests {
     fn a_torn_line_costs_no_other() {
         let dir = tempfile::tempdir().unwrap();
         let lock = Lock::take(dir.path(), Duration::from_secs(1)).unwrap();
-        append(&lock, "a.jsonl", &1).unwrap();
+        append_all(&lock, "a.jsonl", &["1".to_owned()], Sync::Wait).unwrap();
         let path = dir.path().join("a.jsonl");
         named::append(&path, "{\"torn".as_bytes()).unwrap();
-        append(&lock, "a.jsonl", &2).unwrap();
+        append_all(&lock, "a.jsonl", &["2".to_owned()], Sync::Wait).unwrap();
         assert_eq!(read::<u32>(&dir.path().into(), "a.jsonl").unwrap(), [1, 2]);
         assert_eq!(
             read::<u32>(&dir.path().into(), "none.jsonl").unwrap(),

@@ -1,7 +1,7 @@
 //! Files of the memory directory, as bytes: no caller, no access filter.
 //!
-//! - `directory`: location, identity and lock, and what git ignores. `inventory`: the data files, and the
-//!   roles of all files.
+//! - `directory`: location, identity and lock. `inventory`: the data files, the roles of all files, and what
+//!   git ignores.
 //! - `data`: one data file. `counters`: fields that each machine counts for itself.
 //! - `log`: append-only lines. `tombstones`: removed records. `map`: derived files in memory.
 

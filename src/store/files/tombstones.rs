@@ -38,29 +38,18 @@ pub struct Tombstone {
     pub lifted: bool,
 }
 
-/// A record to remove.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Removal<'a> {
-    pub(crate) id: &'a str,
-    /// Id of the record's user; `None` if it has none.
-    pub(crate) user_id: Option<&'a str>,
-    /// Text that is recognised when it comes again; `None` to keep the id alone.
-    pub(crate) content: Option<&'a str>,
-}
-
-/// Returns the tombstone line of a removed record.
-pub(crate) fn line(key: &str, kind: Kind, at: &str, of: &Removal<'_>) -> Result<String, Error> {
-    let tombstone = Tombstone {
-        id: of.id.to_owned(),
-        kind,
-        at: at.to_owned(),
-        user_id: of.user_id.map(str::to_owned),
-        digest: of
-            .content
-            .map_or_else(String::new, |content| digest(key, kind, content)),
-        lifted: false,
-    };
-    Ok(serde_json::to_string(&tombstone)?)
+impl Tombstone {
+    /// Returns the tombstone of a record, without what is recognised when it comes again.
+    pub(crate) fn new(kind: Kind, id: &str, at: &str) -> Self {
+        Self {
+            id: id.to_owned(),
+            kind,
+            at: at.to_owned(),
+            user_id: None,
+            digest: String::new(),
+            lifted: false,
+        }
+    }
 }
 
 /// Appends tombstone lines.
@@ -73,12 +62,8 @@ pub(crate) fn lift(lock: &Lock, kind: Kind, ids: &[&str], at: &str) -> Result<()
     let mut lines = Vec::new();
     for id in ids {
         lines.push(serde_json::to_string(&Tombstone {
-            id: (*id).to_owned(),
-            kind,
-            at: at.to_owned(),
-            user_id: None,
-            digest: String::new(),
             lifted: true,
+            ..Tombstone::new(kind, id, at)
         })?);
     }
     append(lock, &lines)
@@ -122,7 +107,6 @@ pub(crate) fn highest(directory: &Directory, kind: Kind) -> IdShape {
 #[derive(Debug, Default)]
 pub struct ForgottenRecords {
     key: String,
-    tombstones: Vec<Tombstone>,
     ids: HashSet<(Kind, String)>,
     digests: HashSet<(Kind, String)>,
 }
@@ -148,7 +132,6 @@ impl ForgottenRecords {
                 .map(|tombstone| (tombstone.kind, tombstone.id.clone()))
                 .collect(),
             key: key.unwrap_or_default(),
-            tombstones,
         })
     }
 
@@ -167,11 +150,8 @@ impl ForgottenRecords {
 
     /// Returns the removed ids of a kind.
     pub fn ids(&self, kind: Kind) -> impl Iterator<Item = &str> {
-        let of_kind = self
-            .tombstones
-            .iter()
-            .filter(move |tombstone| tombstone.kind == kind);
-        of_kind.map(|tombstone| tombstone.id.as_str())
+        let of_kind = self.ids.iter().filter(move |(of, _)| *of == kind);
+        of_kind.map(|(_, id)| id.as_str())
     }
 }
 

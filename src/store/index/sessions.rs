@@ -75,14 +75,11 @@ impl Scoped {
         }
     }
 
-    /// Reads the current notes of a session; empty if there are none. Needs no lock.
-    pub fn read_notes(&self, session: &str) -> Vec<u8> {
-        read(&notes_directory(self), &(stem(session) + ".json"))
-    }
-
     /// Reads the current notes of a session in their form; empty if there are none, or if they are unreadable.
+    /// Needs no lock.
     pub fn notes_of<T: DeserializeOwned + Default>(&self, session: &str) -> T {
-        serde_json::from_slice(&self.read_notes(session)).unwrap_or_default()
+        let notes = read(&notes_directory(self), &(stem(session) + ".json"));
+        serde_json::from_slice(&notes).unwrap_or_default()
     }
 
     /// Changes the notes of a session.
@@ -431,14 +428,12 @@ mod tests_of_notes {
     fn notes_come_back_and_have_one_writer() {
         let dir = tempfile::tempdir().unwrap();
         let store = store(dir.path());
-        assert_eq!(store.read_notes("../a"), b"");
+        assert_eq!(store.notes_of::<String>("../a"), "");
         let notes = store.notes("../a").unwrap();
-        notes.save(b"one").unwrap();
-        notes.save(b"two").unwrap();
-        assert_eq!(
-            (store.read_notes("../a"), store.read_notes("b")),
-            (b"two".to_vec(), Vec::new())
-        );
+        notes.save(b"\"one\"").unwrap();
+        notes.save(b"\"two\"").unwrap();
+        assert_eq!(store.notes_of::<String>("../a"), "two");
+        assert_eq!(store.notes_of::<String>("b"), "");
         assert!(store.notes("b").is_err(), "the lock is held");
         drop(notes);
         assert!(store.notes("b").is_ok());
@@ -489,11 +484,11 @@ mod tests_of_notes {
         let store = store(dir.path());
         for i in 0..NOTES + 10 {
             let notes = store.notes(&i.to_string()).unwrap();
-            notes.save(b"x").unwrap();
+            notes.save(b"7").unwrap();
         }
         let kept = std::fs::read_dir(dir.path().join(".index/sessions")).unwrap();
         assert_eq!(kept.count(), NOTES - NOTES / 4 + 10);
-        assert_eq!(store.read_notes(&(NOTES + 9).to_string()), b"x");
+        assert_eq!(store.notes_of::<u8>(&(NOTES + 9).to_string()), 7);
     }
 }
 

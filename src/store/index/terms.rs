@@ -275,6 +275,7 @@ impl Terms {
                     kind: self.kind,
                     id,
                     text,
+                    is_local: file.is_local,
                     offset,
                 };
                 if !file.is_local {

@@ -12,17 +12,12 @@
 //! Undo restores the lines of a session to their old positions: byte offsets are stable, because the log
 //! otherwise only grows.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::ops::ControlFlow;
 
-use memctl_files::Directory;
-use serde_json::json;
-use serde_json::value::{RawValue, to_raw_value};
-use uuid::Uuid;
-use xxhash_rust::xxh3::xxh3_128;
+use serde_json::value::RawValue;
 
-use crate::model::{ActionType, ExecutionLog, Kind, LogStatus};
-use crate::store::audit::{AuditAction, AuditContext, Touched};
+use crate::model::ExecutionLog;
 use crate::store::files::directory::EXECUTION_LOGS as FILE;
 use crate::store::files::log::{self, Sync};
 use crate::store::{Error, PlacedLine, Problem, ProblemKind, Scoped, Step, Writer, atomic};
@@ -234,7 +229,7 @@ impl Writer {
             if !viewer.sees(line.user_id.as_deref()) {
                 return Err(Error::OutOfScope(FILE.to_owned()));
             }
-            let (text, _) = self.redacted(&line)?;
+            let text = self.redacted(&line)?;
             stored.push(serde_json::from_str(&text)?);
             // The given JSON may span several lines.
             texts.push(memctl_files::json::compact(&text));
@@ -248,46 +243,6 @@ impl Writer {
         log::append_all(self.lock(), FILE, &texts, sync)?;
         Ok(stored)
     }
-}
-
-/// Adds a line for the memories of each user that audit events name. Neither waits nor fails, because the audit log has
-/// the events.
-pub(crate) fn note_memories(
-    directory: &Directory,
-    did: AuditAction,
-    events: &[(&AuditContext, &[Touched<'_>])],
-) {
-    let action = match did {
-        AuditAction::Read => ActionType::MemoryRead,
-        AuditAction::Added | AuditAction::Edited | AuditAction::Removed => ActionType::MemoryWrite,
-        AuditAction::Exported | AuditAction::Purged | AuditAction::Broken => return,
-    };
-    let mut lines = Vec::new();
-    for (context, touched) in events {
-        let mut of_users: BTreeMap<Option<&str>, Vec<&str>> = BTreeMap::new();
-        for (id, user) in *touched {
-            if Kind::of_id(id) == Some(Kind::Memory) {
-                of_users.entry(*user).or_default().push(*id);
-            }
-        }
-        for (user, ids) in of_users {
-            let digest = xxh3_128(format!("{context:?} {did:?} {user:?} {ids:?}").as_bytes());
-            lines.push(ExecutionLog {
-                id: Uuid::from_u128(digest).to_string(),
-                user_id: user.map(str::to_owned),
-                step_name: context.why.clone(),
-                action_type: action.clone(),
-                output_data: to_raw_value(&json!({ "memories": ids })).ok(),
-                status: LogStatus::Success,
-                // As the other lines write it: texts of times are compared.
-                created_at: context.at.replace('Z', "+00:00"),
-                ..ExecutionLog::default()
-            });
-        }
-    }
-    let texts = lines.iter().map(serde_json::to_string);
-    let texts: Vec<String> = texts.filter_map(Result::ok).collect();
-    drop(log::append_freely(directory, FILE, &texts, Sync::Leave));
 }
 
 /// Parses a line; `None` unless it is an object with an action type.

@@ -1,7 +1,10 @@
 use std::fs;
 
+use memctl_files::named;
+
 use super::*;
 use crate::model::Scope;
+use crate::store::Entry;
 
 fn put(id: &str, rule: &str) -> PulledChange {
     let text = format!(

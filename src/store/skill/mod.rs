@@ -30,146 +30,32 @@
 //! `DOMAIN.md` in the first three. The nearest file wins, even if it is empty, so an empty file
 //! lets a skill opt out of its domain's layer. An empty layer is left out.
 
+mod bundled;
 mod discover;
+mod files;
 mod front_matter;
 pub mod guardrails;
+mod loaded;
 mod root;
 
-use std::fmt;
-use std::path::{Path, PathBuf};
-
-use crate::model::SkillPath;
-use crate::store::Error;
-
-pub use crate::store::skill::discover::{Example, Examples, Listing};
-pub use crate::store::skill::front_matter::{BundledFile, FrontMatter, read as read_front_matter};
+pub use crate::store::skill::bundled::BundledFile;
+pub use crate::store::skill::discover::Listing;
+pub use crate::store::skill::files::{Example, Examples};
+pub use crate::store::skill::front_matter::{FrontMatter, read as read_front_matter};
+pub use crate::store::skill::loaded::{Layer, Problem, Skill};
 pub use crate::store::skill::root::{MAX_BYTES, Skills, refused};
-
-/// Loaded skill.
-#[derive(Debug, Clone)]
-pub struct Skill {
-    /// Id of the skill, from the names of its directories.
-    pub path: SkillPath,
-    /// Absolute path of the skill's directory.
-    pub dir: PathBuf,
-    /// Model that the author requests, verbatim. The caller decides if it follows. A skill may
-    /// never name a program to execute.
-    pub model: Option<String>,
-    /// Prompt: SKILL.md without the metadata, trimmed, with `\n` line ends.
-    pub body: String,
-    /// Layers 0 and 1 that exist and are not empty.
-    pub context: Vec<Layer>,
-    /// Files that the prompt lists, and that a model may ask for.
-    pub files: Vec<BundledFile>,
-    /// Problems that do not make the skill unusable.
-    pub problems: Vec<Problem>,
-    /// SKILL.md, relative to the project root.
-    source: PathBuf,
-}
-
-impl Skill {
-    /// Non-empty layers 0, 1 and 3, in the order of the prompt.
-    pub fn layers(&self) -> Vec<Layer> {
-        let own = Layer {
-            number: 3,
-            source: self.source.clone(),
-            text: [self.body.clone(), front_matter::list_of_files(&self.files)]
-                .into_iter()
-                .filter(|text| !text.is_empty())
-                .collect::<Vec<_>>()
-                .join("\n\n"),
-        };
-        let mut layers = self.context.clone();
-        layers.extend((!own.text.is_empty()).then_some(own));
-        layers
-    }
-}
-
-/// Defect in a file of a skill that does not make the skill unusable.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problem {
-    /// Path relative to the project root.
-    pub path: PathBuf,
-    /// Line number from 1; `None` if unknown.
-    pub line: Option<usize>,
-    /// Description of the defect.
-    pub message: String,
-}
-
-impl fmt::Display for Problem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.path.display())?;
-        if let Some(line) = self.line {
-            write!(f, ":{line}")?;
-        }
-        write!(f, ": {}", self.message)
-    }
-}
-
-/// One layer of the prompt.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Layer {
-    /// 0 workspace, 1 domain, 3 skill. Layer 2 has the learned rules, which come from the store.
-    pub number: u8,
-    /// Path relative to the project root.
-    pub source: PathBuf,
-    /// Trimmed text; never empty.
-    pub text: String,
-}
-
-impl Skills {
-    /// Layers 0 and 1 of the skill in this directory.
-    fn above(&self, skill_dir: &Path, problems: &mut Vec<Problem>) -> Result<Vec<Layer>, Error> {
-        let mut layers = Vec::new();
-        for (number, name) in [(0, "WORKSPACE.md"), (1, "DOMAIN.md")] {
-            for dir in skill_dir.ancestors() {
-                let path = dir.join(name);
-                let file = if dir.starts_with(self.directory()) {
-                    self.text(&path)?
-                } else if number == 0 {
-                    self.text_of_project(name)?
-                } else {
-                    break;
-                };
-                if let Some(file) = file {
-                    let source = self.relative(&path);
-                    if file.lossy {
-                        problems.push(not_utf8(source.clone()));
-                    }
-                    let text = file.text.trim().to_owned();
-                    layers.extend((!text.is_empty()).then_some(Layer {
-                        number,
-                        source,
-                        text,
-                    }));
-                    break;
-                }
-                if dir == self.project {
-                    break;
-                }
-            }
-        }
-        Ok(layers)
-    }
-}
-
-fn not_utf8(path: PathBuf) -> Problem {
-    Problem {
-        path,
-        line: None,
-        message: "has bytes that are not UTF-8; they were replaced".to_owned(),
-    }
-}
 
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
     use std::fs;
+    use std::path::Path;
 
     use serde_json::value::RawValue;
 
     use super::guardrails::Guardrail;
     use super::*;
+    use crate::model::SkillPath;
 
     /// Users copy the skills that come with the project.
     #[test]

@@ -45,6 +45,7 @@ fn entry(procedure: &Procedure) -> Entry {
         kind: Kind::Procedure,
         id: procedure.procedure_id.clone(),
         text: serde_json::to_vec(procedure).unwrap(),
+        is_local: false,
         offset: 0,
     }
 }

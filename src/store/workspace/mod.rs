@@ -14,16 +14,20 @@ pub(crate) mod records;
 pub(crate) mod redacting_writer;
 
 pub use providers::{Chosen, Providers};
-pub use records::AuditReads;
 
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
+use memctl_files::named;
 
-use crate::model::{Scope, SkillPath, Viewer, split_origin};
+use crate::model::{Record, Scope, SkillPath, Viewer, split_origin};
 use crate::store::skill::{Skill, Skills};
+use crate::store::{
+    Added, GroupCommit, Problem, Scoped, SeenEntries, SkipCondition, Writer, atomic,
+};
 pub use crate::store::{Error, Refusal};
-use crate::store::{GroupCommit, Problem, Scoped, SeenEntries, Writer};
 
 /// A workspace, opened, and what the verbs need from outside.
 #[derive(Debug, Clone)]
@@ -31,13 +35,13 @@ pub struct Workspace {
     /// The records.
     pub store: Scoped,
     /// Where skills are; the directory need not exist.
-    pub skills_dir: std::path::PathBuf,
+    pub skills_dir: PathBuf,
     /// Settings of the verbs.
     pub settings: Settings,
     /// Whose models may be asked.
     pub providers: Providers,
     /// Where a paid answer is kept when the memory directory takes nothing.
-    pub spare_dir: std::path::PathBuf,
+    pub spare_dir: PathBuf,
     /// Now.
     pub now: DateTime<Utc>,
     /// Makes a random name.
@@ -61,7 +65,7 @@ pub struct Records<'a> {
 
 impl Records<'_> {
     pub(crate) fn writer(&self) -> Result<Writer, Error> {
-        Ok(self.store.write(&mut || (self.random)())?)
+        self.store.write(&mut || (self.random)())
     }
 
     /// The time as records carry it.
@@ -97,6 +101,28 @@ pub struct Settings {
     pub task_days: u32,
 }
 
+/// Which reads are noted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum AuditReads {
+    /// Reads of memories and sessions.
+    #[default]
+    Personal,
+    /// All.
+    All,
+}
+
+impl FromStr for AuditReads {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "personal" => Ok(Self::Personal),
+            "all" => Ok(Self::All),
+            _ => Err("it is `personal` or `all`"),
+        }
+    }
+}
+
 impl Workspace {
     /// Returns the records alone.
     pub fn records(&self) -> Records<'_> {
@@ -109,7 +135,7 @@ impl Workspace {
 
     /// The skills directory.
     pub(crate) fn skills(&self) -> Result<Skills, Error> {
-        Ok(Skills::open(&self.skills_dir)?)
+        Skills::open(&self.skills_dir)
     }
 
     /// A skill that the scope covers.
@@ -140,6 +166,68 @@ impl Workspace {
     /// The time as records carry it: RFC 3339 with microseconds and `+00:00`.
     pub(crate) fn timestamp(&self) -> String {
         stamp(self.now)
+    }
+}
+
+impl Workspace {
+    /// Creates the memory if it does not exist, so that its changes can be followed.
+    pub fn begin(&self) -> Result<(), Error> {
+        if !self.store.directory().is_there() {
+            drop(self.writer()?);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn writer(&self) -> Result<Writer, Error> {
+        self.records().writer()
+    }
+
+    /// Adds a record, in one write with the records of other requests of this process.
+    pub(crate) fn add<R: Record + Send + 'static>(
+        &self,
+        record: R,
+        unless: Option<SkipCondition>,
+    ) -> Result<Added<R>, Error> {
+        let group = &self.group_commit;
+        group.add(&self.store, record, unless, self.now, self.random)
+    }
+
+    /// Copies a text file unredacted before its secrets are removed. Returns the path of the copy.
+    pub(crate) fn copy_aside(&self, path: &Path, text: &str) -> Result<PathBuf, Error> {
+        let aside = self.store.directory().below("recovered");
+        atomic::create_dir(&aside)?;
+        // The last path components tell the files of two skills apart.
+        let mut names: Vec<String> = path
+            .components()
+            .rev()
+            .take(3)
+            .map(|part| part.as_os_str().to_string_lossy().into_owned())
+            .collect();
+        names.reverse();
+        let stamp = self.now.format("%Y%m%d%H%M%S%6f");
+        let copy = format!("{}.{stamp}.txt", names.join("-"));
+        atomic::replace(&aside, &copy, text.as_bytes())?;
+        Ok(aside.join(copy))
+    }
+
+    /// Stores a paid result that has no other place in its own file, next to the data files or in
+    /// the temporary directory. Returns its path.
+    pub(crate) fn set_aside(&self, name: &str, text: &str) -> Option<PathBuf> {
+        let json = serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok();
+        let redacted = if json {
+            memctl_redact::redact_json(text)
+        } else {
+            memctl_redact::redact(text)
+        };
+        let beside = self.store.directory().below("recovered");
+        let spare = named::directory(&self.spare_dir);
+        [beside, spare].into_iter().find_map(|directory| {
+            directory.create().ok()?;
+            directory
+                .replace_file(name, redacted.text.as_bytes())
+                .ok()?;
+            Some(directory.join(name))
+        })
     }
 }
 

@@ -16,7 +16,7 @@ use memctl_llm::{Chat, Endpoint, Exec, Limits, Llm, Scripted, Secret, list_model
 use memctl_search::embedder::config::Patience;
 use memctl_search::embedder::{Embedder, EmbedderCache, EmbedderConfig};
 
-use crate::store::workspace::Error;
+use crate::store::Error;
 
 /// Timeout for probing a local server.
 const PROBE: Duration = Duration::from_millis(300);

@@ -6,8 +6,6 @@
 //! Writers audit themselves. Verbs that answer with records audit the read: always for kinds that belong to a
 //! user (memories, sessions), and for every kind if `audit.reads = all`.
 
-use std::str::FromStr;
-
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 use serde_json::Value;
@@ -15,7 +13,7 @@ use serde_json::value::RawValue;
 
 use crate::model::error::message as chain;
 use crate::model::{ActionType, Document, ExecutionLog, Kind, LogStatus, Record, Trust, by_kind};
-use crate::store::workspace::{Error, Workspace, stamp};
+use crate::store::workspace::{AuditReads, Error, Workspace, stamp};
 use crate::store::{AuditAction, Entry, Scoped, Touched};
 
 /// Resolves an id, an id prefix or `latest` to a record. Fails with [`Error::Forgotten`] for a
@@ -45,16 +43,16 @@ pub(crate) fn locate_as(store: &Scoped, kind: Kind, id: &str) -> Result<String, 
                 id: tombstone.id,
                 kind,
             },
-            None => error.into(),
+            None => error,
         }),
-        Err(error) => Err(error.into()),
+        Err(error) => Err(error),
     }
 }
 
 /// Returns the entry of a record with exactly this id.
 pub(crate) fn entry(store: &Scoped, kind: Kind, id: &str) -> Result<Entry, Error> {
     let found = store.find(kind, id)?;
-    Ok(found.ok_or_else(|| Error::not_found(kind, id))?)
+    found.ok_or_else(|| Error::not_found(kind, id))
 }
 
 /// An entry as a document; `None` where it is no readable record.
@@ -123,16 +121,6 @@ pub(crate) fn raw(value: &impl Serialize) -> Result<Box<RawValue>, Error> {
     Ok(serde_json::value::to_raw_value(value)?)
 }
 
-/// Which reads are noted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum AuditReads {
-    /// Reads of memories and sessions.
-    #[default]
-    Personal,
-    /// All.
-    All,
-}
-
 impl Workspace {
     /// Notes that records were read, where such reads are noted. What was not noted is said: the answer
     /// is given all the same, since a memory that is only read may lie where nobody can write.
@@ -145,15 +133,9 @@ impl Workspace {
             .into_iter()
             .filter(|(kind, (id, _))| (all || kind.has_user()) && !id.is_empty());
         let noted: Vec<Touched<'_>> = noted.map(|(_, touched)| touched).collect();
-        if noted.is_empty() {
-            return None;
-        }
-        let done = self.store.audit(AuditAction::Read, &noted);
-        done.err().map(|error| unnoted(&error))
+        self.note_touched(&noted)
     }
-}
 
-impl Workspace {
     /// Audits reads of whole kinds by their number of records, if reads of all kinds are audited. Returns a
     /// warning if the event cannot be written.
     pub(crate) fn note_counted(&self, read: &[(Kind, u64)]) -> Option<String> {
@@ -162,12 +144,14 @@ impl Workspace {
         }
         let read = read.iter().filter(|(_, count)| *count > 0);
         let numbers: Vec<String> = read.map(|(kind, count)| number(*kind, *count)).collect();
-        if numbers.is_empty() {
-            return None;
-        }
         let touched: Vec<Touched<'_>> = numbers.iter().map(|n| (n.as_str(), None)).collect();
-        let done = self.store.audit(AuditAction::Read, &touched);
-        done.err().map(|error| unnoted(&error))
+        self.note_touched(&touched)
+    }
+
+    fn note_touched(&self, read: &[Touched<'_>]) -> Option<String> {
+        let done = self.store.audit(AuditAction::Read, read);
+        done.err()
+            .map(|error| format!("this read is not in the audit: {}", chain(&error)))
     }
 
     /// Audits an export: records of users by id, others by number and kind. Returns a warning if the event
@@ -196,20 +180,4 @@ impl Workspace {
 /// Number and kind of audited records.
 fn number(kind: Kind, count: u64) -> String {
     format!("{count} {}", kind.plural())
-}
-
-fn unnoted(error: &Error) -> String {
-    format!("this read is not in the audit: {}", chain(error))
-}
-
-impl FromStr for AuditReads {
-    type Err = &'static str;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        match text {
-            "personal" => Ok(Self::Personal),
-            "all" => Ok(Self::All),
-            _ => Err("it is `personal` or `all`"),
-        }
-    }
 }

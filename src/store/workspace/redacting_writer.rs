@@ -4,14 +4,12 @@
 //! none can skip it. A test reads the source and rejects other ways to write a file.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use memctl_files::{Directory, SharedFile, named};
 
-use crate::model::Record;
 use crate::store::skill::Skills;
-use crate::store::workspace::{Error, Workspace};
-use crate::store::{Added, SkipCondition, Writer, atomic};
+use crate::store::{Error, Writer, atomic};
 
 /// Replaces a text file below a workspace directory, and creates its parent directories. Returns
 /// the kinds of secrets redacted.
@@ -29,7 +27,7 @@ fn place(directory: &Directory, path: &Path, text: &str) -> Result<(), Error> {
     if let Some(above) = path.parent() {
         atomic::create_dir(&directory.below(above))?;
     }
-    Ok(atomic::replace(directory, path, text.as_bytes())?)
+    atomic::replace(directory, path, text.as_bytes())
 }
 
 /// Writes a file of a skill, or removes it without a text, after adding that to the undo journal of a
@@ -50,7 +48,7 @@ pub(crate) fn change_of_skill(
     }
     let done = match after {
         Some(text) => place(skills.directory(), path, text),
-        None => atomic::remove(skills.directory(), path).map_err(Error::from),
+        None => atomic::remove(skills.directory(), path),
     };
     if let (Err(_), Some((writer, named))) = (&done, &mut journal) {
         // The journaled change did not happen, and must not block reverting the other changes.
@@ -92,69 +90,7 @@ pub(crate) fn create(path: &Path, text: &str) -> Result<Vec<&'static str>, Error
 }
 
 fn written(path: &Path, result: io::Result<()>) -> Result<(), Error> {
-    Ok(result.map_err(Error::io("write", path))?)
-}
-
-impl Workspace {
-    /// Creates the memory if it does not exist, so that its changes can be followed.
-    pub fn begin(&self) -> Result<(), Error> {
-        if !self.store.directory().is_there() {
-            drop(self.writer()?);
-        }
-        Ok(())
-    }
-
-    pub(crate) fn writer(&self) -> Result<Writer, Error> {
-        self.records().writer()
-    }
-
-    /// Adds a record, in one write with the records of other requests of this process.
-    pub(crate) fn add<R: Record + Send + 'static>(
-        &self,
-        record: R,
-        unless: Option<SkipCondition>,
-    ) -> Result<Added<R>, Error> {
-        let group = &self.group_commit;
-        Ok(group.add(&self.store, record, unless, self.now, self.random)?)
-    }
-
-    /// Copies a text file unredacted before its secrets are removed. Returns the path of the copy.
-    pub(crate) fn copy_aside(&self, path: &Path, text: &str) -> Result<PathBuf, Error> {
-        let aside = self.store.directory().below("recovered");
-        atomic::create_dir(&aside)?;
-        // The last path components tell the files of two skills apart.
-        let mut names: Vec<String> = path
-            .components()
-            .rev()
-            .take(3)
-            .map(|part| part.as_os_str().to_string_lossy().into_owned())
-            .collect();
-        names.reverse();
-        let stamp = self.now.format("%Y%m%d%H%M%S%6f");
-        let copy = format!("{}.{stamp}.txt", names.join("-"));
-        atomic::replace(&aside, &copy, text.as_bytes())?;
-        Ok(aside.join(copy))
-    }
-
-    /// Stores a paid result that has no other place in its own file, next to the data files or in
-    /// the temporary directory. Returns its path.
-    pub(crate) fn set_aside(&self, name: &str, text: &str) -> Option<PathBuf> {
-        let json = serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok();
-        let redacted = if json {
-            memctl_redact::redact_json(text)
-        } else {
-            memctl_redact::redact(text)
-        };
-        let beside = self.store.directory().below("recovered");
-        let spare = named::directory(&self.spare_dir);
-        [beside, spare].into_iter().find_map(|directory| {
-            directory.create().ok()?;
-            directory
-                .replace_file(name, redacted.text.as_bytes())
-                .ok()?;
-            Some(directory.join(name))
-        })
-    }
+    result.map_err(Error::io("write", path))
 }
 
 /// Describes the kinds of secrets that were redacted.

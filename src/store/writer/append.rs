@@ -2,37 +2,20 @@
 //!
 //! Additions of one kind are written together: one transaction of the database, one append to the
 //! file, one wait for the disk. Each has its own caller, so that the records of several requests can
-//! share a write.
-//!
-//! Free ids of a kind, for records that come without one.
-//!
-//! Group commit: requests of one process that add records share a write.
-//!
-//! A request that finds no leader becomes the leader. It opens the writer, adds all that waits, and
-//! answers. Requests that arrive meanwhile form the next group, so a group is as large as the disk
-//! or the database is slow, and a lone request never waits.
-//!
-//! Invariant: an answer is given after the write, as for a writer of one's own. If a write fails,
-//! its whole group fails.
-//!
-//! Deliberately absent: edits and removals. They depend on what they read, and take the lock alone.
+//! share a write (`group_commit`).
 
 use std::borrow::Cow;
-use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{self, SyncSender, TryRecvError};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use chrono::{DateTime, Utc};
 use memctl_files::json;
 
-use crate::model::{self, IdShape, Kind, Record, Reflexion, Trust};
-use crate::store::primary::Sent;
+use crate::model::{Kind, Record, Reflexion, Trust};
+use crate::store::primary::copy::Sent;
 use crate::store::trust::acts;
-use crate::store::writer::transfer::{Compared, SkipCondition};
+use crate::store::writer::ids::FreeIds;
+use crate::store::writer::repeats::{Compared, SkipCondition};
 use crate::store::{
-    AuditAction, DataFile, Entry, Error, Problem, Row, Scoped, Snapshot, Step, Writer, redact,
-    undo_journal,
+    AuditAction, DataFile, Entry, Error, Scoped, Snapshot, Step, Writer, redact, undo_journal,
 };
 
 /// Record to add, as text, with its caller and what became of it.
@@ -140,6 +123,7 @@ impl Addition {
             kind: self.kind,
             id: self.id.clone(),
             text: self.text.clone().into_bytes(),
+            is_local: self.file.is_local,
             offset: 0,
         })
     }
@@ -218,9 +202,7 @@ impl Writer {
         all: &mut [&mut Addition],
         own: &mut Vec<Entry>,
     ) -> Result<(), Error> {
-        let beside = self.highest_beside(snapshot.of)?;
-        let word = self.word_for(snapshot.of).map(str::to_owned);
-        let mut ids = FreeIds::of(snapshot, kind, beside, word.as_deref());
+        let mut ids = self.free_ids(snapshot)?;
         let mut there = Vec::new();
         let mut texts: Vec<String> = Vec::new();
         let mut written: Vec<usize> = Vec::new();
@@ -262,12 +244,12 @@ impl Writer {
             return Ok(());
         }
         // One event for each caller and record.
-        let events = new().map(|new| {
-            let touched = (new.id.as_str(), new.user_id.as_deref());
-            (new.store.audit_context(), touched)
-        });
+        let touched = new().map(|new| [(new.id.as_str(), new.user_id.as_deref())]);
+        let touched: Vec<_> = touched.collect();
+        let events = new().zip(&touched);
+        let events = events.map(|(new, touched)| (new.store.audit_context(), &touched[..]));
         let log = self.store.audit_log();
-        log.append_each(AuditAction::Added, &events.collect::<Vec<_>>())?;
+        log.append(AuditAction::Added, &events.collect::<Vec<_>>())?;
         let rows: Vec<_> = new()
             .map(|new| (new.id.as_str(), new.text.as_str()))
             .collect();
@@ -318,23 +300,6 @@ impl Writer {
         self.forward(kind, &Sent::Records(entries), write)
     }
 
-    /// Returns the random word in the ids of a file; `None` where a counter is enough: in a shared file,
-    /// and at a primary database, which sees every id.
-    pub(super) fn word_for(&self, file: DataFile) -> Option<&str> {
-        let is_alone = file.is_local && self.at_primary.is_none();
-        is_alone.then_some(self.word.as_str())
-    }
-
-    /// Returns the highest id in the other files of a kind, whose counter it shares.
-    pub(super) fn highest_beside(&self, file: DataFile) -> Result<IdShape, Error> {
-        let mut highest = IdShape::default();
-        for other in DataFile::of(file.kind).filter(|other| *other != file) {
-            let snapshot = self.store.file(other).snapshot()?;
-            highest = highest.max(snapshot.table.header.highest);
-        }
-        Ok(highest)
-    }
-
     /// Records that this user vouches for the current text of a record. It then counts as theirs in
     /// every copy of the workspace on this machine. Does nothing for kinds that do not act on an
     /// agent.
@@ -367,212 +332,3 @@ impl Writer {
         }
     }
 }
-
-/// Free ids of a kind.
-pub(super) struct FreeIds<'a> {
-    snapshot: &'a Snapshot,
-    kind: Kind,
-    highest: IdShape,
-    /// Highest suffix of each time that an id was assigned for.
-    assigned: HashMap<u64, u32>,
-    /// Random word of the ids; `None` for ids that clones give, too.
-    word: Option<&'a str>,
-}
-
-impl<'a> FreeIds<'a> {
-    /// `beside` is the highest id in other files of the kind.
-    pub(super) fn of(
-        snapshot: &'a Snapshot,
-        kind: Kind,
-        beside: IdShape,
-        word: Option<&'a str>,
-    ) -> Self {
-        let highest = snapshot.table.header.highest.max(beside);
-        Self {
-            snapshot,
-            kind,
-            highest,
-            assigned: HashMap::new(),
-            word,
-        }
-    }
-
-    /// Returns the next id, from the table's header; scans only if the clock went back.
-    pub(super) fn next(&mut self, now: DateTime<Utc>) -> String {
-        let (kind, highest) = (self.kind, self.highest);
-        if !kind.is_timestamped() {
-            self.highest.number += 1;
-            let number = self.highest.number;
-            return match self.word {
-                Some(word) => model::local(kind, number, word),
-                None => model::numbered(kind, number),
-            };
-        }
-        let plain = model::timestamped(kind, now, 1);
-        let shape = IdShape::of(kind, &plain).unwrap_or_default();
-        let taken = if shape > highest {
-            0
-        } else if shape.number == highest.number {
-            highest.suffix
-        } else if let Some(assigned) = self.assigned.get(&shape.number) {
-            *assigned
-        } else {
-            self.taken(shape.number)
-        };
-        let suffix = taken + 1;
-        self.assigned.insert(shape.number, suffix);
-        self.highest = highest.max(IdShape { suffix, ..shape });
-        model::timestamped(kind, now, suffix)
-    }
-
-    /// Returns the highest suffix of a time; 0 if its id is free.
-    fn taken(&self, number: u64) -> u32 {
-        let shape = |row: Row| IdShape::of(self.kind, &String::from_utf8_lossy(row.id()));
-        let shapes = self.snapshot.rows().filter_map(shape);
-        let same = shapes.filter(|shape| shape.number == number);
-        same.map(|shape| shape.suffix).max().unwrap_or(0)
-    }
-}
-
-/// Maximum number of additions in one write.
-const LARGEST: usize = 256;
-
-/// Requests of one process for the same memory.
-#[derive(Default)]
-pub struct GroupCommit {
-    queue: Mutex<Queue>,
-    changed: Condvar,
-    /// Number of groups.
-    commits: AtomicU64,
-}
-
-#[derive(Default)]
-struct Queue {
-    waiting: Vec<Waiting>,
-    is_led: bool,
-}
-
-impl std::fmt::Debug for GroupCommit {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("GroupCommit").finish_non_exhaustive()
-    }
-}
-
-/// Record that was added.
-#[derive(Debug)]
-pub struct Added<R> {
-    /// The record as stored; `None` if an entry said the same already.
-    pub record: Option<R>,
-    /// Kinds of secrets redacted from it.
-    pub left_out: Vec<&'static str>,
-    /// Crash damage that its writer has repaired.
-    pub repairs: Vec<Problem>,
-}
-
-/// Addition that waits for its write, and then for its caller.
-struct Waiting {
-    addition: Addition,
-    reply: SyncSender<Result<(Addition, Vec<Problem>), Error>>,
-}
-
-impl GroupCommit {
-    /// Adds a record for the caller of `store`, in one write with the records of other requests.
-    pub fn add<R: Record + Send + 'static>(
-        &self,
-        store: &Scoped,
-        record: R,
-        unless: Option<SkipCondition>,
-        now: DateTime<Utc>,
-        random: fn() -> String,
-    ) -> Result<Added<R>, Error> {
-        // Checked first, so that a refusal waits for nobody.
-        let addition = Addition::of(store.held(), &record, now, unless)?;
-        let (reply, answer) = mpsc::sync_channel(1);
-        let mut queue = self.queue();
-        queue.waiting.push(Waiting { addition, reply });
-        loop {
-            match answer.try_recv() {
-                Ok(answer) => {
-                    let (mut addition, repairs) = answer?;
-                    return Ok(Added {
-                        left_out: std::mem::take(&mut addition.left_out),
-                        record: addition.stored()?,
-                        repairs,
-                    });
-                }
-                Err(TryRecvError::Disconnected) => return Err(Error::Abandoned),
-                Err(TryRecvError::Empty) => {}
-            }
-            if queue.is_led {
-                let waited = self.changed.wait(queue);
-                queue = waited.unwrap_or_else(PoisonError::into_inner);
-                continue;
-            }
-            queue.is_led = true;
-            let length = queue.waiting.len().min(LARGEST);
-            let requests: Vec<_> = queue.waiting.drain(..length).collect();
-            drop(queue);
-            let leader = Leader(self);
-            self.commits.fetch_add(1, Ordering::Relaxed);
-            commit(store, requests, random);
-            drop(leader);
-            queue = self.queue();
-        }
-    }
-
-    /// Returns the number of groups that were written, or failed.
-    pub fn commits(&self) -> u64 {
-        self.commits.load(Ordering::Relaxed)
-    }
-
-    fn queue(&self) -> MutexGuard<'_, Queue> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Lets the next request lead, even after a panic.
-struct Leader<'a>(&'a GroupCommit);
-
-impl Drop for Leader<'_> {
-    fn drop(&mut self) {
-        self.0.queue().is_led = false;
-        self.0.changed.notify_all();
-    }
-}
-
-/// Writes the requests of each kind in one write, and answers them.
-fn commit(store: &Scoped, mut requests: Vec<Waiting>, random: fn() -> String) {
-    let mut writer = store.write(&mut || random()).map_err(Arc::new);
-    for kind in Kind::ALL {
-        let is_of_kind = |request: &Waiting| request.addition.kind == kind;
-        let (mut now, later): (Vec<_>, Vec<_>) = requests.into_iter().partition(is_of_kind);
-        requests = later;
-        if now.is_empty() {
-            continue;
-        }
-        let done = match &mut writer {
-            Ok(writer) => {
-                let additions = now.iter_mut().map(|request| &mut request.addition);
-                let done = writer.append_each(kind, &mut additions.collect::<Vec<_>>());
-                done.map(|()| writer.take_repairs()).map_err(Arc::new)
-            }
-            Err(error) => Err(Arc::clone(error)),
-        };
-        let (mut repairs, error) = match done {
-            Ok(repairs) => (repairs, None),
-            Err(error) => (Vec::new(), Some(error)),
-        };
-        for Waiting { addition, reply } in now {
-            let answer = match &error {
-                // One of them reports what was repaired.
-                None => Ok((addition, std::mem::take(&mut repairs))),
-                Some(error) => Err(Error::Group(Arc::clone(error))),
-            };
-            // A caller that is gone needs no answer.
-            drop(reply.send(answer));
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests;

@@ -22,9 +22,12 @@ use memctl_files::json;
 use serde::{Deserialize, Serialize};
 
 use crate::model::{IdShape, Kind, LOCAL_ID, local_number, numbered};
-use crate::store::files::directory::{self, MOVING};
+use crate::store::files::directory::MOVING;
 use crate::store::files::tombstones;
-use crate::store::{AuditAction, DataFile, Error, Row, SMALL_FILE, Snapshot, Step, Writer, atomic};
+use crate::store::{
+    AuditAction, DataFile, Error, Row, SMALL_FILE, Snapshot, Step, Writer, atomic,
+    ignore_local_files,
+};
 
 /// A record that moves to the other file of its kind.
 pub(super) struct MovingRecord {
@@ -121,21 +124,14 @@ impl Writer {
             self.store().audit(AuditAction::Edited, &[(id, None)])?;
             return self.share(kind, &[(id, &text)]).map(|_| true);
         }
-        let back = match json::string_field(text.as_bytes(), LOCAL_ID) {
-            Some(own) => {
-                let fields = [(kind.id_field(), format!("\"{own}\""))];
-                let text = json::without_fields(&text, &[LOCAL_ID]);
-                MovingRecord {
-                    from: id.to_owned(),
-                    to: own.clone().into_owned(),
-                    text: json::with_fields(&text, &fields, 6),
-                }
-            }
-            None => MovingRecord {
-                from: id.to_owned(),
-                to: id.to_owned(),
-                text,
-            },
+        let own = json::string_field(text.as_bytes(), LOCAL_ID);
+        let own = own.as_deref().unwrap_or(id).to_owned();
+        let fields = [(kind.id_field(), format!("\"{own}\""))];
+        let text = json::without_fields(&text, &[LOCAL_ID]);
+        let back = MovingRecord {
+            from: id.to_owned(),
+            to: own,
+            text: json::with_fields(&text, &fields, 6),
         };
         self.journal(Step::moved(to, id, &back.to));
         self.store()
@@ -194,8 +190,12 @@ impl Writer {
             }
         }
         let gone: HashSet<&str> = ids.keys().map(String::as_str).collect();
-        self.redone(from, |writer, snapshot| writer.drop_rows(snapshot, &gone))?;
-        self.rename(&ids)?;
+        self.redone(from, |writer, snapshot| {
+            let going = snapshot.of_ids(&gone)?.into_iter();
+            let going: Vec<_> = going.map(|(row, _)| (row, None)).collect();
+            writer.store.file(from).change(snapshot, &going)
+        })?;
+        self.rename(ids)?;
         atomic::remove(self.lock().directory(), MOVING)
     }
 
@@ -205,7 +205,7 @@ impl Writer {
         if !file.is_local || state.is_ok_and(|state| state.is_some()) {
             return Ok(());
         }
-        directory::ignore_local_files(self.lock().directory()).map(drop)
+        ignore_local_files(self.lock().directory()).map(drop)
     }
 
     /// Inserts records into a file in the order of their ids. One that is there gets the new text.
@@ -248,26 +248,10 @@ impl Writer {
         file.change(snapshot, &changes)
     }
 
-    /// Removes the entries with these ids, without a tombstone.
-    fn drop_rows(&self, snapshot: &Snapshot, ids: &HashSet<&str>) -> Result<(), Error> {
-        let going: Vec<_> = snapshot
-            .of_ids(ids)?
-            .into_iter()
-            .map(|(row, _)| (row, None))
-            .collect();
-        self.store().file(snapshot.of).change(snapshot, &going)
-    }
-}
-
-impl Writer {
     /// Replaces ids in the records that can refer to a local one. Damage in the files of one kind keeps
     /// no other back.
-    pub(super) fn rename(&mut self, ids: &HashMap<String, String>) -> Result<(), Error> {
-        let ids: HashMap<String, String> = ids
-            .iter()
-            .filter(|(old, new)| old != new)
-            .map(|(old, new)| (old.clone(), new.clone()))
-            .collect();
+    fn rename(&mut self, mut ids: HashMap<String, String>) -> Result<(), Error> {
+        ids.retain(|old, new| old != new);
         if ids.is_empty() {
             return Ok(());
         }

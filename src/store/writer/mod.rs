@@ -1,32 +1,45 @@
 //! Writing of records, within a scope, under the lock of the directory.
 //!
-//! A [`Writer`] holds the lock and writes the undo journal, the audit log and the primary database
-//! before a file. The other files extend it by one verb each:
+//! One write, from a record to the disk:
 //!
-//! - `append`, `update`, `remove`: records; `update` reverts writes too. `append` has the additions of several
-//!   requests in one write, too.
+//! 1. [`Scoped::write`] takes the lock, and the turn at the primary database if there is one.
+//! 2. A verb checks what the caller may do and redacts the text: `append` (with `ids` for records that have
+//!    none), `update` (and the reversal of writes) or `remove`.
+//! 3. [`Writer::redone`] reads the file (`JsonFile::prepare`, which repairs a torn tail), and begins again if another
+//!    program changes it meanwhile.
+//! 4. The verb writes the undo journal and the audit log, and then by [`Writer::forward`] the primary database and
+//!    the file: `JsonFile::append` or `JsonFile::change`, which return once the bytes are on disk.
+//! 5. What this user vouches for is approved (`trust`).
+//!
+//! The other files:
+//!
+//! - `group_commit`: additions of several requests in one write. `repeats`: records that say the same as another.
 //! - `local_files`: records that move between the local and the shared file of their kind, their two ids,
 //!   and references to them.
-//! - `transfer`: byte-for-byte export and import; remote records, the name of this copy, and the move of a
-//!   memory to a database.
+//! - `transfer`: byte-for-byte export and import, and the move of a memory to a database.
 //! - `repair`: checks and repairs for `doctor`.
 
 pub(crate) mod append;
+pub(crate) mod group_commit;
+mod ids;
 pub(crate) mod local_files;
 pub(crate) mod remove;
 pub(crate) mod repair;
+pub(crate) mod repeats;
 pub(crate) mod transfer;
 pub(crate) mod update;
+
+use std::borrow::Cow;
 
 use serde::Serialize;
 
 use crate::model::Kind;
 use crate::store::files::data::write::redone;
-use crate::store::files::directory;
-use crate::store::primary::{AtPrimary, Sent};
+use crate::store::primary::copy::{AtPrimary, Sent};
 use crate::store::trust::UserKey;
 use crate::store::{
-    DataFile, Error, Identity, Lock, Problem, Scoped, Snapshot, Step, redact, undo_journal,
+    DataFile, Error, Identity, Lock, Problem, Scoped, Snapshot, Step, ignore_local_files, redact,
+    undo_journal,
 };
 
 /// Exclusive write access. Keep it briefly: other writers wait for it.
@@ -73,7 +86,7 @@ impl Scoped {
         let has_identity = self.identity().is_some();
         let identity = lock.identity(random)?;
         if !has_identity {
-            directory::ignore_local_files(lock.directory())?;
+            ignore_local_files(lock.directory())?;
             self.audit_log().begin(&identity)?;
         }
         if is_new {
@@ -128,14 +141,17 @@ impl Writer {
         std::mem::take(&mut self.left_out)
     }
 
-    /// Serializes a value, redacted. The flag is `true` if something was redacted.
-    pub(crate) fn redacted(&mut self, value: &impl Serialize) -> Result<(String, bool), Error> {
+    /// Serializes a value, redacted.
+    pub(crate) fn redacted(&mut self, value: &impl Serialize) -> Result<String, Error> {
         let text = serde_json::to_string(value)?;
-        let redacted = redact(&text);
-        let is_less = !redacted.found.is_empty();
-        let redacted_text = redacted.text.into_owned();
+        Ok(self.redact(&text).into_owned())
+    }
+
+    /// Returns a JSON text with its secrets redacted.
+    pub(super) fn redact<'a>(&mut self, json: &'a str) -> Cow<'a, str> {
+        let redacted = redact(json);
         self.left_out.extend(redacted.found);
-        Ok((redacted_text, is_less))
+        redacted.text
     }
 
     /// Fails unless records of this kind can be added now. Call before work that depends on it.

@@ -7,19 +7,20 @@
 //! Expired records are already hidden. Here they are removed from disk, each with a tombstone and
 //! all in one write. An entry with an unreadable expiry stays until a user corrects it.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 use chrono::{DateTime, Utc};
 
 use crate::model::{Expiry, Kind, Viewer};
-use crate::store::access::expiry;
+use crate::store::access::filter::expiry;
 use crate::store::files::inventory;
-use crate::store::files::tombstones::{self, Removal};
+use crate::store::files::tombstones;
 use crate::store::index::sessions;
-use crate::store::primary::Sent;
+use crate::store::primary::copy::Sent;
 use crate::store::{
-    AuditAction, DataFile, Entry, Error, Role, Row, Scoped, Snapshot, Step, Writer, atomic, redact,
-    undo_journal,
+    AuditAction, DataFile, Entry, Error, Role, Row, Scoped, Snapshot, Step, Tombstone, Writer,
+    atomic, redact, undo_journal,
 };
 
 /// Mode of a removal: can it be undone?
@@ -31,16 +32,10 @@ pub enum RemovalMode {
     Permanent,
 }
 
-/// A record to remove, with its row and the content for its tombstone.
-struct Going {
-    row: Row,
-    entry: Entry,
-    /// Text that is recognised when it comes again; `None` to keep the id alone.
-    content: Option<String>,
-}
-
 /// Finds the records of a file that are to be removed.
-type Select<'a> = dyn Fn(&Scoped, &Snapshot) -> Result<Vec<Going>, Error> + 'a;
+type Select<'a> = dyn Fn(&Scoped, &Snapshot) -> Result<Vec<(Row, Entry)>, Error> + 'a;
+/// Returns the text of a record that is recognised when it comes again; `None` to keep the id alone.
+type Content<'a> = dyn Fn(&Entry) -> Option<String> + 'a;
 
 impl Writer {
     /// Removes a record and leaves a tombstone with the hash of `content`. The change can be undone.
@@ -75,19 +70,9 @@ impl Writer {
     ) -> Result<Vec<Entry>, Error> {
         let contents: HashMap<&str, &str> = removals.iter().copied().collect();
         let ids: HashSet<&str> = contents.keys().copied().collect();
-        self.remove_where(kind, &now.to_rfc3339(), mode, &|store, snapshot| {
-            let going = store
-                .of_ids(snapshot, &ids)?
-                .into_iter()
-                .map(|(row, entry)| Going {
-                    content: contents
-                        .get(entry.id.as_str())
-                        .map(|text| (*text).to_owned()),
-                    row,
-                    entry,
-                });
-            Ok(going.collect())
-        })
+        let select: &Select<'_> = &|store, snapshot| store.of_ids(snapshot, &ids);
+        let content = |entry: &Entry| contents.get(entry.id.as_str()).map(ToString::to_string);
+        self.remove_where(kind, &now.to_rfc3339(), mode, select, &content)
     }
 
     /// Removes the expired records of a kind permanently. Leaves tombstones with the hash of each
@@ -102,16 +87,13 @@ impl Writer {
         at: &str,
         content: &dyn Fn(&Entry) -> String,
     ) -> Result<Expired, Error> {
-        let over = self.remove_where(kind, at, RemovalMode::Permanent, &|store, snapshot| {
-            let over = store.outlived(snapshot)?.into_iter();
-            let over = over.filter(|(_, entry)| matches!(expiry(&entry.text), Expiry::At(_)));
-            let going = over.map(|(row, entry)| Going {
-                content: Some(content(&entry)),
-                row,
-                entry,
-            });
-            Ok(going.collect())
-        })?;
+        let select: &Select<'_> = &|store, snapshot| {
+            let mut over = store.outlived(snapshot)?;
+            over.retain(|(_, entry)| matches!(expiry(&entry.text), Expiry::At(_)));
+            Ok(over)
+        };
+        let content = |entry: &Entry| Some(content(entry));
+        let over = self.remove_where(kind, at, RemovalMode::Permanent, select, &content)?;
         let unreadable = self.store().expired(kind)?.unreadable;
         Ok(Expired { over, unreadable })
     }
@@ -127,16 +109,9 @@ impl Writer {
         if *self.store().viewer() != Viewer::Owner && !kind.has_user() {
             return Ok(Vec::new());
         }
-        let gone = self.remove_where(kind, at, RemovalMode::Permanent, &|store, snapshot| {
-            let visible = |entry: &Entry| store.access().covers(kind, &entry.text);
-            let going = snapshot.entries(&visible)?.into_iter();
-            let going = going.map(|(row, entry)| Going {
-                row,
-                entry,
-                content: None,
-            });
-            Ok(going.collect())
-        })?;
+        let select: &Select<'_> =
+            &|store, snapshot| snapshot.entries(&|entry| store.access().covers(kind, &entry.text));
+        let gone = self.remove_where(kind, at, RemovalMode::Permanent, select, &|_| None)?;
         Ok(gone.into_iter().map(|entry| entry.id).collect())
     }
 
@@ -148,6 +123,7 @@ impl Writer {
         at: &str,
         mode: RemovalMode,
         select: &Select<'_>,
+        content: &Content<'_>,
     ) -> Result<Vec<Entry>, Error> {
         let mut gone = Vec::new();
         for file in DataFile::of(kind) {
@@ -157,10 +133,13 @@ impl Writer {
                 if going.is_empty() {
                     return Ok(());
                 }
-                going.sort_by_key(|one| one.row.at);
-                let buried = writer.announce_removal(snapshot, &going, at, mode)?;
-                let rows: Vec<_> = going.iter().map(|one| (one.row, None)).collect();
-                of_file = going.into_iter().map(|one| one.entry).collect();
+                going.sort_by_key(|(row, _)| row.at);
+                let (rows, entries): (Vec<_>, Vec<_>) = going
+                    .into_iter()
+                    .map(|(row, entry)| ((row, None), entry))
+                    .unzip();
+                let buried = writer.announce_removal(file, &entries, content, at, mode)?;
+                of_file = entries;
                 writer.forward(kind, &Sent::Removals(&buried), |writer| {
                     let lines: Vec<String> = buried.iter().map(|(_, line)| line.clone()).collect();
                     tombstones::append(&writer.lock, &lines)?;
@@ -176,50 +155,49 @@ impl Writer {
     /// tombstone lines.
     fn announce_removal(
         &mut self,
-        snapshot: &Snapshot,
-        going: &[Going],
+        file: DataFile,
+        going: &[Entry],
+        content: &Content<'_>,
         at: &str,
         mode: RemovalMode,
     ) -> Result<Vec<(String, String)>, Error> {
-        let kind = snapshot.of.kind;
+        let kind = file.kind;
         match mode {
             RemovalMode::Undoable => {
                 // In reverse order, so that undo restores them in the order of the file.
-                for one in going.iter().rev() {
-                    let text = std::str::from_utf8(&one.entry.text);
+                for entry in going.iter().rev() {
+                    let text = std::str::from_utf8(&entry.text);
                     self.journal(Step::Removed {
                         kind,
-                        id: one.entry.id.clone(),
-                        local: snapshot.of.is_local,
+                        id: entry.id.clone(),
+                        local: file.is_local,
                         text: text.ok().map(|text| redact(text).text.into_owned()),
                     });
                 }
             }
             RemovalMode::Permanent => {
-                let ids: Vec<&str> = going.iter().map(|one| one.entry.id.as_str()).collect();
+                let ids: Vec<&str> = going.iter().map(|entry| entry.id.as_str()).collect();
                 undo_journal::scrub(self.lock(), kind, &ids)?;
             }
         }
+        let going: Vec<_> = going.iter().map(|entry| (entry, content(entry))).collect();
         // A record whose content is not kept is nobody's.
-        let owned = |one: &Going| one.content.is_some();
-        let records = going.iter().map(|one| {
-            let text: &[u8] = if owned(one) { &one.entry.text } else { b"" };
-            (one.entry.id.as_str(), text)
+        let records = going.iter().map(|(entry, content)| {
+            let text = content.as_ref().map_or(&b""[..], |_| &entry.text);
+            (entry.id.as_str(), text)
         });
         self.store
             .audit_records(AuditAction::Removed, kind, records)?;
         let key = &self.identity().tombstone_key;
-        let buried = going.iter().map(|one| {
-            let user = one.entry.user_id().filter(|_| owned(one));
-            let removal = Removal {
-                id: &one.entry.id,
-                user_id: user.as_deref(),
-                content: one.content.as_deref(),
+        let buried = going.iter().map(|(entry, content)| {
+            let user = entry.user_id().filter(|_| content.is_some());
+            let digest = |content| tombstones::digest(key, kind, content);
+            let tombstone = Tombstone {
+                user_id: user.map(Cow::into_owned),
+                digest: content.as_deref().map(digest).unwrap_or_default(),
+                ..Tombstone::new(kind, &entry.id, at)
             };
-            Ok((
-                one.entry.id.clone(),
-                tombstones::line(key, kind, at, &removal)?,
-            ))
+            Ok((entry.id.clone(), serde_json::to_string(&tombstone)?))
         });
         buried.collect()
     }

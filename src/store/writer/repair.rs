@@ -16,13 +16,13 @@ use memctl_files::json::{self, Stop};
 use serde::Serialize;
 
 use crate::model::{Expiry, Kind, Record, by_kind};
-use crate::store::access::expiry;
+use crate::store::access::filter::expiry;
 use crate::store::access::query::unreadable;
 use crate::store::files::data::file::ReadAhead;
-use crate::store::files::data::scan::{LineNumbers, patience};
+use crate::store::files::data::scan::patience;
 use crate::store::files::data::write::redone;
 use crate::store::files::directory::RECOVERED;
-use crate::store::primary::{self, AtPrimary, Sent};
+use crate::store::primary::copy::{self, AtPrimary, Sent};
 use crate::store::{
     DataFile, Entry, Error, JsonFile, Lock, Problem, ProblemKind, Row, Scoped, Snapshot, atomic,
     redact,
@@ -68,15 +68,8 @@ impl Scoped {
             self.must_see_all(file)?;
             let snapshot = self.file(file).by_scan()?;
             let misfits = misfits_of(&snapshot, look, &mut found)?;
-            problems.extend(snapshot.problems.iter().cloned());
-            let Some(opened) = &snapshot.file else {
-                continue;
-            };
-            let mut lines = LineNumbers::of(opened, &snapshot.path);
-            for (at, kind, message) in misfits {
-                let problem = lines.problem(at, kind, message);
-                problems.push(problem.map_err(Error::io("read", &snapshot.path))?);
-            }
+            problems.extend(snapshot.problems);
+            problems.extend(self.problems_at(file, misfits)?);
         }
         Ok((problems, found))
     }
@@ -115,7 +108,7 @@ impl Scoped {
             if self.primary_name()?.is_some() {
                 // The database holds the intact records.
                 let (_, copy) = copy_aside(&lock, &snapshot, now)?;
-                primary::fetch_anew(self, &lock, of.kind)?;
+                copy::fetch_anew(self, &lock, of.kind)?;
                 return Ok(Some(Repaired {
                     path,
                     copy,

@@ -14,9 +14,10 @@ use serde::Serialize;
 use crate::model::Kind;
 use crate::model::error::Kind as ErrorKind;
 use crate::store::files::counters::{self, Counters};
-use crate::store::files::data::write::is_record;
+use crate::store::files::data::merge::is_record;
 use crate::store::files::tombstones;
-use crate::store::primary::Sent;
+use crate::store::primary::copy::Sent;
+use crate::store::writer::transfer::missing;
 use crate::store::{
     AuditAction, DataFile, Entry, Error, Field, Row, Snapshot, Splice, Step, Writer, redact,
 };
@@ -139,7 +140,7 @@ impl Writer {
     fn values<'a, V: Serialize>(&mut self, changes: &[(&'a str, V)]) -> Result<Values<'a>, Error> {
         let values = changes.iter();
         let values = values.map(|(name, value)| {
-            let text = json::pretty(&self.redacted(value)?.0, 3);
+            let text = json::pretty(&self.redacted(value)?, 3);
             Ok((*name, Some(text)))
         });
         values.collect()
@@ -348,47 +349,30 @@ impl Writer {
         let mut back = 0;
         for file in DataFile::of(kind) {
             let of_file = run.iter().filter(|one| one.is_local == file.is_local);
-            let of_file: Vec<_> = of_file.copied().collect();
-            if !of_file.is_empty() {
-                back += self.redone(file, |writer, snapshot| {
-                    writer.put_back_to(snapshot, kind, &of_file, at)
-                })?;
+            let of_file: Vec<_> = of_file.map(|one| (one.id, one.text)).collect();
+            if of_file.is_empty() {
+                continue;
             }
+            back += self.redone(file, |writer, snapshot| {
+                let new = missing(snapshot, &of_file)?;
+                for (id, text) in &new {
+                    if !writer.store().access().covers(kind, text.as_bytes()) {
+                        return Err(Error::OutOfScope((*id).to_owned()));
+                    }
+                    if !is_record(kind, id, text) {
+                        return Err(not_a_record(kind, id));
+                    }
+                }
+                writer.add_entries(kind, &new, |writer| {
+                    writer.insert(snapshot, &new)?;
+                    // Last: a crash before this leaves records with tombstones, which hide nothing.
+                    let ids: Vec<&str> = new.iter().map(|(id, _)| *id).collect();
+                    tombstones::lift(writer.lock(), kind, &ids, at)
+                })?;
+                Ok(new.len())
+            })?;
         }
         Ok(back)
-    }
-
-    fn put_back_to(
-        &mut self,
-        snapshot: &Snapshot,
-        kind: Kind,
-        run: &[Returning<'_>],
-        at: &str,
-    ) -> Result<usize, Error> {
-        let ids: HashSet<&str> = run.iter().map(|one| one.id).collect();
-        let there = self.store().of_ids(snapshot, &ids)?.into_iter();
-        let there: HashSet<String> = there.map(|(_, entry)| entry.id).collect();
-        let missing = run.iter().filter(|one| !there.contains(one.id));
-        let missing: Vec<_> = missing.collect();
-        for one in &missing {
-            if !self.store().access().covers(kind, one.text.as_bytes()) {
-                return Err(Error::OutOfScope(one.id.to_owned()));
-            }
-            if !is_record(kind, one.id, one.text) {
-                return Err(not_a_record(kind, one.id));
-            }
-        }
-        if missing.is_empty() {
-            return Ok(0);
-        }
-        let entries: Vec<_> = missing.iter().map(|one| (one.id, one.text)).collect();
-        self.add_entries(kind, &entries, |writer| {
-            writer.insert(snapshot, &entries)?;
-            // Last: a crash before this leaves records with tombstones, which hide nothing.
-            let ids: Vec<&str> = entries.iter().map(|(id, _)| *id).collect();
-            tombstones::lift(writer.lock(), kind, &ids, at)
-        })?;
-        Ok(missing.len())
     }
 
     /// Journals a write to a file of a skill; the path is relative to the skills directory.

@@ -159,6 +159,7 @@ fn restore_run(
             kind,
             id: id.clone(),
             text: text.as_bytes().to_vec(),
+            is_local: false,
             offset: 0,
         });
         let summary = document.map(|document| document.summary);

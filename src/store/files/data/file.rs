@@ -20,9 +20,9 @@ use memctl_files::json;
 use memctl_files::{Directory, FileState, PositionedFile as _};
 
 use crate::model::{IdShape, Kind};
-use crate::store::files::data::foreign_edit::{Point, reach};
 use crate::store::files::data::offsets::{Header, Offsets, generation};
-use crate::store::files::data::scan::{self, Outline};
+use crate::store::files::data::scan::scan;
+use crate::store::files::data::{CLOSING, Point, reach};
 use crate::store::files::{directory, tombstones};
 use crate::store::{DERIVED, DataFile, Entry, Error, Problem, ProblemKind, Row};
 
@@ -79,6 +79,7 @@ impl Snapshot {
             kind,
             id,
             text,
+            is_local: self.of.is_local,
             offset: row.at,
         })
     }
@@ -183,7 +184,8 @@ impl<'a> JsonFile<'a> {
     }
 
     pub(crate) fn table_path(self) -> PathBuf {
-        Offsets::path(&self.directory.join(DERIVED), self.of)
+        let name = format!("{}.offsets", self.of.derived_name());
+        self.directory.join(DERIVED).join(name)
     }
 
     /// Returns the current state for a reader.
@@ -214,7 +216,7 @@ impl<'a> JsonFile<'a> {
                 continue;
             }
             let snapshot = self.by_scan()?;
-            let is_steady = self.stamp()? == Some(snapshot.table.header.stamp);
+            let is_steady = self.stamp()? == snapshot.table.header.stamp;
             if is_steady && !directory::is_being_written(self.directory) {
                 self.keep(&snapshot);
                 return Ok(snapshot);
@@ -246,12 +248,13 @@ impl<'a> JsonFile<'a> {
         }
     }
 
-    fn stamp(self) -> Result<Option<FileState>, Error> {
-        let Some(file) = directory::open_data(self.directory, self.of.name())? else {
-            return Ok(Some(FileState::default()));
-        };
-        let state = FileState::of(&file).map_err(Error::io("read", &self.path()))?;
-        Ok(Some(state))
+    /// Returns the state of the file; the default one if it is missing.
+    pub(super) fn stamp(self) -> Result<FileState, Error> {
+        let file = directory::open_data(self.directory, self.of.name())?;
+        let state = file.as_ref().map(FileState::of).transpose();
+        Ok(state
+            .map_err(Error::io("read", &self.path()))?
+            .unwrap_or_default())
     }
 
     /// Scans the current file, ignoring the saved table.
@@ -265,42 +268,41 @@ impl<'a> JsonFile<'a> {
         let mut rows = Vec::new();
         let stamp = FileState::of(&file).map_err(cannot_read)?;
         reach(Point::Sized, &path);
-        let outline = scan::scan(&file, &path, self.kind().root_key(), &mut |at, entry| {
+        let outline = scan(&file, &path, self.kind().root_key(), &mut |at, entry| {
             let row = Row::of(self.kind(), at, entry);
             let id = String::from_utf8_lossy(row.id());
             highest = highest.max(IdShape::of(self.kind(), &id).unwrap_or_default());
             rows.push(row);
         })
         .map_err(cannot_read)?;
-        let Outline {
-            tail,
-            close,
-            format,
-            problems,
-            ..
-        } = outline;
         let header = Header {
             stamp,
             count: rows.len() as u64,
-            tail,
-            close: close.unwrap_or(0),
-            format,
+            tail: outline.tail,
+            close: outline.close.unwrap_or(0),
+            format: outline.format,
             highest,
             generation: generation(&stamp),
-            problems: if outline.empty {
-                0
-            } else {
-                problems.len() as u64
-            },
+            problems: outline.problems.len() as u64,
         };
+        let file = (!outline.empty).then_some(file);
+        let snapshot = self.state(file, Offsets::in_memory(header, rows));
+        let problems = outline.problems;
         Ok(Snapshot {
-            ahead: ReadAhead::default(),
-            of: self.of,
-            path,
-            file: (!outline.empty).then_some(file),
-            table: Offsets::in_memory(header, rows),
             problems,
+            ..snapshot
         })
+    }
+
+    /// Returns the state that a saved table describes; `None` if that is of another version of the file.
+    pub(crate) fn by_table(self) -> Result<Option<Snapshot>, Error> {
+        let Some(file) = directory::open_data(self.directory, self.of.name())? else {
+            return Ok(Some(self.missing()));
+        };
+        let stamp = FileState::of(&file).map_err(Error::io("read", &self.path()))?;
+        let table = Offsets::open(self.directory, &self.table_path());
+        let table = table.filter(|table| table.header.stamp == stamp);
+        Ok(table.map(|table| self.state(Some(file), table)))
     }
 
     fn missing(self) -> Snapshot {
@@ -309,33 +311,18 @@ impl<'a> JsonFile<'a> {
             highest: tombstones::highest(self.directory, self.kind()),
             ..Header::default()
         };
-        Snapshot {
-            ahead: ReadAhead::default(),
-            of: self.of,
-            path: self.path(),
-            file: None,
-            table: Offsets::in_memory(header, Vec::new()),
-            problems: Vec::new(),
-        }
+        self.state(None, Offsets::in_memory(header, Vec::new()))
     }
 
-    pub(crate) fn by_table(self) -> Result<Option<Snapshot>, Error> {
-        let path = self.path();
-        let Some(file) = directory::open_data(self.directory, self.of.name())? else {
-            return Ok(Some(self.missing()));
-        };
-        let stamp = FileState::of(&file).map_err(Error::io("read", &path))?;
-        let table = Offsets::open(self.directory, &self.table_path());
-        Ok(table
-            .filter(|table| table.header.stamp == stamp)
-            .map(|table| Snapshot {
-                ahead: ReadAhead::default(),
-                of: self.of,
-                path,
-                file: Some(file),
-                table,
-                problems: Vec::new(),
-            }))
+    fn state(self, file: Option<File>, table: Offsets) -> Snapshot {
+        Snapshot {
+            of: self.of,
+            path: self.path(),
+            file,
+            table,
+            ahead: ReadAhead::default(),
+            problems: Vec::new(),
+        }
     }
 }
 
@@ -418,9 +405,6 @@ impl Window {
         (end <= self.bytes.len()).then_some(start..end)
     }
 }
-
-/// Closing brackets of a file that this program writes.
-pub(crate) const CLOSING: &str = "\n  ]\n}\n";
 
 /// Text around the entries of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -28,10 +28,9 @@ use std::time::{Duration, Instant};
 
 use memctl_files::{FileState, PositionedFile as _};
 
-use crate::store::files::data::file::CLOSING;
 use crate::store::files::data::offsets::{Header, Offsets};
-use crate::store::files::data::scan;
-use crate::store::files::directory::{self, RECOVERED};
+use crate::store::files::data::{CLOSING, Point, reach, scan};
+use crate::store::files::directory::RECOVERED;
 use crate::store::{Error, JsonFile, Lock, Problem, ProblemKind, Snapshot, atomic};
 
 /// Time without changes after which a half-saved file counts as the result of a crash.
@@ -44,42 +43,6 @@ const LONGEST_WAIT: Duration = Duration::from_secs(5);
 /// Number of bytes before an append that are compared after it.
 const CONTEXT: u64 = 512;
 const PAUSE: Duration = Duration::from_millis(10);
-
-/// Point in a write where a test lets another program interfere.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Point {
-    /// The state of the file was read; its content is not read yet.
-    Sized,
-    /// The file was read; nothing is written yet.
-    Read,
-    /// The bytes after the last entry were read for an append; those before it are not read yet.
-    EndRead,
-    /// The file was found unchanged; the next call writes.
-    Compared,
-    /// The bytes are written, and not verified yet.
-    Written,
-}
-
-/// Another program, simulated by a test.
-#[cfg(test)]
-type Other = Box<dyn FnMut(Point, &Path)>;
-
-#[cfg(test)]
-thread_local! {
-    static MEANWHILE: std::cell::RefCell<Option<Other>> = const { std::cell::RefCell::new(None) };
-}
-
-/// Runs the interference of a test, if any. Does nothing in production.
-pub(crate) fn reach(point: Point, path: &Path) {
-    #[cfg(test)]
-    MEANWHILE.with_borrow_mut(|other| {
-        if let Some(other) = other {
-            other(point, path);
-        }
-    });
-    #[cfg(not(test))]
-    let _ = (point, path);
-}
 
 impl JsonFile<'_> {
     /// Writes bytes over the `old` ones of a file that is still as it was read: over the text behind its last
@@ -214,7 +177,7 @@ fn await_quiet(
 impl JsonFile<'_> {
     /// Waits while a half-saved file keeps changing. Returns `true` if it has changed since the
     /// snapshot.
-    pub(crate) fn await_save(self, snapshot: &Snapshot) -> Result<bool, Error> {
+    fn await_save(self, snapshot: &Snapshot) -> Result<bool, Error> {
         let is_torn = |p: &Problem| p.kind == ProblemKind::TornTail;
         let had_entries = || {
             let table = Offsets::open(self.directory, &self.table_path());
@@ -227,25 +190,18 @@ impl JsonFile<'_> {
             _ => return Ok(false),
         };
         let path = &snapshot.path;
-        let state = || match directory::open_data(self.directory, self.of.name()) {
-            Ok(Some(file)) => FileState::of(&file),
-            Ok(None) => Ok(FileState::default()),
-            Err(error) => Err(io::Error::other(error)),
-        };
         let read = snapshot.table.header.stamp;
         // A file that was saved meanwhile is read at once.
         let mut changed = false;
         let is_quiet = await_quiet(quiet, || {
-            let now = state()?;
+            let now = self.stamp().map_err(io::Error::other)?;
             changed |= now != read;
             Ok(now)
         })
         .map_err(Error::io("read", path))?;
-        if is_quiet {
-            Ok(changed)
-        } else {
-            Err(Error::Changing(path.clone()))
-        }
+        is_quiet
+            .then_some(changed)
+            .ok_or_else(|| Error::Changing(path.clone()))
     }
 }
 

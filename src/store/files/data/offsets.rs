@@ -11,13 +11,12 @@
 use std::borrow::Cow;
 use std::io;
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use memctl_files::{Directory, FileState, PositionedFile as _, json};
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 use crate::model::{IdShape, Kind, SkillPath};
-use crate::store::DataFile;
 use crate::store::files::directory;
 use crate::store::files::map::Map;
 
@@ -166,11 +165,6 @@ pub(crate) struct Offsets {
 }
 
 impl Offsets {
-    /// Returns the path of a file's table, in the directory of derived files.
-    pub(crate) fn path(derived: &Path, of: DataFile) -> PathBuf {
-        derived.join(format!("{}.offsets", of.derived_name()))
-    }
-
     /// Returns a table built by a scan.
     pub(crate) fn in_memory(header: Header, rows: impl IntoIterator<Item = Row>) -> Self {
         let mut bytes = vec![0; HEADER];

@@ -10,18 +10,11 @@
 //! - A file that another program has changed since the read is not written either. The write fails
 //!   with [`Error::Changing`], counts as not done, and [`redone`] retries it. See `foreign_edit`.
 //!
-//! Every write requires the [`Lock`].
+//! Every write requires the [`Lock`](crate::store::Lock).
 //!
 //! In an append, the closing brackets are replaced by the new entries and the closing
 //! brackets, in one write, which is then synced. Its cost is independent of the size of the file.
-//!
-//! Applies changes from another place to the records of a file.
-//!
-//! The last of several changes to one record wins. The order of the file stays: new records go to
-//! the end, changed ones keep their position. After a crash, applying the same changes again
-//! completes them.
 
-use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::ops::Range;
@@ -31,11 +24,11 @@ use std::time::Duration;
 use memctl_files::{FileState, PositionedFile as _, json};
 
 use crate::model::{IdShape, Kind};
-use crate::store::files::data::file::CLOSING;
-use crate::store::files::data::foreign_edit::{Point, cannot_read, reach};
+use crate::store::files::data::foreign_edit::cannot_read;
 use crate::store::files::data::offsets::{Header, Offsets, generation};
+use crate::store::files::data::{CLOSING, Point, reach};
 use crate::store::files::directory::PROBE;
-use crate::store::{Error, FORMAT, Frame, JsonFile, Lock, Row, Snapshot, atomic, redact};
+use crate::store::{Error, FORMAT, Frame, JsonFile, Row, Snapshot, atomic};
 
 /// Maximum length of the comma and white space between two entries; anything longer counts as
 /// damage.
@@ -195,18 +188,17 @@ impl JsonFile<'_> {
 
     /// Returns the text of an entry that is to be replaced; fails unless it is as the table says.
     fn verified(self, snapshot: &Snapshot, row: &Row) -> Result<Vec<u8>, Error> {
+        let is_cut = |error: &Error| matches!(error, Error::Io { source, .. } if source.kind() == io::ErrorKind::UnexpectedEof);
         match snapshot.read(row) {
             Ok(text) if row.is_of(&text) => Ok(text),
-            Err(Error::Io { source, .. }) if source.kind() != io::ErrorKind::UnexpectedEof => {
-                Err(Error::io("read", &snapshot.path)(source))
-            }
+            Err(error) if !is_cut(&error) => Err(error),
             _ => Err(self.distrust(&snapshot.path)?),
         }
     }
 
     /// Deletes the saved table, which describes other bytes. Two states of a file look alike if
     /// they have the same length and the clock of the file system did not tick between them.
-    pub(super) fn distrust(self, path: &Path) -> Result<Error, Error> {
+    fn distrust(self, path: &Path) -> Result<Error, Error> {
         atomic::remove(self.directory, self.table_path())?;
         Ok(Error::Changing(path.to_owned()))
     }
@@ -269,139 +261,99 @@ fn removal(
 /// Maximum length of the text after the last entry: closing brackets and a few keys of the root.
 const LONGEST_CLOSING: u64 = 1 << 20;
 
-/// End of a file, after its last entry.
-struct Ending {
-    /// The text there.
-    closing: Vec<u8>,
-    /// Text before a new entry.
-    opening: &'static [u8],
-    /// Text between the last new entry and the array's closing bracket.
-    gap: Vec<u8>,
-    /// Text from that bracket on.
-    rest: Vec<u8>,
-}
-
 impl JsonFile<'_> {
     /// Appends entries, each an id and a text, in one write, at a cost independent of the size of the
     /// file. A crash leaves some of them and a torn tail, which the next writer cuts.
     pub(crate) fn append(self, snapshot: &Snapshot, entries: &[(&str, &str)]) -> Result<(), Error> {
+        if snapshot.file.is_none() {
+            return self.begin(snapshot, entries);
+        }
         let path = self.path();
         let old = &snapshot.table.header;
-        let changing = || Error::Changing(path.clone());
-        if snapshot.file.is_none() {
-            let mut text = Frame::plain(self.kind()).head.into_bytes();
-            let rows = lay_out(&mut text, 0, entries);
-            let tail = text.len() as u64;
-            text.extend_from_slice(CLOSING.as_bytes());
-            let stamp = self.begin(snapshot, &text)?;
-            // The entry is followed by a line break and two spaces.
-            let header = Header {
-                tail,
-                close: tail + 3,
-                count: 0,
-                format: FORMAT,
-                ..old.clone()
-            };
-            self.record(&header, stamp, &rows, None);
-            return Ok(());
-        }
-        let file = atomic::open_for_update(self.directory, &path)?.ok_or_else(changing)?;
-        let Ending {
-            closing,
-            opening,
-            gap,
-            rest,
-        } = self.ending(&file, old)?;
-        let mut bytes = opening.to_vec();
-        let rows = lay_out(&mut bytes, old.tail, entries);
-        let tail = old.tail + bytes.len() as u64;
-        let close = tail + gap.len() as u64;
-        bytes.extend_from_slice(&gap);
-        bytes.extend_from_slice(&rest);
-        let stamp = self.write_over(&file, &old.stamp, old.tail, &closing, &bytes)?;
-        let header = Header {
-            tail,
-            close,
-            ..old.clone()
-        };
-        self.record(&header, stamp, &rows, Some(&snapshot.table));
-        Ok(())
-    }
-
-    /// Creates a missing or empty file with this text. Returns its state.
-    fn begin(self, snapshot: &Snapshot, text: &[u8]) -> Result<FileState, Error> {
-        let path = &snapshot.path;
-        let changing = || Error::Changing(path.clone());
-        let read = snapshot.table.header.stamp;
-        let empty = self.directory.state(path);
-        let empty = empty.map_err(Error::io("read", path))?;
-        if empty.unwrap_or_default() != read {
-            return Err(changing());
-        }
-        reach(Point::Compared, path);
-        let made = atomic::replace_unchanged(self.directory, path, empty.as_ref(), |file| {
-            file.write_all(text)
-        })?;
-        let made = made.ok_or_else(changing)?;
-        (made.size == text.len() as u64)
-            .then_some(made)
-            .ok_or_else(changing)
-    }
-
-    /// Reads the end of a file, to append entries there.
-    fn ending(self, file: &File, header: &Header) -> Result<Ending, Error> {
-        let path = self.path();
-        let closing = read_closing(file, header).map_err(cannot_read(&path))?;
+        let file = atomic::open_for_update(self.directory, &path)?;
+        let file = file.ok_or_else(|| Error::Changing(path.clone()))?;
+        let closing = read_closing(&file, old).map_err(cannot_read(&path))?;
         reach(Point::EndRead, &path);
-        let is_first = byte_before(file, header.tail).map_err(cannot_read(&path))? == b'[';
-        let between = distance(header.tail, header.close);
+        let is_first = byte_before(&file, old.tail).map_err(cannot_read(&path))? == b'[';
+        let between = distance(old.tail, old.close);
         if !is_closing(&closing, between) {
             return Err(self.distrust(&path)?);
         }
         // Empty arrays are expanded; otherwise the layout after the last entry is kept.
         let is_kept = !is_first && closing[..between].iter().all(u8::is_ascii_whitespace);
-        let gap = if is_kept {
+        let gap: &[u8] = if is_kept {
             &closing[..between]
         } else {
             b"\n  "
         };
-        Ok(Ending {
-            opening: if is_first { b"\n    " } else { b",\n    " },
-            gap: gap.to_vec(),
-            rest: closing[between..].to_vec(),
-            closing,
-        })
-    }
-
-    /// Updates the saved table after an append. The next scan corrects any failure.
-    fn record(self, old: &Header, stamp: FileState, rows: &[Row], table: Option<&Offsets>) {
-        let shape = |row: &Row| {
-            IdShape::of(self.kind(), &String::from_utf8_lossy(row.id())).unwrap_or_default()
-        };
-        let highest = rows.iter().map(shape).max().unwrap_or_default();
+        let opening: &[u8] = if is_first { b"\n    " } else { b",\n    " };
+        let mut bytes = opening.to_vec();
+        let rows = lay_out(&mut bytes, old.tail, entries);
+        let tail = old.tail + bytes.len() as u64;
+        bytes.extend_from_slice(gap);
+        bytes.extend_from_slice(&closing[between..]);
         let header = Header {
-            // A new file starts a new generation.
-            generation: match old.generation {
-                0 => generation(&stamp),
-                generation => generation,
-            },
-            stamp,
-            count: old.count + rows.len() as u64,
-            highest: old.highest.max(highest),
+            stamp: self.write_over(&file, &old.stamp, old.tail, &closing, &bytes)?,
+            tail,
+            close: tail + gap.len() as u64,
             ..old.clone()
         };
+        self.record(header, &rows, Some(&snapshot.table));
+        Ok(())
+    }
+
+    /// Creates a missing or empty file with these entries.
+    fn begin(self, snapshot: &Snapshot, entries: &[(&str, &str)]) -> Result<(), Error> {
+        let (path, old) = (&snapshot.path, &snapshot.table.header);
+        let changing = || Error::Changing(path.clone());
+        let empty = self.directory.state(path);
+        let empty = empty.map_err(Error::io("read", path))?;
+        if empty.unwrap_or_default() != old.stamp {
+            return Err(changing());
+        }
+        let mut text = Frame::plain(self.kind()).head.into_bytes();
+        let rows = lay_out(&mut text, 0, entries);
+        let tail = text.len() as u64;
+        text.extend_from_slice(CLOSING.as_bytes());
+        reach(Point::Compared, path);
+        let made = atomic::replace_unchanged(self.directory, path, empty.as_ref(), |file| {
+            file.write_all(&text)
+        })?;
+        let header = Header {
+            stamp: made
+                .filter(|made| made.size == text.len() as u64)
+                .ok_or_else(changing)?,
+            tail,
+            // The entry is followed by a line break and two spaces.
+            close: tail + 3,
+            count: 0,
+            format: FORMAT,
+            ..old.clone()
+        };
+        self.record(header, &rows, None);
+        Ok(())
+    }
+
+    /// Updates the saved table after an append to the file that `header` describes but for these rows. The
+    /// next scan corrects any failure.
+    fn record(self, mut header: Header, rows: &[Row], table: Option<&Offsets>) {
+        for row in rows {
+            let shape = IdShape::of(self.kind(), &String::from_utf8_lossy(row.id()));
+            header.highest = header.highest.max(shape.unwrap_or_default());
+        }
+        header.count += rows.len() as u64;
+        // A new file starts a new generation.
+        if header.generation == 0 {
+            header.generation = generation(&header.stamp);
+        }
+        let path = self.table_path();
         if table.is_some_and(Offsets::is_saved) {
-            drop(Offsets::append(
-                self.directory,
-                &self.table_path(),
-                &header,
-                rows,
-            ));
+            drop(Offsets::append(self.directory, &path, &header, rows));
             return;
         }
         let old = table.into_iter().flat_map(Offsets::rows);
-        Offsets::in_memory(header, old.chain(rows.iter().copied()))
-            .save(self.directory, &self.table_path());
+        let table = Offsets::in_memory(header, old.chain(rows.iter().copied()));
+        table.save(self.directory, &path);
     }
 }
 
@@ -444,100 +396,4 @@ fn read_closing(file: &File, header: &Header) -> io::Result<Vec<u8>> {
 fn is_closing(closing: &[u8], between: usize) -> bool {
     let is_gap = |b: &u8| b.is_ascii_whitespace() || *b == b',';
     closing.get(between) == Some(&b']') && closing[..between].iter().all(is_gap)
-}
-
-/// State of a remote record.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PulledChange {
-    /// Id in its workspace.
-    pub id: String,
-    /// JSON text; `None` if the record is removed.
-    pub text: Option<String>,
-}
-
-/// Effect of applied changes.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct PulledCount {
-    /// Number of new records.
-    pub added: u64,
-    /// Number of changed records.
-    pub changed: u64,
-    /// Number of removed records.
-    pub removed: u64,
-    /// Number of rejected texts: not a record with the given id.
-    pub refused: u64,
-}
-
-impl std::ops::AddAssign for PulledCount {
-    fn add_assign(&mut self, other: Self) {
-        self.added += other.added;
-        self.changed += other.changed;
-        self.removed += other.removed;
-        self.refused += other.refused;
-    }
-}
-
-/// Applies the changes. `file` must belong to the writer that holds this lock. All changes are on
-/// disk when this returns.
-pub(crate) fn apply(
-    file: JsonFile<'_>,
-    lock: &Lock,
-    changes: &[(&str, Option<&str>)],
-) -> Result<PulledCount, Error> {
-    let kind = file.kind();
-    let mut refused = PulledCount::default();
-    let mut last: HashMap<&str, Option<String>> = HashMap::with_capacity(changes.len());
-    let mut order = Vec::with_capacity(changes.len());
-    for (id, text) in changes {
-        // Secrets that the other side let through are redacted here.
-        let text = text.map(|text| redact(text).text.into_owned());
-        if text.as_ref().is_some_and(|text| !is_record(kind, id, text)) {
-            refused.refused += 1;
-        } else if last.insert(*id, text).is_none() {
-            order.push(*id);
-        }
-    }
-    redone(|| {
-        let (mut count, snapshot) = (refused, file.prepare(lock, &mut Vec::new())?);
-        let (mut changes, mut there) = (Vec::new(), HashSet::new());
-        for (row, entry) in snapshot.of_ids(&last.keys().copied().collect())? {
-            let new = &last[entry.id.as_str()];
-            if new.as_deref().map(str::as_bytes) != Some(&entry.text) {
-                let counted = if new.is_some() {
-                    &mut count.changed
-                } else {
-                    &mut count.removed
-                };
-                *counted += 1;
-                changes.push((row, new.clone()));
-            }
-            there.insert(entry.id);
-        }
-        let new = order.iter().copied().filter(|id| !there.contains(*id));
-        let new: Vec<(&str, &str)> = new
-            .filter_map(|id| Some((id, last[id].as_deref()?)))
-            .collect();
-        count.added = new.len() as u64;
-        file.change(&snapshot, &changes)?;
-        if !new.is_empty() {
-            // The change has moved the end of the file.
-            let snapshot = file.prepare(lock, &mut Vec::new())?;
-            file.append(&snapshot, &new)?;
-        }
-        Ok(count)
-    })
-}
-
-/// Returns `true` if the text is one whole object with this id, so that it can be stored as an
-/// entry.
-pub(crate) fn is_record(kind: Kind, id: &str, text: &str) -> bool {
-    let bytes = text.as_bytes();
-    let start = json::skip_space(bytes, 0);
-    let is_whole =
-        json::skip_value(bytes, start).is_ok_and(|end| json::skip_space(bytes, end) == bytes.len());
-    is_whole
-        && bytes.get(start) == Some(&b'{')
-        && u32::try_from(bytes.len()).is_ok()
-        && !id.is_empty()
-        && json::string_field(bytes, kind.id_field()).is_some_and(|own| own == id)
 }

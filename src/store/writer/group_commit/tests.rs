@@ -6,10 +6,11 @@ use std::{fs, thread};
 use chrono::TimeDelta;
 
 use crate::model::{Execution, Memory, Scope, Viewer};
-use crate::store::Selection;
-use crate::store::audit::AuditContext;
+use crate::store::AuditContext;
 use crate::store::files::directory::Lock;
 use crate::store::trust::Approvals;
+use crate::store::writer::repeats::Compared;
+use crate::store::{DataFile, Selection};
 use memctl_files::Directory;
 
 use super::*;
@@ -156,7 +157,7 @@ fn what_waits_is_written_together() {
         drop(held);
     });
     let all = first.list::<Execution>(&Selection::default()).unwrap();
-    assert_eq!((all.records.len(), group.commits()), (8, 3));
+    assert_eq!((all.records.len(), group.queue().commits), (8, 3));
     assert!(!group.queue().is_led && group.queue().waiting.is_empty());
 }
 

@@ -5,6 +5,7 @@ use chrono::Utc;
 
 use super::*;
 use crate::model::{Memory, Scope};
+use crate::store::{SeenEntries, Selection};
 
 const ODD: &str = "{\"entries\": [\n{\"id\": \"MEM-001\",  \"x\": NaN},{\"id\":\"MEM-002\",\"n\": 1062.0}], \"format\": 1}";
 

@@ -271,6 +271,7 @@ impl Import<'_> {
             kind: entry.kind,
             id: entry.id.clone(),
             text: entry.text.clone().into_bytes(),
+            is_local: false,
             offset: 0,
         };
         document(&read).is_some_and(|one| forgotten.has_content(entry.kind, remembered(&one)))

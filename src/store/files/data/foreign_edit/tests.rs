@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::model::{Execution, Kind, Scope};
+use crate::store::files::data::MEANWHILE;
 use crate::store::writer::Writer;
 use crate::store::{Approvals, AuditContext, Scoped};
 
@@ -44,6 +45,10 @@ fn move_away_and_make_anew(path: &Path, text: &[u8]) {
 }
 
 const SAVES: [Save; 3] = [rename_over, write_in_place, move_away_and_make_anew];
+
+fn table_path(directory: &Path) -> PathBuf {
+    directory.join(".index/executions.offsets")
+}
 
 /// Installs an interference that runs once, the first time a write to the executions reaches a
 /// point.
@@ -382,10 +387,7 @@ fn a_file_that_grows_during_the_scan_is_read_again() {
         let dir = store_of(3);
         let edited = with_one_more(&std::fs::read(path(dir.path())).unwrap(), "EXEC-1");
         // Without a table, the next writer scans.
-        let table = Offsets::path(
-            &dir.path().join(directory::DERIVED),
-            crate::store::files::inventory::DataFile::shared(Kind::Execution),
-        );
+        let table = table_path(dir.path());
         atomic::remove(&above(&table), &table).unwrap();
         let came = meanwhile(Point::Sized, move |path| save(path, &edited));
         let own = writer(dir.path()).append(execution("own"), NOW).unwrap();
@@ -407,10 +409,7 @@ fn a_table_of_other_bytes_is_not_written_by() {
     let moved = text.replacen("\"note\": \"0\"", "\"note\":\"0\"", 1) + " ";
     assert_eq!(moved.len(), text.len());
     write_in_place(&path, moved.as_bytes());
-    let table = Offsets::path(
-        &dir.path().join(directory::DERIVED),
-        crate::store::files::inventory::DataFile::shared(Kind::Execution),
-    );
+    let table = table_path(dir.path());
     let old = Offsets::open(&above(&table), &table).unwrap();
     let file = atomic::open_for_update(&above(&path), &path)
         .unwrap()

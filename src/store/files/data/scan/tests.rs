@@ -111,13 +111,3 @@ fn what_is_no_store_says_so() {
         "unexpected text after the end of the root",
     );
 }
-
-#[test]
-fn an_entry_longer_than_the_window_is_one_entry() {
-    let long = format!("{{\"a\": \"{}\"}}", "x".repeat(3 * CHUNK));
-    let text = format!("{{\"entries\": [{long}, {{\"b\": 1}}, {long}]}}");
-    let (outline, found) = outline(text.as_bytes());
-    assert_eq!(found.len(), 3);
-    assert_eq!(found[1], "{\"b\": 1}");
-    assert_eq!(outline.problems, []);
-}

@@ -1,0 +1,160 @@
+//! Memories with a database as the primary store: the files are a copy that serves all reads.
+//!
+//! Invariants:
+//! - A write reaches the database before a file, so that an acknowledged write is never lost. The
+//!   next reader fetches changes that a crash kept out of the files.
+//! - The writers of all copies take turns. While a [`Writer`](super::Writer) exists, the database
+//!   holds no change that it has not read.
+//! - Without the database there are no writes.
+//!
+//! Logs (`audit`, `changes`, `hints`, the execution log) belong to the copy that wrote them.
+//!
+//! Here is what a database offers; `copy` brings the files up to date with it.
+//!
+//! Deliberately absent: the database itself, which implements [`Primary`].
+
+use std::fmt;
+use std::time::Duration;
+
+use memctl_files::json;
+use serde::{Deserialize, Serialize};
+
+use crate::model::Kind;
+use crate::store::{Error, Fault};
+
+pub(crate) mod copy;
+
+/// A database that is the primary store of a memory.
+pub trait Primary: fmt::Debug + Send + Sync {
+    /// Returns a number that grows with every write.
+    fn clock(&self) -> Result<i64, Fault>;
+
+    /// Passes the changes after the given number to `take`, oldest first, in batches.
+    fn changes(
+        &self,
+        after: i64,
+        take: &mut dyn FnMut(Vec<PrimaryChange>) -> Result<(), Error>,
+    ) -> Result<Fetched, Error>;
+
+    /// Disables the memory for a user, or enables it again.
+    fn switch_user(&self, user: &str, is_disabled: bool) -> Result<(), Fault>;
+
+    /// Sets the vector of a record, made by this embedder.
+    fn put_vector(&self, kind: Kind, id: &str, embedder: &str, vector: &[f32])
+    -> Result<(), Fault>;
+
+    /// Adds lines of the log of agents. Lines that are there already stay as they are.
+    fn put_logs(&self, lines: &[String]) -> Result<(), Fault>;
+
+    /// Returns the newest log lines of these sessions or of all, and of this user or of all, newest first, from all
+    /// copies of the memory.
+    fn newest_logs(
+        &self,
+        sessions: Option<&[String]>,
+        user: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<String>, Fault>;
+
+    /// Deletes the lines of the log of agents of a user; without a user those of the memory.
+    fn delete_logs(&self, user: Option<&str>) -> Result<(), Fault>;
+
+    /// Adds audit events. Those that are there already stay as they are.
+    fn put_audit(&self, lines: &[SharedLine]) -> Result<(), Fault>;
+
+    /// Passes the audit events of all copies of the memory to `take`, oldest first.
+    fn audit(&self, take: &mut dyn FnMut(SharedLine)) -> Result<(), Fault>;
+
+    /// Prepares a turn, for example with a login, so that this does not happen under the lock of
+    /// the files.
+    fn prepare(&self) -> Result<(), Fault>;
+
+    /// Waits for exclusive write access, up to the limit.
+    fn turn(&self, limit: Duration) -> Result<Box<dyn Turn>, Fault>;
+}
+
+/// Exclusive write access to a database. Every call is a transaction of its own, and fails if there
+/// are changes after the number `after`. Each returns the new progress.
+pub trait Turn: fmt::Debug + Send {
+    /// Adds or changes records.
+    fn put(&mut self, after: i64, kind: Kind, rows: &[PrimaryRow]) -> Result<Reached, Fault>;
+
+    /// Removes records, each given with its tombstone line.
+    fn bury(&mut self, after: i64, kind: Kind, gone: &[(String, String)])
+    -> Result<Reached, Fault>;
+}
+
+/// A line of the audit log. It never changes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SharedLine {
+    /// Id, unique within a memory.
+    pub id: String,
+    /// JSON text.
+    pub text: String,
+}
+
+/// State of a database after all changes were passed on.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Fetched {
+    /// Number of the last change.
+    pub seq: i64,
+    /// Users for whom the memory is disabled.
+    pub disabled_users: Vec<String>,
+}
+
+/// Progress of a database, or of a copy.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reached {
+    /// Number that grows with every write.
+    pub clock: i64,
+    /// Number of the last change.
+    pub seq: i64,
+}
+
+/// A record to send to the database.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PrimaryRow {
+    /// Id of the record.
+    pub id: String,
+    /// Skill; empty if the record has none.
+    pub skill: String,
+    /// JSON text.
+    pub text: String,
+}
+
+impl PrimaryRow {
+    /// Creates a row from a record's text.
+    pub(crate) fn new(id: &str, text: &str) -> Self {
+        let skill = json::string_field(text.as_bytes(), "skill");
+        Self {
+            id: id.to_owned(),
+            skill: skill.unwrap_or_default().into_owned(),
+            text: text.to_owned(),
+        }
+    }
+}
+
+/// State of a record in the database.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PrimaryChange {
+    /// Kind of the record.
+    pub kind: Kind,
+    /// Id of the record.
+    pub id: String,
+    /// JSON text; `None` if the record is removed.
+    pub text: Option<String>,
+    /// Tombstone line of a removed record.
+    pub tombstone: Option<String>,
+    /// Time of the removal: RFC 3339, UTC.
+    pub gone_at: Option<String>,
+}
+
+/// Identity of a primary database.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PrimaryName {
+    /// Unique identifier of the database and of the user in it.
+    pub database: String,
+    /// Host and name of the database, for display.
+    pub shown: String,
+    /// Name of the memory in the database.
+    pub origin: String,
+}
