@@ -8,8 +8,7 @@
 //! violation of the protocol is a protocol error. The SDK negotiates the revision, from the first
 //! of 2024 to the newest.
 //!
-//! Over HTTP, the mounting server authenticates: a layer in front verifies the token and puts the result
-//! into the extensions of the request, from which a workspace is opened for every call of a tool. There are
+//! Over HTTP, the mounting server authenticates, and makes a service for the caller of each request. There are
 //! no sessions, so that no caller can use the session of another. Every response is one JSON document, and
 //! any process can answer. The mounting server also checks host names and origins. Over standard input and
 //! output there is one message per line, and no other output. A line that is no message is answered with an
@@ -21,11 +20,10 @@
 use std::io;
 use std::sync::Arc;
 
-use http::request::Parts;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Extensions,
-    Implementation, ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig,
-    Tool, ToolAnnotations,
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation,
+    ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
+    ToolAnnotations,
 };
 use rmcp::service::{
     RequestContext, RxJsonRpcMessage, ServerInitializeError, TxJsonRpcMessage, serve_server,
@@ -42,7 +40,7 @@ use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::sync::Mutex;
 use tokio::task::JoinSet;
 
-use crate::model::error::{Kind, UserError};
+use crate::model::error::UserError;
 use crate::store::workspace::Workspace;
 
 use super::blocking;
@@ -52,56 +50,32 @@ use super::operations::{Answer, Effect, Operation};
 const INSTRUCTIONS: &str = "Memory of earlier work in this project: search it before work that may have been done before, ask for a hint after a failure, \
      record with `lesson` what you found out and the next agent cannot guess, and pass on what the user corrects.";
 
-/// Opens the memory for one call; the extensions of the request identify the caller.
-type Open = dyn Fn(&Extensions, Operation) -> Result<Workspace, UserError> + Send + Sync;
+/// Opens the memory for one call of a tool, on a thread that may block.
+type Open = dyn Fn(Operation) -> Result<Workspace, UserError> + Send + Sync;
 
-/// Server with its tools and the function that opens the memory.
+/// Tools for one caller.
 #[derive(Clone)]
 pub struct Server {
     open: Arc<Open>,
+    /// `true` offers only the operations that change nothing.
     read_only: bool,
     /// Project of a call that names none; `None` if the server does not know where its clients
     /// work.
     project: Option<String>,
 }
 
-impl std::fmt::Debug for Server {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Server")
-            .field("read_only", &self.read_only)
-            .finish_non_exhaustive()
-    }
-}
-
 impl Server {
-    /// Creates a server for one caller. `open` is called for every call of a tool, on a thread that may
-    /// block.
+    /// Creates a server whose memory is opened by `open` for every call of a tool.
     pub fn new(
         open: impl Fn(Operation) -> Result<Workspace, UserError> + Send + Sync + 'static,
-    ) -> Self {
-        Self::for_each(move |_, operation| open(operation))
-    }
-
-    fn for_each(
-        open: impl Fn(&Extensions, Operation) -> Result<Workspace, UserError> + Send + Sync + 'static,
+        read_only: bool,
+        project: Option<String>,
     ) -> Self {
         Self {
             open: Arc::new(open),
-            read_only: false,
-            project: None,
+            read_only,
+            project,
         }
-    }
-
-    /// Returns the server with only the operations that change nothing, if `read_only` is true.
-    #[must_use]
-    pub fn read_only(self, read_only: bool) -> Self {
-        Self { read_only, ..self }
-    }
-
-    /// Returns the server with the project that hints are for if a call names none.
-    #[must_use]
-    pub fn in_project(self, project: Option<String>) -> Self {
-        Self { project, ..self }
     }
 
     /// Adds the server's own project to a call that may name one and does not.
@@ -132,8 +106,8 @@ impl Server {
     ) -> Result<Answer, UserError> {
         let open = Arc::clone(&self.open);
         let arguments = self.with_project(operation, arguments);
-        let RequestContext { extensions, ct, .. } = context;
-        let open = move || open(&extensions, operation);
+        let ct = context.ct;
+        let open = move || open(operation);
         let done = blocking::call(open, async move |workspace| {
             tokio::select! {
                 answer = operation.call(workspace, arguments) => answer,
@@ -169,10 +143,8 @@ impl ServerHandler for Server {
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        let operation = Operation::from_name(name)?;
-        self.offered()
-            .find(|offered| *offered == operation)
-            .map(tool)
+        let mut offered = self.offered();
+        offered.find(|offered| offered.name() == name).map(tool)
     }
 
     async fn call_tool(
@@ -180,9 +152,8 @@ impl ServerHandler for Server {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let named = Operation::from_name(&request.name);
-        let offered = named.filter(|named| self.offered().any(|offered| offered == *named));
-        let Some(operation) = offered else {
+        let mut offered = self.offered();
+        let Some(operation) = offered.find(|offered| offered.name() == request.name) else {
             let tools: Vec<&str> = self.offered().map(Operation::name).collect();
             let asked = request.name.escape_debug();
             let message = format!(
@@ -192,49 +163,30 @@ impl ServerHandler for Server {
             return Err(ErrorData::invalid_params(message, None));
         };
         let arguments = Value::Object(request.arguments.unwrap_or_default());
-        Ok(match self.call(operation, arguments, context).await {
-            Ok(answer) => answered(answer),
-            Err(error) => refused(&error),
-        }
-        .into())
+        let (mut result, data) = match self.call(operation, arguments, context).await {
+            Ok(Answer { text, data }) => (
+                CallToolResult::success(vec![ContentBlock::text(text)]),
+                data,
+            ),
+            Err(error) => {
+                let hint = error.hint.as_ref().map(|hint| format!("\nhint: {hint}"));
+                let text = error.message.clone() + &hint.unwrap_or_default();
+                (
+                    CallToolResult::error(vec![ContentBlock::text(text)]),
+                    error.json(),
+                )
+            }
+        };
+        result.structured_content = Some(data);
+        Ok(result.into())
     }
 }
 
-fn answered(answer: Answer) -> CallToolResult {
-    let mut result = CallToolResult::success(vec![ContentBlock::text(answer.text)]);
-    result.structured_content = Some(answer.data);
-    result
-}
-
-/// Message of an error with its hint.
-fn words(error: &UserError) -> String {
-    let hint = error.hint.as_ref();
-    let hint = hint.map_or_else(String::new, |hint| format!("\nhint: {hint}"));
-    error.message.clone() + &hint
-}
-
-fn refused(error: &UserError) -> CallToolResult {
-    let mut result = CallToolResult::error(vec![ContentBlock::text(words(error))]);
-    result.structured_content = Some(error.json());
-    result
-}
-
-/// Returns the service for bodies of at most this many bytes. `open` opens the memory for the caller in the
-/// head of the request, on a thread that may block; it must refuse unknown callers.
+/// Returns the service of one caller over HTTP, for bodies of at most this many bytes.
 pub fn service(
     longest_body: usize,
-    open: impl Fn(&Parts, Operation) -> Result<Workspace, UserError> + Send + Sync + 'static,
+    server: Server,
 ) -> StreamableHttpService<Server, NeverSessionManager> {
-    let open = move |extensions: &Extensions, operation| match extensions.get::<Parts>() {
-        Some(head) => open(head, operation),
-        // Without a request there is no caller.
-        None => Err(UserError {
-            kind: Kind::Permission,
-            message: "the request has no authenticated caller".to_owned(),
-            hint: None,
-        }),
-    };
-    let server = Server::for_each(open);
     let config = StreamableHttpServerConfig::default()
         .with_legacy_session_mode(false)
         .with_json_response(true)
@@ -395,29 +347,26 @@ mod tests {
     use tower_service::Service as _;
 
     use super::*;
-
-    /// Refuses every caller, and returns the recognised caller in the message.
-    fn refuse(head: &Parts, operation: Operation) -> Result<Workspace, UserError> {
-        let who = head.extensions.get::<&'static str>().unwrap_or(&"nobody");
-        let message = format!("{who} may not {}", operation.name());
-        Err(UserError {
-            kind: Kind::Permission,
-            message,
-            hint: None,
-        })
-    }
+    use crate::model::error::Kind;
 
     fn ask(who: &'static str, method: &str, params: &Value) -> (StatusCode, Value) {
-        let mut service = service(1_000, refuse);
+        // Refuses the caller, with their name in the message.
+        let refuse = move |operation: Operation| {
+            Err(UserError {
+                kind: Kind::Permission,
+                message: format!("{who} may not {}", operation.name()),
+                hint: None,
+            })
+        };
+        let mut service = service(1_000, Server::new(refuse, false, None));
         let body = json!({"jsonrpc": "2.0", "id": 7, "method": method, "params": params});
-        let mut request = Request::post("/mcp")
+        let request = Request::post("/mcp")
             .header("content-type", "application/json")
             .header("accept", "application/json, text/event-stream")
             .header("mcp-protocol-version", "2025-06-18")
             .header("host", "127.0.0.1:8080")
             .body(body.to_string())
             .unwrap();
-        request.extensions_mut().insert(who);
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
@@ -439,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn every_call_is_made_for_whom_its_own_request_names() {
+    fn every_call_is_made_for_the_caller_of_its_service() {
         for who in ["ann", "bob"] {
             let call = json!({"name": "forget", "arguments": {"id": "MEM-001"}});
             let (status, answer) = ask(who, "tools/call", &call);

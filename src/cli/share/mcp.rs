@@ -172,7 +172,7 @@ fn be_server(context: &Context, read_only: bool) -> Result<u8, UserError> {
         .build()?;
     // An agent host starts the server in the directory that the agent works in.
     let project = context.project_name();
-    let offered = Server::new(open).read_only(read_only).in_project(project);
+    let offered = Server::new(open, read_only, project);
     connections::every_second(connections::share_rest)?;
     let served = runtime.block_on(serve(offered));
     runtime.shutdown_timeout(LAST_CALLS);

@@ -11,8 +11,9 @@ use std::time::Instant;
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::{HeaderMap, header};
 use axum::middleware::Next;
-use axum::response::{IntoResponse as _, Response};
+use axum::response::Response;
 
+use crate::serve::http::input::Answer;
 use crate::serve::http::problem::Problem;
 use crate::serve::http::state::Server;
 use crate::serve::token::Refused;
@@ -58,34 +59,21 @@ pub(super) async fn check_origin(
     State(server): State<Server>,
     request: Request,
     next: Next,
-) -> Response {
-    match server
-        .options
-        .origins
-        .permits(request.uri(), request.headers())
-    {
-        Ok(()) => next.run(request).await,
-        Err(problem) => problem.into_response(),
-    }
+) -> Answer {
+    let origins = &server.options.origins;
+    origins.permits(request.uri(), request.headers())?;
+    Ok(next.run(request).await)
 }
 
 /// Answers with a timeout error if a handler takes too long.
-pub(super) async fn in_time(
-    State(server): State<Server>,
-    request: Request,
-    next: Next,
-) -> Response {
+pub(super) async fn in_time(State(server): State<Server>, request: Request, next: Next) -> Answer {
     let limit = server.options.limits.time;
-    match tokio::time::timeout(limit, next.run(request)).await {
-        Ok(response) => response,
-        Err(_) => Problem::new(
-            504,
-            "time",
-            format!("no answer within {} s", limit.as_secs_f64()),
-            "the write may have succeeded; check before you send it again",
-        )
-        .into_response(),
-    }
+    let answer = tokio::time::timeout(limit, next.run(request)).await;
+    answer.map_err(|_| {
+        let message = format!("no answer within {} s", limit.as_secs_f64());
+        let hint = "the write may have succeeded; check before you send it again";
+        Problem::new(504, "time", message, hint)
+    })
 }
 
 /// Admits requests with a valid token and within the rate limit.
@@ -93,24 +81,15 @@ pub(super) async fn caller(
     State(server): State<Server>,
     mut request: Request,
     next: Next,
-) -> Response {
-    let token = match bearer(request.headers()) {
-        Ok(token) => token.to_owned(),
-        Err(refused) => return Problem::from(refused).into_response(),
-    };
-    let caller = server.options.verifier.caller(&token, server.now());
-    let caller = match caller.await {
-        Ok(caller) => caller,
-        Err(refused) => return Problem::from(refused).into_response(),
-    };
-    drop(token);
-    if let Err(wait) = server.rates.take(caller.user.as_str()) {
-        return Problem::too_often(wait).into_response();
-    }
+) -> Answer {
+    let token = bearer(request.headers())?;
+    let caller = server.options.verifier.caller(token, server.now()).await?;
+    let rate = server.rates.take(caller.user.as_str());
+    rate.map_err(Problem::too_often)?;
     // Handlers get the caller, not the token.
     request.headers_mut().remove(header::AUTHORIZATION);
     request.extensions_mut().insert(caller);
-    next.run(request).await
+    Ok(next.run(request).await)
 }
 
 fn bearer(headers: &HeaderMap) -> Result<&str, Refused> {

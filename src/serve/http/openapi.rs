@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use crate::serve::operations::{Operation, trim};
 
-use super::route::{Access, Route};
+use super::route::Route;
 
 /// Describes the routes as an `OpenAPI` document.
 pub(super) fn describe(routes: &[Route]) -> Value {
@@ -57,11 +57,8 @@ pub(super) fn describe(routes: &[Route]) -> Value {
 }
 
 fn problem(fields: &Value) -> Value {
-    let names = fields
-        .as_object()
-        .into_iter()
-        .flat_map(|fields| fields.keys());
-    let names: Vec<&String> = names.collect();
+    let fields_of = fields.as_object();
+    let names: Vec<&String> = fields_of.into_iter().flat_map(Map::keys).collect();
     json!({ "type": "object", "required": names, "properties": fields })
 }
 
@@ -88,7 +85,7 @@ fn operation(route: &Route) -> Value {
         "summary": route.summary,
         "responses": responses,
     });
-    if route.access == Access::Token {
+    if !route.is_open {
         operation["security"] = json!([{ "token": [] }]);
     }
     let parameters = parameters(route);

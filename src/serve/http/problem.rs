@@ -17,6 +17,9 @@ use crate::model::error::{Explain as _, Kind, UserError};
 use crate::serve::token::Refused;
 use crate::store::workspace::Error;
 
+/// Hint of an error that passes.
+const RETRY: &str = "try again after the time in `retry-after`";
+
 /// Error of a request.
 #[derive(Debug, Clone)]
 pub(super) struct Problem {
@@ -65,18 +68,9 @@ impl Problem {
         }
     }
 
-    /// Adds a detail for the log.
-    fn because(self, inner: String) -> Self {
-        Self {
-            inner: Some(inner),
-            ..self
-        }
-    }
-
     /// Returns the error for an overloaded server.
     pub(super) fn busy(message: &str, retry_after: u64) -> Self {
-        let hint = "try again after the time in `retry-after`";
-        Self::new(503, "busy", message, hint).after(retry_after)
+        Self::new(503, "busy", message, RETRY).after(retry_after)
     }
 
     /// Returns the error for a disabled memory.
@@ -85,15 +79,9 @@ impl Problem {
         Self::new(503, "disabled", message, "memctl memory enable").after(60)
     }
 
-    /// Returns the error for a database that does not answer.
-    fn no_database(inner: String) -> Self {
-        Self::busy("the database of the memory does not answer", 2).because(inner)
-    }
-
-    /// Returns an internal error; `inner` goes to the log.
-    pub(super) fn fault(kind: &'static str, message: &str, inner: String) -> Self {
-        let hint = "see the server's log for the request with this `x-request-id`";
-        Self::new(500, kind, message, hint).because(inner)
+    /// Returns an internal error, whose cause goes to the log.
+    pub(super) fn internal(cause: &impl ToString) -> Self {
+        UserError::internal(cause.to_string()).into()
     }
 
     fn body(&self, path: &str) -> Value {
@@ -170,19 +158,20 @@ impl From<Refused> for Problem {
                 let hint = "send `Authorization: Bearer TOKEN`; `memctl token` creates one";
                 (401, "token", hint)
             }
-            Refused::Audience => (
-                401,
-                "token",
-                "create a token for the `--audience` of this server",
-            ),
-            Refused::NoScope => (403, Kind::Permission.name(), mint),
-            Refused::NoKeys => {
-                let hint = "try again after the time in `retry-after`";
-                return Self::new(503, "token", message, hint).after(30);
+            Refused::Audience => {
+                let hint = "create a token for the `--audience` of this server";
+                (401, "token", hint)
             }
+            Refused::NoScope => (403, Kind::Permission.name(), mint),
+            Refused::NoKeys => (503, "token", RETRY),
             _ => (401, "token", mint),
         };
-        Self::new(status, kind, message, hint)
+        let problem = Self::new(status, kind, message, hint);
+        if status == 503 {
+            problem.after(30)
+        } else {
+            problem
+        }
     }
 }
 
@@ -199,21 +188,24 @@ impl From<UserError> for Problem {
             Kind::Usage | Kind::Input => return Self::unfit(message, hint),
             Kind::NotFound => return Self::new(404, kind.name(), message, hint),
             Kind::Permission => return Self::new(403, kind.name(), message, hint),
-            Kind::Remote => return Self::no_database(message),
+            Kind::Remote => {
+                return Self {
+                    inner: Some(message),
+                    ..Self::busy("the database of the memory does not answer", 2)
+                };
+            }
             Kind::Model => (502, "the model did not answer"),
-            Kind::Store => (500, UNUSABLE),
+            Kind::Store => (500, "the memory cannot be read or written"),
             Kind::Io => (500, "the operating system of the server reported an error"),
             Kind::Internal | Kind::Interrupted => (500, "the server failed to answer"),
         };
+        let hint = "see the server's log for the request with this `x-request-id`";
         Self {
-            status,
-            ..Self::fault(kind.name(), shown, message)
+            inner: Some(message),
+            ..Self::new(status, kind.name(), shown, hint)
         }
     }
 }
-
-/// Message for a store that fails.
-const UNUSABLE: &str = "the memory cannot be read or written";
 
 impl From<Error> for Problem {
     fn from(error: Error) -> Self {
@@ -229,45 +221,43 @@ impl From<serde_json::Error> for Problem {
 
 impl Problem {
     fn of(error: &Error) -> Self {
-        let message = error.to_string();
-        let (kind, hint) = error.explain();
-        let kind = match error {
+        let message = match error {
+            Error::DisabledForUser(_) => "the memory is switched off for this user".to_owned(),
+            Error::NoSkill { .. } | Error::NoSkills(_) => "the skill does not exist".to_owned(),
+            _ => error.to_string(),
+        };
+        let not_found = Kind::NotFound.name();
+        let (status, kind, hint) = match error {
             Error::NotStored { source, .. } => return Self::of(source),
             Error::Group(error) => return Self::of(error),
-            Error::NotFound { .. } => {
-                let hint = "not found in the domains of the token";
-                return Self::new(404, Kind::NotFound.name(), message, hint);
-            }
-            Error::Ambiguous { .. } => return Self::input(message, "give the whole id"),
-            Error::Exists { .. } => {
-                return Self::new(409, "exists", message, "choose another id");
-            }
-            Error::OutOfScope { .. } => {
-                let hint = "use a token whose `domain_scope` covers it";
-                return Self::new(403, Kind::Permission.name(), message, hint);
-            }
-            Error::Locked { .. } | Error::Changing { .. } => {
+            Error::Locked { .. } | Error::Changing(_) => {
                 return Self::busy("another program is writing to the memory", 1);
             }
-            Error::Disabled { .. } => return Self::disabled(),
-            Error::DisabledForUser { .. } => {
-                let message = "the memory is switched off for this user";
-                return Self::new(403, "disabled", message, "POST /v1/users/me/enable");
-            }
+            Error::Disabled(_) => return Self::disabled(),
+            Error::NotFound { .. } => (404, not_found, "not found in the domains of the token"),
             Error::NoSkill { .. } | Error::NoSkills(_) => {
                 let hint = "memctl list executions --json shows the skills that ran";
-                return Self::new(404, Kind::NotFound.name(), "the skill does not exist", hint);
+                (404, not_found, hint)
             }
-            Error::Forgotten { .. } => {
-                let hint = "the record was deleted on purpose";
-                return Self::new(410, "forgotten", message, hint);
+            Error::Forgotten { .. } => (410, "forgotten", "the record was deleted on purpose"),
+            Error::Exists(_) => (409, "exists", "choose another id"),
+            Error::DisabledForUser(_) => (403, "disabled", "POST /v1/users/me/enable"),
+            Error::OutOfScope(_) => {
+                let hint = "use a token whose `domain_scope` covers it";
+                (403, Kind::Permission.name(), hint)
             }
-            Error::SkillPath(_) => {
-                return Self::input(message, "a skill is written as `domain/skill`");
-            }
-            Error::NoId(_) | Error::NotJson { .. } => {
-                return Self::input(message, "correct the request");
-            }
+            Error::Ambiguous { .. } => (400, "input", "give the whole id"),
+            Error::SkillPath(_) => (400, "input", "a skill is written as `domain/skill`"),
+            Error::NoId(_) | Error::NotJson { .. } => (400, "input", "correct the request"),
+            _ => return Self::explained(error),
+        };
+        Self::new(status, kind, message, hint)
+    }
+
+    /// Returns the problem of an error that has nothing of its own here.
+    fn explained(error: &Error) -> Self {
+        let (kind, hint) = error.explain();
+        let kind = match error {
             Error::Primary(_) => Kind::Remote,
             // The caller chose neither the model nor the files of the server.
             Error::ModelName { .. } => Kind::Model,
@@ -279,16 +269,12 @@ impl Problem {
             Kind::Usage | Kind::Input => Some("correct the request".to_owned()),
             _ => hint,
         };
-        let message = chain(error);
-        Self::from(UserError {
+        let message = crate::model::error::message(error);
+        UserError {
             kind,
             message,
             hint,
-        })
+        }
+        .into()
     }
-}
-
-/// Returns the message and those of its sources.
-fn chain(error: &(dyn std::error::Error + 'static)) -> String {
-    crate::model::error::message(error)
 }

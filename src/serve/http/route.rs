@@ -8,7 +8,6 @@ use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::{Value, json};
 
-use crate::model::MemoryType;
 use crate::serve::operations::whole;
 
 use super::state::Server;
@@ -16,15 +15,6 @@ use super::state::Server;
 /// Pattern of a skill name.
 pub(super) const SKILL: &str =
     r"^[\p{L}\p{N}_+-][\p{L}\p{N}_.+-]*/[\p{L}\p{N}_+-][\p{L}\p{N}_.+-]*$";
-
-/// Access to a route.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Access {
-    /// Everybody: the response reveals nothing of the memory.
-    Open,
-    /// Clients with a token.
-    Token,
-}
 
 /// Description of a successful response.
 pub(super) struct Answer {
@@ -41,7 +31,8 @@ pub(super) struct Route {
     /// Operation id in the description.
     pub(super) id: &'static str,
     pub(super) summary: &'static str,
-    pub(super) access: Access,
+    /// `true` if a client needs no token: the response reveals nothing of the memory.
+    pub(super) is_open: bool,
     /// Query parameters, as a schema.
     pub(super) parameters: Option<fn() -> Value>,
     /// Body, as a schema.
@@ -63,7 +54,7 @@ impl Route {
             handler,
             id: "",
             summary: "",
-            access: Access::Token,
+            is_open: false,
             parameters: None,
             body: None,
             answer: Answer {
@@ -111,7 +102,7 @@ impl Route {
     /// Opens the route to clients without a token.
     pub(super) fn open(self) -> Self {
         Self {
-            access: Access::Open,
+            is_open: true,
             ..self
         }
     }
@@ -146,16 +137,6 @@ pub(super) fn object() -> Value {
 /// Returns the schema of one item, or of a list of items.
 pub(super) fn items<T: JsonSchema>() -> Value {
     json!({ "anyOf": [read::<T>(), { "type": "array", "items": read::<T>() }] })
-}
-
-/// Returns the names of the memory types.
-pub(super) fn types() -> Vec<Value> {
-    MemoryType::ALL.map(|of| of.name().into()).to_vec()
-}
-
-/// Returns the names of the memory types, and null.
-pub(super) fn types_or_null() -> Vec<Value> {
-    types().into_iter().chain([Value::Null]).collect()
 }
 
 fn read<T: JsonSchema>() -> Value {

@@ -15,7 +15,6 @@ use chrono::{DateTime, Utc};
 use tokio::sync::Semaphore;
 
 use crate::model::Viewer;
-use crate::model::error::Kind;
 use crate::serve::blocking;
 use crate::serve::token::{Caller, Verifier};
 use crate::store::workspace::{Providers, Workspace};
@@ -120,10 +119,7 @@ impl FromRequestParts<Server> for Call {
 
     async fn from_request_parts(parts: &mut Parts, server: &Server) -> Result<Self, Problem> {
         let caller = Extension::<Caller>::from_request_parts(parts, server).await;
-        let Extension(caller) = caller.map_err(|error| {
-            let message = "the server failed to answer";
-            Problem::fault(Kind::Internal.name(), message, error.to_string())
-        })?;
+        let Extension(caller) = caller.map_err(|error| Problem::internal(&error))?;
         Ok(Self {
             server: server.clone(),
             caller,
@@ -180,36 +176,8 @@ impl Call {
         Ok(workspace)
     }
 
-    /// Runs work on the memory in a thread that may block.
+    /// Runs work on the memory in a thread that may block. It awaits only calls of a model.
     pub(super) async fn work<T: Send + 'static>(
-        self,
-        why: &'static str,
-        work: impl FnOnce(&Workspace) -> Result<T, Problem> + Send + 'static,
-    ) -> Result<T, Problem> {
-        self.using(Use::Any, why, work).await
-    }
-
-    /// Runs work on the memory that awaits calls of a model.
-    pub(super) async fn work_with_model<T: Send + 'static>(
-        self,
-        why: &'static str,
-        work: impl AsyncFnOnce(&Workspace) -> Result<T, Problem> + Send + 'static,
-    ) -> Result<T, Problem> {
-        self.run(Use::Any, why, work).await
-    }
-
-    /// Runs work with this use of the memory.
-    pub(super) async fn using<T: Send + 'static>(
-        self,
-        how: Use,
-        why: &'static str,
-        work: impl FnOnce(&Workspace) -> Result<T, Problem> + Send + 'static,
-    ) -> Result<T, Problem> {
-        self.run(how, why, async move |workspace| work(workspace))
-            .await
-    }
-
-    async fn run<T: Send + 'static>(
         self,
         how: Use,
         why: &'static str,
@@ -244,14 +212,8 @@ impl Call {
             let _slot = slot;
             work(workspace).await
         });
-        done.await.unwrap_or_else(|error| {
-            let message = "the server failed to answer";
-            Err(Problem::fault(
-                Kind::Internal.name(),
-                message,
-                error.to_string(),
-            ))
-        })
+        done.await
+            .unwrap_or_else(|error| Err(Problem::internal(&error)))
     }
 
     /// Waits for a place to use the memory: for the user's own share, then among all.

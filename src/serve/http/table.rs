@@ -16,7 +16,7 @@ use crate::skills::{LoggedExecution, PromptReport};
 
 use super::input::{json, reply};
 use super::problem::{Problem, render};
-use super::route::{self, Access, Route};
+use super::route::{self, Route};
 use super::state::Server;
 use super::supabase::query::QueryParameters;
 use super::supabase::recall::{Hybrid, Near, RankedRow, SimilarRow};
@@ -190,30 +190,32 @@ struct Health {
 pub(super) fn router(server: &Server) -> Router {
     let (mut open, mut closed) = (Router::new(), Router::new());
     for route in routes() {
-        match route.access {
-            Access::Open => open = open.route(route.path, route.handler),
-            Access::Token => closed = closed.route(route.path, route.handler),
-        }
+        let routes = if route.is_open {
+            &mut open
+        } else {
+            &mut closed
+        };
+        *routes = std::mem::take(routes).route(route.path, route.handler);
     }
     // Unknown functions get an error in the format of PostgREST.
     closed = closed.route("/rest/v1/rpc/{function}", post(rpc::unknown));
     let limit = DefaultBodyLimit::max(server.options.limits.body);
-    let with = |server: &Server| server.clone();
-    let closed = closed.route_layer(from_fn_with_state(with(server), middleware::caller));
+    let with = || server.clone();
+    let closed = closed.route_layer(from_fn_with_state(with(), middleware::caller));
     let all = open
         .merge(closed)
         .fallback(nothing)
         .method_not_allowed_fallback(no_method)
         .layer(limit)
-        .layer(from_fn_with_state(with(server), middleware::in_time));
+        .layer(from_fn_with_state(with(), middleware::in_time));
     let all = match server.options.origins.layer() {
         Some(cors) => all.layer(cors),
         None => all,
     };
-    all.layer(from_fn_with_state(with(server), middleware::check_origin))
-        .layer(from_fn_with_state(with(server), middleware::observe))
+    all.layer(from_fn_with_state(with(), middleware::check_origin))
+        .layer(from_fn_with_state(with(), middleware::observe))
         .layer(from_fn(render))
-        .with_state(with(server))
+        .with_state(with())
 }
 
 /// `GET /openapi.json`

@@ -179,14 +179,12 @@ impl Searched {
                 .collect();
             let level = token_budget::level(&sizes, share);
             for ((hit, text), size) in self.results.iter_mut().zip(&texts).zip(&sizes) {
-                hit.text = if *size > level {
-                    match hit.kind {
-                        // Steps are read from the first one, and stand at the beginning.
-                        Kind::Procedure => beginning(text, *size, level),
-                        _ => excerpt(text, asked, *size, level),
-                    }
-                } else {
-                    text.clone()
+                let length = (text.chars().count() * level / (*size).max(1)).max(8);
+                hit.text = match hit.kind {
+                    _ if *size <= level => text.clone(),
+                    // Steps are read from the first one, and stand at the beginning.
+                    Kind::Procedure => token_budget::beginning(text, length).into_owned(),
+                    _ => snippet(text, asked, length),
                 };
             }
             if token_budget::fits(&self, room) {
@@ -201,18 +199,6 @@ impl Searched {
             }
         }
     }
-}
-
-/// Returns the beginning of a text, about `level` tokens long.
-fn beginning(text: &str, size: usize, level: usize) -> String {
-    let length = text.chars().count();
-    token_budget::beginning(text, (length * level / size.max(1)).max(8)).into_owned()
-}
-
-/// Returns the part of a text with the most query terms, about `level` tokens long.
-fn excerpt(text: &str, asked: &[String], size: usize, level: usize) -> String {
-    let length = text.chars().count();
-    snippet(text, asked, (length * level / size.max(1)).max(8))
 }
 
 impl Report for Searched {

@@ -70,12 +70,12 @@ impl Jwks {
         self.fetch(&mut known).await
     }
 
-    /// Returns the key and the algorithm for a token with this key id and algorithm.
+    /// Returns the key for a token with this key id and algorithm.
     pub(super) async fn key(
         &self,
         kid: Option<&str>,
         algorithm: Algorithm,
-    ) -> Result<(DecodingKey, Algorithm), Refused> {
+    ) -> Result<DecodingKey, Refused> {
         let mut known = self.known.lock().await;
         let is_old = known.fetched.is_none_or(|at| at.elapsed() > FRESH);
         let found = |known: &Known| {
@@ -90,8 +90,7 @@ impl Jwks {
         if known.keys.is_none() {
             return Err(Refused::NoKeys);
         }
-        let key = key.ok_or(Refused::Invalid)?;
-        Ok((key, algorithm))
+        key.ok_or(Refused::Invalid)
     }
 
     async fn fetch(&self, known: &mut Known) -> Result<(), String> {

@@ -59,7 +59,10 @@ impl Verifier {
                 let key = DecodingKey::from_secret(secret.expose());
                 (key, Algorithm::HS256)
             }
-            Keys::Jwks(keys) => keys.key(header.kid.as_deref(), header.alg).await?,
+            Keys::Jwks(keys) => {
+                let key = keys.key(header.kid.as_deref(), header.alg).await?;
+                (key, header.alg)
+            }
         };
         self.read(token, &key, algorithm)?.caller(now)
     }

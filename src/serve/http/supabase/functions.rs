@@ -5,7 +5,6 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use crate::model::MemoryType;
 use crate::notes;
@@ -14,10 +13,9 @@ use crate::store::workspace::Workspace;
 
 use super::super::input::{Answer, Body, reply};
 use super::super::problem::Problem;
-use super::super::route;
 use super::super::state::{Call, Use};
 use super::recall::{Hybrid, Near, SimilarRow};
-use super::tables::{MemoryRow, options};
+use super::tables::{MemoryBody, MemoryRow};
 
 /// Default similarity threshold. The source document's 0.7 is above the similarity of paraphrases
 /// with common embedders, including ours, and its client never sends another value.
@@ -48,7 +46,9 @@ pub(crate) async fn hybrid(call: Call, Body(body): Body<HybridBody>) -> Answer {
         ..Hybrid::default()
     };
     let why = "serve hybrid-search-context-eng";
-    let work = call.work(why, |workspace| search.rows(workspace, PROCEDURES));
+    let work = call.work(Use::Any, why, async move |workspace| {
+        search.rows(workspace, PROCEDURES)
+    });
     reply(&work.await?)
 }
 
@@ -59,8 +59,7 @@ pub(crate) struct ReadBody {
     #[schemars(length(min = 1), regex(pattern = r"\S"))]
     query: String,
     /// Only memories of this type.
-    #[schemars(extend("enum" = route::types_or_null()))]
-    memory_type: Option<String>,
+    memory_type: Option<MemoryType>,
     /// Minimum similarity, from -1 to 1; default 0.2.
     #[schemars(range(min = -1, max = 1))]
     match_threshold: Option<f64>,
@@ -78,9 +77,11 @@ pub(crate) async fn read(call: Call, Body(body): Body<ReadBody>) -> Answer {
         memory_type: body.memory_type,
         ..Near::default()
     };
-    let work = call.work("serve agent-memory-read", |workspace| {
-        search.rows(workspace, RESULTS, THRESHOLD)
-    });
+    let work = call.work(
+        Use::Any,
+        "serve agent-memory-read",
+        async move |workspace| search.rows(workspace, RESULTS, THRESHOLD),
+    );
     reply(&Read {
         results: work.await?,
     })
@@ -89,17 +90,8 @@ pub(crate) async fn read(call: Call, Body(body): Body<ReadBody>) -> Answer {
 /// Typed memory to store.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct WriteBody {
-    /// Text of the memory.
-    #[schemars(length(min = 1), regex(pattern = r"\S"))]
-    content: String,
-    /// One of the five memory types.
-    #[schemars(extend("enum" = route::types()))]
-    memory_type: String,
-    /// Metadata: the fields of the type, and any others.
-    #[schemars(with = "Option<serde_json::Map<String, Value>>")]
-    metadata: Option<Value>,
-    /// Expiry: a time, a date, or a duration such as `30d`.
-    expires_at: Option<String>,
+    #[serde(flatten)]
+    memory: MemoryBody,
     /// `true` returns the vector of the text, filled with zeros to 1,536 numbers.
     #[serde(default)]
     return_embedding: bool,
@@ -119,20 +111,17 @@ pub(crate) struct Read {
 
 /// `POST /functions/v1/agent-memory-write`
 pub(crate) async fn write(call: Call, Body(body): Body<WriteBody>) -> Answer {
-    let WriteBody {
-        content,
-        memory_type,
-        metadata,
-        expires_at,
-        return_embedding,
-    } = body;
-    let options = options(content, &memory_type, metadata, expires_at)?;
+    let options = body.memory.options()?;
     let caller = call.caller.clone();
-    let work = call.using(Use::Adds, "serve agent-memory-write", move |workspace| {
-        // A memory that another copy has deleted must not be learned again.
-        workspace.store.catch_up()?;
-        MemoryRow::add(workspace, &caller, &options, None, return_embedding)
-    });
+    let work = call.work(
+        Use::Adds,
+        "serve agent-memory-write",
+        async move |workspace| {
+            // A memory that another copy has deleted must not be learned again.
+            workspace.store.catch_up()?;
+            MemoryRow::add(workspace, &caller, &options, None, body.return_embedding)
+        },
+    );
     reply(&Written {
         memory: work.await?,
     })
@@ -150,16 +139,4 @@ pub(super) fn vector(workspace: &Workspace, content: &str) -> Result<Vec<f32>, P
 pub(super) fn padded(mut vector: Vec<f32>) -> Vec<f32> {
     vector.resize(DIMENSIONS.max(vector.len()), 0.0);
     vector
-}
-
-/// Returns the memory type of this name.
-pub(crate) fn memory_type(name: &str) -> Result<MemoryType, Problem> {
-    let mut all = MemoryType::ALL.into_iter();
-    all.find(|of| of.name() == name).ok_or_else(|| {
-        let names = MemoryType::ALL.map(MemoryType::name).join(", ");
-        Problem::unfit(
-            format!("`memory_type` is `{}`", name.escape_debug()),
-            format!("it is one of {names}"),
-        )
-    })
 }

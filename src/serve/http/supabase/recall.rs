@@ -9,7 +9,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
-use crate::model::{Kind, Memory, Procedure, Record, Trust};
+use crate::model::{Kind, Memory, MemoryType, Procedure, Record, Trust};
 use crate::notes::indexing::Filter;
 use crate::notes::{self, FindOptions, Found};
 use crate::serve::arguments::Bounds;
@@ -18,8 +18,6 @@ use crate::store::workspace::Workspace;
 use memctl_search::{Fusion, Rrf};
 
 use super::super::problem::Problem;
-use super::super::route;
-use super::functions::memory_type;
 
 /// Maximum dimension of a vector.
 const DIMENSIONS: usize = 4_096;
@@ -158,8 +156,7 @@ pub(crate) struct Near {
     #[schemars(range(min = MEMORIES.least, max = MEMORIES.most))]
     pub(super) match_count: Option<i64>,
     /// Only memories of this type.
-    #[schemars(extend("enum" = route::types_or_null()))]
-    pub(super) memory_type: Option<String>,
+    pub(super) memory_type: Option<MemoryType>,
     /// Id of the caller; another user's id returns nothing.
     pub(super) filter_user_id: Option<String>,
 }
@@ -191,14 +188,13 @@ impl Near {
                 "give a number from -1 to 1",
             ));
         }
-        let memory_type = self.memory_type.as_deref().map(memory_type).transpose()?;
         if count == 0 {
             return Ok(Vec::new());
         }
         let options = FindOptions {
             filter: Filter {
                 kind: Some(Kind::Memory),
-                memory_type,
+                memory_type: self.memory_type,
                 ..Filter::default()
             },
             fusion: Fusion::Semantic,

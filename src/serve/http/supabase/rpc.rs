@@ -8,7 +8,7 @@ use crate::serve::arguments::{LONGEST_QUERY, text};
 
 use super::super::input::{Answer, Body};
 use super::super::problem::Problem;
-use super::super::state::Call;
+use super::super::state::{Call, Use};
 use super::query::Query;
 use super::recall::{Hybrid, MEMORIES, Near, PROCEDURES};
 
@@ -16,7 +16,9 @@ use super::recall::{Hybrid, MEMORIES, Near, PROCEDURES};
 pub(crate) async fn hybrid(call: Call, query: Query, Body(mut search): Body<Hybrid>) -> Answer {
     search.query_text = text("query_text", search.query_text, LONGEST_QUERY)?;
     let why = "serve hybrid_search_context_eng_memories";
-    let work = call.work(why, |workspace| search.rows(workspace, PROCEDURES));
+    let work = call.work(Use::Any, why, async move |workspace| {
+        search.rows(workspace, PROCEDURES)
+    });
     query.reply(&work.await?)
 }
 
@@ -33,7 +35,9 @@ pub(crate) async fn match_memory(call: Call, query: Query, Body(search): Body<Ne
         return query.reply::<()>(&[]);
     }
     let why = "serve match_memory";
-    let work = call.work(why, |workspace| search.rows(workspace, MEMORIES, 0.7));
+    let work = call.work(Use::Any, why, async move |workspace| {
+        search.rows(workspace, MEMORIES, 0.7)
+    });
     query.reply(&work.await?)
 }
 

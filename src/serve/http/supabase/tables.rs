@@ -26,9 +26,8 @@ use crate::store::{LogSelection, Selection};
 
 use super::super::input::{Answer, Items};
 use super::super::problem::Problem;
-use super::super::route;
 use super::super::state::{Call, Use};
-use super::functions::{memory_type, padded, vector};
+use super::functions::{padded, vector};
 use super::query::{MOST, Query, Row};
 use super::recall::{self, Metadata};
 
@@ -43,7 +42,7 @@ pub(crate) trait Shows: Serialize + From<Self::Of> + 'static {
 
 /// `GET /rest/v1/…`: the caller's rows. The read of those in the answer is audited.
 pub(crate) async fn select<T: Shows>(call: Call, query: Query) -> Answer {
-    let work = call.work("serve rows", move |workspace| {
+    let work = call.work(Use::Any, "serve rows", async move |workspace| {
         let records = workspace.store.list::<T::Of>(&Selection::default())?;
         let rows: Vec<T> = records.records.into_iter().map(T::from).collect();
         let rows = query.choose(&rows)?;
@@ -162,22 +161,41 @@ fn vector_of(
     }
 }
 
+/// Memory of a request.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct MemoryBody {
+    /// Text of the memory.
+    #[schemars(length(min = 1), regex(pattern = r"\S"))]
+    content: String,
+    /// One of the five memory types.
+    memory_type: MemoryType,
+    /// Metadata: the fields of the type, and any others.
+    metadata: Option<Map<String, Value>>,
+    /// Expiry: a time, a date, or a duration such as `30d`.
+    expires_at: Option<String>,
+}
+
+impl MemoryBody {
+    /// Returns the options that store it.
+    pub(crate) fn options(self) -> Result<AddOptions, Problem> {
+        let metadata = self.metadata.as_ref().map(to_raw_value).transpose();
+        Ok(AddOptions {
+            memory_type: self.memory_type,
+            content: text("content", self.content, LONGEST_TEXT)?,
+            metadata: metadata?,
+            expires_at: self.expires_at,
+            replaces: Vec::new(),
+        })
+    }
+}
+
 /// Memory to store.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct NewMemory {
     /// The caller; another user is refused.
     user_id: Option<String>,
-    /// Text of the memory.
-    #[schemars(length(min = 1), regex(pattern = r"\S"))]
-    content: String,
-    /// One of the five memory types.
-    #[schemars(extend("enum" = route::types()))]
-    memory_type: String,
-    /// Metadata: the fields of the type, and any others.
-    #[schemars(with = "Option<Map<String, Value>>")]
-    metadata: Option<Value>,
-    /// Expiry: a time, a date, or a duration such as `30d`.
-    expires_at: Option<String>,
+    #[serde(flatten)]
+    memory: MemoryBody,
     /// Vector of this memory's embedder, as a list or as text; computed if absent.
     #[serde(default, deserialize_with = "recall::vector")]
     #[schemars(with = "Option<Vec<f32>>")]
@@ -194,12 +212,11 @@ pub(crate) async fn insert_memories(
     let mut all = Vec::new();
     for row in rows {
         is_own(&call, row.user_id.as_deref())?;
-        let options = options(row.content, &row.memory_type, row.metadata, row.expires_at)?;
-        all.push((options, row.embedding));
+        all.push((row.memory.options()?, row.embedding));
     }
     let has_vector = query.names("embedding");
     let caller = call.caller.clone();
-    let work = call.using(Use::Writes, "serve agent_memory", move |workspace| {
+    let work = call.work(Use::Writes, "serve agent_memory", async move |workspace| {
         let given = fit(workspace, all.iter().map(|(_, given)| given.as_deref()))?;
         let stored = all.iter().zip(given).map(|((options, _), given)| {
             MemoryRow::add(workspace, &caller, options, given, has_vector)
@@ -207,24 +224,6 @@ pub(crate) async fn insert_memories(
         stored.collect::<Result<Vec<MemoryRow>, Problem>>()
     });
     query.inserted(&work.await?)
-}
-
-/// Returns the options that store a memory of a request.
-pub(crate) fn options(
-    content: String,
-    of: &str,
-    metadata: Option<Value>,
-    expires_at: Option<String>,
-) -> Result<AddOptions, Problem> {
-    let metadata = metadata.filter(|metadata| !metadata.is_null());
-    let metadata = metadata.as_ref().map(to_raw_value).transpose();
-    Ok(AddOptions {
-        memory_type: memory_type(of)?,
-        content: text("content", content, LONGEST_TEXT)?,
-        metadata: metadata?,
-        expires_at,
-        replaces: Vec::new(),
-    })
 }
 
 /// Refuses rows of another user.
@@ -304,24 +303,28 @@ pub(crate) async fn insert_sessions(
     for row in &rows {
         is_own(&call, row.user_id.as_deref())?;
     }
-    let work = call.using(Use::Writes, "serve agent_sessions", move |workspace| {
-        let stored = rows.into_iter().map(|row| {
-            let new = NewSession {
-                data: row.session_data,
-                total_steps: row.total_steps,
-                step: row.current_step,
-                change: SessionChange {
-                    status: row.status.as_deref().map(SessionState::from),
-                    percent: row.progress_percentage,
-                    completed: row.completed_steps,
-                    error: row.error_message,
-                    ..SessionChange::default()
-                },
-            };
-            Ok(sessions::start(workspace, new)?.session.into())
-        });
-        stored.collect::<Result<Vec<SessionRow>, Problem>>()
-    });
+    let work = call.work(
+        Use::Writes,
+        "serve agent_sessions",
+        async move |workspace| {
+            let stored = rows.into_iter().map(|row| {
+                let new = NewSession {
+                    data: row.session_data,
+                    total_steps: row.total_steps,
+                    step: row.current_step,
+                    change: SessionChange {
+                        status: row.status.as_deref().map(SessionState::from),
+                        percent: row.progress_percentage,
+                        completed: row.completed_steps,
+                        error: row.error_message,
+                        ..SessionChange::default()
+                    },
+                };
+                Ok(sessions::start(workspace, new)?.session.into())
+            });
+            stored.collect::<Result<Vec<SessionRow>, Problem>>()
+        },
+    );
     query.inserted(&work.await?)
 }
 
@@ -366,10 +369,10 @@ pub(crate) async fn insert_logs(call: Call, query: Query, Items(rows): Items<New
         one_of("action_type", &row.action_type, ActionType::NAMES)?;
         one_of("status", &row.status, LogStatus::NAMES)?;
     }
-    let work = call.using(
+    let work = call.work(
         Use::Writes,
         "serve agent_execution_logs",
-        move |workspace| {
+        async move |workspace| {
             let stored = rows.into_iter().map(|row| {
                 let action = NewAction {
                     step: row.step_name,
@@ -405,7 +408,7 @@ fn one_of(column: &str, given: &str, words: &[&str]) -> Result<(), Problem> {
 /// `GET /rest/v1/agent_execution_logs`: the newest lines of the caller, or of one session. Lines belong to no domain,
 /// so a token for some domains sees none.
 pub(crate) async fn logs(call: Call, query: Query) -> Answer {
-    let work = call.work("serve rows", move |workspace| {
+    let work = call.work(Use::Any, "serve rows", async move |workspace| {
         match query.equal("session_id") {
             Some(session) => query.reply(&sessions::show(workspace, session, MOST)?.logs),
             None => {
@@ -472,17 +475,15 @@ pub(crate) async fn insert_procedures(
     Items(rows): Items<NewProcedure>,
 ) -> Answer {
     at_most(rows.len())?;
-    let documents = rows.into_iter().map(|row| {
-        let document = to_raw_value(&row.metadata)?;
-        Ok((document, row.embedding))
-    });
-    let documents: Result<Vec<(Box<RawValue>, Option<Vec<f32>>)>, Error> = documents.collect();
-    let documents = documents?;
+    let mut documents = Vec::new();
+    for row in rows {
+        documents.push((to_raw_value(&row.metadata)?, row.embedding));
+    }
     let has_vector = query.names("embedding");
-    let work = call.using(
+    let work = call.work(
         Use::Writes,
         "serve context_eng_memories",
-        move |workspace| {
+        async move |workspace| {
             let given = fit(
                 workspace,
                 documents.iter().map(|(_, given)| given.as_deref()),

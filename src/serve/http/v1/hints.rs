@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use super::super::input::{Answer, Body, reply};
 use super::super::problem::Problem;
-use super::super::state::Call;
+use super::super::state::{Call, Use};
 use crate::lessons::{HintOptions, Success};
 use crate::serve::arguments::{
     HINTS, HINTS_OF_RECORDED, LONGEST_NAME, LONGEST_TEXT, SESSION, text,
@@ -49,7 +49,7 @@ pub(crate) async fn hint(call: Call, Body(body): Body<HintBody>) -> Answer {
         session: body.session.map(|name| own(&call, &name)).transpose()?,
         max_hints: HINTS.check("max_hints", body.max_hints)?,
     };
-    let work = call.work("serve hints", move |workspace| {
+    let work = call.work(Use::Any, "serve hints", async move |workspace| {
         Ok(adviser(workspace, project.as_deref()).hint(&options)?)
     });
     reply(&work.await?)
@@ -84,7 +84,7 @@ pub(crate) async fn failure(call: Call, Body(body): Body<FailureBody>) -> Answer
         max_hints: HINTS_OF_RECORDED.check("max_hints", body.max_hints)?,
         ..HintOptions::default()
     };
-    let work = call.work("serve failures", move |workspace| {
+    let work = call.work(Use::Any, "serve failures", async move |workspace| {
         may_learn(workspace)?;
         Ok(adviser(workspace, project.as_deref()).record_failure(&failure)?)
     });
@@ -114,7 +114,7 @@ pub(crate) async fn success(call: Call, Body(body): Body<SuccessBody>) -> Answer
         code: text("code", body.code, LONGEST_TEXT)?,
         output: body.output,
     };
-    let work = call.work("serve successes", move |workspace| {
+    let work = call.work(Use::Any, "serve successes", async move |workspace| {
         may_learn(workspace)?;
         Ok(adviser(workspace, None).record_success(&success)?)
     });

@@ -10,8 +10,7 @@ use crate::model::{Correction, Execution, Outcome, SkillPath, Usage};
 use crate::rules::{self, CorrectOptions};
 use crate::serve::arguments::{LISTED, LONGEST_NAME, LONGEST_TEXT, text};
 use crate::serve::operations::screened;
-use crate::skills::{self, LoggedExecution};
-use crate::store::workspace::Workspace;
+use crate::skills;
 
 use super::super::input::{Answer, Body, Parameters, reply};
 use super::super::problem::Problem;
@@ -56,7 +55,7 @@ pub(crate) struct Corrections {
 /// `GET /v1/executions`
 pub(crate) async fn executions(call: Call, Parameters(page): Parameters<Page>) -> Answer {
     let (skill, limit) = page.read()?;
-    let work = call.work("serve executions", move |workspace| {
+    let work = call.work(Use::Any, "serve executions", async move |workspace| {
         let found = skills::records(workspace, skill.as_ref(), limit)?;
         Ok(Executions {
             executions: found.records,
@@ -69,7 +68,7 @@ pub(crate) async fn executions(call: Call, Parameters(page): Parameters<Page>) -
 /// `GET /v1/corrections`
 pub(crate) async fn corrections(call: Call, Parameters(page): Parameters<Page>) -> Answer {
     let (skill, limit) = page.read()?;
-    let work = call.work("serve corrections", move |workspace| {
+    let work = call.work(Use::Any, "serve corrections", async move |workspace| {
         let found = skills::records(workspace, skill.as_ref(), limit)?;
         Ok(Corrections {
             corrections: found.records,
@@ -138,15 +137,15 @@ pub(crate) async fn log_execution(
         reflexions_injected: body.reflexions_injected,
         ..Execution::default()
     };
-    let has_rules = !execution.reflexions_injected.is_empty();
-    let why = "serve executions";
-    let work = move |workspace: &Workspace| Ok(skills::log_execution(workspace, execution)?);
-    let logged: LoggedExecution = if has_rules {
-        call.using(Use::Writes, why, work).await?
+    let how = if execution.reflexions_injected.is_empty() {
+        Use::Adds
     } else {
-        call.using(Use::Adds, why, work).await?
+        Use::Writes
     };
-    Ok((StatusCode::CREATED, reply(&logged)?))
+    let work = call.work(how, "serve executions", async move |workspace| {
+        Ok(skills::log_execution(workspace, execution)?)
+    });
+    Ok((StatusCode::CREATED, reply(&work.await?)?))
 }
 
 fn positive(name: &str, given: Option<f64>) -> Result<Option<f64>, Problem> {
@@ -202,7 +201,7 @@ pub(crate) async fn correct(call: Call, Body(body): Body<CorrectionBody>) -> Ans
         supersede: body.supersede,
         by_agent,
     };
-    let work = call.work_with_model("serve corrections", async move |workspace| {
+    let work = call.work(Use::Any, "serve corrections", async move |workspace| {
         Ok(rules::correct(workspace, options, &mut |_| {}).await?)
     });
     reply(&work.await?)

@@ -4,7 +4,6 @@
 //! arguments, and returns data and a text for a model.
 
 use axum::extract::Request;
-use axum::http::request::Parts;
 use memctl_search::{Fusion, Rrf};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -19,9 +18,9 @@ use crate::serve::arguments::{Bounds, LONGEST_QUERY, RESULTS, text};
 use crate::serve::http::input::{Answer, Body, Names, Parameters, reply};
 use crate::serve::http::problem::Problem;
 use crate::serve::http::route;
-use crate::serve::http::state::Call;
+use crate::serve::http::state::{Call, Use};
 use crate::serve::http::v1::skill;
-use crate::serve::mcp::service;
+use crate::serve::mcp::{Server, service};
 use crate::serve::operations::Operation;
 use crate::{notes, skills};
 
@@ -91,7 +90,7 @@ async fn find(call: Call, body: SearchBody) -> Answer {
         },
         ..FindOptions::new(query, RESULTS.check("limit", body.limit)?)
     };
-    let work = call.work("serve search", move |workspace| {
+    let work = call.work(Use::Any, "serve search", async move |workspace| {
         Ok(notes::find(workspace, &options, &mut |_, _| {})?)
     });
     reply(&work.await?)
@@ -100,7 +99,7 @@ async fn find(call: Call, body: SearchBody) -> Answer {
 /// `GET /v1/prompt/{domain}/{skill}`
 pub(crate) async fn prompt(call: Call, Names((domain, name)): Names<(String, String)>) -> Answer {
     let skill = skill(&format!("{domain}/{name}"))?;
-    let work = call.work("serve prompt", move |workspace| {
+    let work = call.work(Use::Any, "serve prompt", async move |workspace| {
         Ok(skills::prompt(workspace, &skill, None)?)
     });
     reply(&work.await?)
@@ -154,7 +153,7 @@ pub(crate) async fn embeddings(call: Call, Body(body): Body<EmbeddingsBody>) -> 
         .collect();
     let texts = texts?;
     let filled = DIMENSIONS.check("dimensions", body.dimensions)?;
-    let work = call.work("serve embeddings", move |workspace| {
+    let work = call.work(Use::Any, "serve embeddings", async move |workspace| {
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
         Ok(notes::embed(workspace, &texts)?)
     });
@@ -206,7 +205,7 @@ pub(crate) async fn operation(
             format!("it is one of {names}"),
         ));
     };
-    let work = call.work_with_model("serve operations", async move |workspace| {
+    let work = call.work(Use::Any, "serve operations", async move |workspace| {
         let answer = operation.call(workspace, Value::Object(arguments));
         Ok(answer.await?)
     });
@@ -223,11 +222,12 @@ pub(crate) async fn operation(
 pub(crate) async fn mcp(call: Call, request: Request) -> Answer {
     let _slot = call.slot().await?;
     let longest_body = call.server.options.limits.body;
-    let open = move |_: &Parts, operation: Operation| {
+    let open = move |operation: Operation| {
         let why = format!("serve mcp {}", operation.name());
         call.caught_up(&why).map_err(UserError::from)
     };
-    match service(longest_body, open).call(request).await {
+    let server = Server::new(open, false, None);
+    match service(longest_body, server).call(request).await {
         Ok(response) => Ok(response.map(axum::body::Body::new)),
         Err(never) => match never {},
     }

@@ -18,7 +18,7 @@ use super::super::state::{Call, Use};
 
 /// `GET /v1/users/me/export`
 pub(crate) async fn export_user(call: Call) -> Answer {
-    let work = call.using(Use::OwnData, "serve export", |workspace| {
+    let work = call.work(Use::OwnData, "serve export", async move |workspace| {
         Ok(exchange::export_user(workspace)?)
     });
     let text = work.await?;
@@ -74,7 +74,7 @@ pub(crate) async fn delete_user(call: Call, Parameters(given): Parameters<Confir
             "give the `sub` of the token as `confirm`",
         ));
     }
-    let work = call.using(Use::OwnData, "serve delete user", |workspace| {
+    let work = call.work(Use::OwnData, "serve delete user", async move |workspace| {
         Ok(upkeep::purge_user(workspace)?)
     });
     let report = work.await?;
@@ -100,7 +100,7 @@ async fn switch(call: Call, why: &'static str, is_disabled: bool) -> Answer {
     refuse_agents(&call, "an agent cannot switch the memory of its user")?;
     let user = call.caller.user.clone();
     let user_id = user.to_string();
-    let work = call.using(Use::OwnData, why, move |workspace| {
+    let work = call.work(Use::OwnData, why, async move |workspace| {
         workspace.whole_user()?;
         Ok(workspace.store.switch_user(&user, is_disabled)?)
     });
