@@ -23,7 +23,7 @@ use tokio::net::TcpStream;
 use tokio_postgres::config::{ChannelBinding, Config, SslMode, SslNegotiation};
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::{ToSql, Type};
-use tokio_postgres::{Client, Connection as Driver, Row};
+use tokio_postgres::{Client, Row};
 
 use crate::model::error::message;
 use crate::remote::address::{Address, Trusted, host_name, socket_directory};
@@ -106,27 +106,9 @@ impl Drop for Connection {
 impl Connection {
     /// Logs in. The runtime has to run until the connection is dropped.
     pub(super) async fn open(address: &Address) -> Result<Self, Error> {
-        let LoggedIn {
-            client,
-            session,
-            security,
-        } = dial(address).await?;
-        // An error that ends the connection reaches the caller with the next statement.
-        let task = tokio::spawn(async move { drop(session.await) });
-        let opened = Self {
-            client,
-            address: address.clone(),
-            security,
-            task,
-        };
+        let opened = dial(address).await?;
         opened.batch("time limits cannot be set", LIMITS).await?;
         Ok(opened)
-    }
-
-    /// Removes the statement and idle limits: a migration works on all rows.
-    pub(super) async fn lift_limits(&self) -> Result<(), Error> {
-        let set = "set statement_timeout = 0; set idle_in_transaction_session_timeout = 0";
-        self.batch("time limits cannot be set", set).await
     }
 
     /// Converts the error of a failed statement; `doing` describes the failed step.
@@ -237,7 +219,7 @@ impl Connection {
     pub(super) async fn server(&self) -> Result<Server, Error> {
         let about =
             "select current_setting('server_version_num')::int, current_setting('server_version'),
-            current_user::text, current_database()::text,
+            current_user::text,
             (select extversion from pg_catalog.pg_extension where extname = 'vector'),
             (select default_version from pg_catalog.pg_available_extensions where name = 'vector')";
         let doing = "the server does not say what it is";
@@ -246,8 +228,8 @@ impl Connection {
             number: row.get(0),
             version: row.get::<_, String>(1),
             role: row.get(2),
-            pgvector: row.get(4),
-            pgvector_available: row.get(5),
+            pgvector: row.get(3),
+            pgvector_available: row.get(4),
         })
     }
 }
@@ -319,22 +301,13 @@ fn failure(address: &Address, doing: &str, error: &tokio_postgres::Error) -> Err
     }
 }
 
-/// Logged-in session.
-struct LoggedIn {
-    client: Client,
-    /// Driver connection, which has to be polled.
-    session: Driver<Guarded, Guarded>,
-    /// `verified`, `encrypted` or `plain`.
-    security: &'static str,
-}
-
 /// TLS request of the protocol, and the two answers of a server.
 const TLS_REQUEST: [u8; 8] = [0, 0, 0, 8, 4, 210, 22, 47];
 const TLS_GRANTED: u8 = b'S';
 const TLS_DENIED: u8 = b'N';
 
 /// Logs in to the server, at the first address that answers.
-async fn dial(address: &Address) -> Result<LoggedIn, Error> {
+async fn dial(address: &Address) -> Result<Connection, Error> {
     let limit = address.config().get_connect_timeout().copied();
     let limit = limit.unwrap_or(LOGIN_WITHIN);
     let mut last = address.unreachable("the name has no address that it may have");
@@ -364,7 +337,7 @@ async fn targets(address: &Address) -> Result<Vec<Option<SocketAddr>>, Error> {
 }
 
 /// One attempt: socket, TLS, login.
-async fn attempt(address: &Address, target: Option<SocketAddr>) -> Result<LoggedIn, Error> {
+async fn attempt(address: &Address, target: Option<SocketAddr>) -> Result<Connection, Error> {
     let unreachable = |error: std::io::Error| address.unreachable(&error.to_string());
     let (socket, end_point, security) = match (target, socket_directory(address.host())) {
         (Some(at), _) => {
@@ -403,10 +376,13 @@ async fn attempt(address: &Address, target: Option<SocketAddr>) -> Result<Logged
     let (client, session) = logged_in
         .await
         .map_err(|error| failed(address, &error, must_bind))?;
-    Ok(LoggedIn {
+    // An error that ends the connection reaches the caller with the next statement.
+    let task = tokio::spawn(async move { drop(session.await) });
+    Ok(Connection {
         client,
-        session,
+        address: address.clone(),
         security,
+        task,
     })
 }
 

@@ -75,7 +75,11 @@ pub struct InitReport {
 /// Applies all missing migrations.
 pub async fn init(address: &Address) -> Result<InitReport, Error> {
     let connection = Connection::open(address).await?;
-    connection.lift_limits().await?;
+    // A migration works on all rows.
+    let unlimited = "set statement_timeout = 0; set idle_in_transaction_session_timeout = 0";
+    connection
+        .batch("time limits cannot be set", unlimited)
+        .await?;
     let server = connection.server().await?;
     let trouble = server.trouble().or_else(|| server.pgvector_trouble());
     if let Some(reason) = trouble {
@@ -93,7 +97,12 @@ pub async fn init(address: &Address) -> Result<InitReport, Error> {
     let found = version(&connection).await?.unwrap_or(0);
     // Before the first migration, tables of these names belong to another program.
     if found == 0 {
-        refuse_if_taken(&connection).await?;
+        let doing = "the tables of the database cannot be listed";
+        let taken = include_str!("schema/taken.sql");
+        let taken = connection.rows(doing, taken, &[]).await?;
+        if let Some(row) = taken.first() {
+            return Err(Error::taken(row.get(0), row.get(1)));
+        }
     }
     let mut applied = Vec::new();
     for migration in MIGRATIONS.iter().filter(|m| m.version > found) {
@@ -246,17 +255,6 @@ pub(super) async fn demand(connection: &Connection) -> Result<(), Error> {
                 "memctl remote init --url ADMIN_URL",
             ))
         }
-    }
-}
-
-/// Fails if an incompatible object uses one of our names.
-pub(super) async fn refuse_if_taken(connection: &Connection) -> Result<(), Error> {
-    let doing = "the tables of the database cannot be listed";
-    let taken = include_str!("schema/taken.sql");
-    let taken = connection.rows(doing, taken, &[]).await?;
-    match taken.first() {
-        Some(row) => Err(Error::taken(row.get(0), row.get(1))),
-        None => Ok(()),
     }
 }
 

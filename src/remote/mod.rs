@@ -47,11 +47,14 @@ pub use sync::{
 };
 pub use users::{UserReport, add_user};
 
-/// Tables that hold records, each with rows of all users.
-const TABLES: [&str; 7] = [
-    "executions", "corrections", "reflexions", "context_eng_memories", "agent_memory",
-    "agent_sessions", "agent_execution_logs",
+/// Tables with rows of all users, each with the column with the user whose login wrote a row.
+const TABLES: [(&str, &str); 8] = [
+    ("public.executions", "user_id"),
+    ("public.corrections", "user_id"),
+    ("public.reflexions", "user_id"),
+    ("public.context_eng_memories", "user_id"),
+    ("public.agent_memory", "held_by"),
+    ("public.agent_sessions", "held_by"),
+    ("public.agent_execution_logs", "user_id"),
+    ("memctl.audit_events", "held_by"),
 ];
-
-/// Tables of the schema `memctl` that hold lines of all users.
-const LOGS: [&str; 1] = ["audit_events"];

@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::remote::address::Address;
 use crate::remote::connection::Connection;
 use crate::remote::error::Error;
-use crate::remote::{LOGS, TABLES, migrate};
+use crate::remote::{TABLES, migrate};
 
 /// Status of a database, seen by the user who logged in.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
@@ -51,19 +51,20 @@ pub async fn status(address: &Address) -> Result<StatusReport, Error> {
     let identity = "select memctl.current_user_id()::text";
     let user_id: Option<String> = connection.row(doing, identity, &[]).await?.get(0);
     let mut tables = Vec::new();
-    let logs = LOGS.map(|table| ("memctl", table, "held_by", "true"));
-    for (schema, table, holder, is_there) in TABLES
-        .map(|table| ("public", table, holder(table), "deleted_at is null"))
-        .into_iter()
-        .chain(logs)
-    {
+    for (table, holder) in TABLES {
         // Only constant names are interpolated, no user input.
+        let (schema, name) = table.split_once('.').unwrap_or_default();
+        let is_record = if schema == "public" {
+            "deleted_at is null"
+        } else {
+            "true"
+        };
         let count = format!(
-            "select count(*) from {schema}.{table}
-             where {holder} = (select memctl.current_user_id()) and {is_there}"
+            "select count(*) from {table}
+             where {holder} = (select memctl.current_user_id()) and {is_record}"
         );
         let rows = connection.row(doing, &count, &[]).await?.get(0);
-        tables.push(TableCount { table, rows });
+        tables.push(TableCount { table: name, rows });
     }
     Ok(StatusReport {
         database: address.shown(),
@@ -76,12 +77,4 @@ pub async fn status(address: &Address) -> Result<StatusReport, Error> {
         user_id,
         tables,
     })
-}
-
-/// Column with the user whose login wrote a row.
-fn holder(table: &str) -> &'static str {
-    match table {
-        "agent_memory" | "agent_sessions" => "held_by",
-        _ => "user_id",
-    }
 }

@@ -28,36 +28,28 @@ const VERSION: &str = "2023-06-01";
 const MAX_TOKENS: &str = "max_tokens";
 const COMPLETION_TOKENS: &str = "max_completion_tokens";
 
-/// Known providers, with the base URL of their own service. All others have `OpenAI`'s protocol.
-const PROVIDERS: [(&str, &str, Pricing); 5] = [
-    (
-        ANTHROPIC,
-        "https://api.anthropic.com",
-        Pricing::Provider(ANTHROPIC),
-    ),
-    (
-        "openai",
-        "https://api.openai.com/v1",
-        Pricing::Provider("openai"),
-    ),
+/// Known providers, with the base URL of their service. All others have `OpenAI`'s protocol.
+const PROVIDERS: [(&str, &str); 3] = [
+    (ANTHROPIC, "https://api.anthropic.com"),
+    (OPENAI, "https://api.openai.com/v1"),
     // It reports its own costs.
-    (
-        "openrouter",
-        "https://openrouter.ai/api/v1",
-        Pricing::Provider("openrouter"),
-    ),
-    ("ollama", "", Pricing::Free),
-    ("local", "", Pricing::Free),
+    ("openrouter", "https://openrouter.ai/api/v1"),
 ];
 const ANTHROPIC: &str = "anthropic";
+const OPENAI: &str = "openai";
+/// Providers on the user's own machine.
+const FREE: [&str; 2] = ["ollama", "local"];
+
+fn known(provider: &str) -> Option<(&'static str, &'static str)> {
+    PROVIDERS.into_iter().find(|(name, _)| *name == provider)
+}
 
 impl Endpoint {
     /// Model of a provider, at its own service if it is known, with default limits.
     pub fn new(provider: &str, model: &str, key: Option<Secret>) -> Self {
-        let known = PROVIDERS.iter().find(|(name, ..)| *name == provider);
         Self {
             provider: provider.to_owned(),
-            base_url: known.map_or("", |(_, url, _)| url).to_owned(),
+            base_url: known(provider).map_or("", |(_, url)| url).to_owned(),
             key,
             model: model.to_owned(),
             limits: Limits::default(),
@@ -84,10 +76,11 @@ impl Chat {
     /// [`ErrorKind::Config`] for an invalid base URL, or a key that is not a valid header value.
     pub fn new(mut endpoint: Endpoint) -> Result<Self, Error> {
         let is_anthropic = endpoint.provider == ANTHROPIC;
-        let known = PROVIDERS
-            .iter()
-            .find(|(name, ..)| *name == endpoint.provider);
-        let pricing = known.map_or(Pricing::BaseUrl, |(.., pricing)| *pricing);
+        let pricing = match known(&endpoint.provider) {
+            Some((name, _)) => Pricing::Provider(name),
+            None if FREE.contains(&endpoint.provider.as_str()) => Pricing::Free,
+            None => Pricing::BaseUrl,
+        };
         let headers = if is_anthropic {
             let base_url = endpoint.base_url.trim_end_matches('/');
             let base_url = base_url.strip_suffix("/v1").unwrap_or(base_url);
@@ -118,17 +111,16 @@ impl Chat {
     ) -> Result<Draft, Error> {
         loop {
             let has_form = !self.rejects_form.load(Relaxed);
-            let (path, body) = if self.is_anthropic {
-                ("/v1/messages", self.for_anthropic(request, has_form))
+            let connection = &self.connection;
+            let asked = if self.is_anthropic {
+                let body = self.for_anthropic(request, has_form);
+                let answer = connection.fetch("/v1/messages", &body, of_anthropic, attempts);
+                answer.await
             } else {
-                ("/chat/completions", self.for_openai(request, has_form))
+                let body = self.for_openai(request, has_form);
+                let answer = connection.fetch("/chat/completions", &body, of_openai, attempts);
+                answer.await
             };
-            let read = if self.is_anthropic {
-                of_anthropic
-            } else {
-                of_openai
-            };
-            let asked = self.connection.fetch(path, &body, read, attempts).await;
             match asked {
                 Err(error)
                     if matches!(error.kind, ErrorKind::BadRequest(400 | 422))
@@ -195,7 +187,7 @@ impl Chat {
         }
         messages.push(json!({"role": "user", "content": asked.user}));
         // `OpenAI` has deprecated the name that other servers use.
-        let is_openai = self.connection.endpoint.provider == "openai";
+        let is_openai = self.connection.endpoint.provider == OPENAI;
         let limit = if is_openai == self.wants_other_limit.load(Relaxed) {
             MAX_TOKENS
         } else {

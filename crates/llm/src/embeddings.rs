@@ -16,6 +16,7 @@ use super::ask::{Attempts, timed_out};
 use super::fault::Fault;
 use super::http::{Connection, Endpoint, bearer, unusable};
 use super::price::{Pricing, Tokens};
+use super::request::beginning;
 use super::{Error, ErrorKind, Progress};
 
 /// Maximum characters sent per text, more than most models use.
@@ -198,15 +199,6 @@ impl Embeddings {
         }
         Ok(vectors)
     }
-}
-
-/// First `length` characters of a text.
-fn beginning(text: &str, length: usize) -> &str {
-    let end = text
-        .char_indices()
-        .nth(length)
-        .map_or(text.len(), |(at, _)| at);
-    &text[..end]
 }
 
 /// Vectors of `OpenAI`'s list of objects, ordered by `index`.

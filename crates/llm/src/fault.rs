@@ -1,4 +1,4 @@
-//! Failure of one attempt, and the error that it becomes.
+//! Failure of one attempt.
 //!
 //! Most servers report errors in the same shape, so they are parsed here: an object `error` (or the whole
 //! body) with a `message`, and a code in one of three fields.
@@ -6,9 +6,10 @@
 use reqwest::header::HeaderMap;
 use serde_json::Value;
 
-use super::http::Connection;
-use super::retry::Decision;
-use super::{Error, ErrorKind, Paid};
+use super::request::shortened;
+
+/// Maximum characters of a message, which may be a whole web page.
+pub(super) const LONGEST: usize = 500;
 
 /// Failure of one attempt.
 #[derive(Debug)]
@@ -41,9 +42,9 @@ impl Fault {
         // OpenRouter wraps the upstream provider's error, which is more specific.
         let raw = error.pointer("/metadata/raw").and_then(Value::as_str);
         let message = match (message, raw) {
-            (Some(message), Some(raw)) => format!("{message}: {}", shortened(raw)),
+            (Some(message), Some(raw)) => format!("{message}: {}", shortened(raw, LONGEST)),
             (Some(message), None) => message.to_owned(),
-            (None, _) => shortened(&body.to_string()),
+            (None, _) => shortened(&body.to_string(), LONGEST),
         };
         Self::Status {
             status,
@@ -90,77 +91,6 @@ impl Fault {
             } => format!("status {status}: {message}"),
             Self::NoAnswer(_) => "no connection".to_owned(),
             Self::Broken { reason, .. } | Self::Malformed { reason, .. } => reason.clone(),
-        }
-    }
-}
-
-/// First 500 characters of a text that may be a whole web page.
-pub(super) fn shortened(text: &str) -> String {
-    let text = text.trim();
-    match text.char_indices().nth(500) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
-    }
-}
-
-impl Connection {
-    /// Converts the final fault into an error.
-    pub(super) fn error(&self, fault: Fault, decision: Decision) -> Error {
-        let provider = &self.endpoint.provider;
-        let (kind, message) = match &fault {
-            Fault::Status {
-                status, message, ..
-            } => {
-                let wait = match decision {
-                    Decision::WaitTooLong(wait) => {
-                        format!(" and asks to wait {} s", wait.as_secs())
-                    }
-                    _ => String::new(),
-                };
-                let (kind, what) = match status {
-                    _ if decision == Decision::SpendLimit => (
-                        ErrorKind::SpendLimit,
-                        format!("the spending limit at `{provider}` is reached"),
-                    ),
-                    401 | 403 => (ErrorKind::Auth, format!("`{provider}` refused the key")),
-                    429 => (
-                        ErrorKind::RateLimited,
-                        format!("`{provider}` limits the rate of requests{wait}"),
-                    ),
-                    408 | 409 | 500.. => (
-                        ErrorKind::Overloaded,
-                        format!("`{provider}` is overloaded or failing (status {status}){wait}"),
-                    ),
-                    _ => (
-                        ErrorKind::BadRequest(*status),
-                        format!("`{provider}` does not accept the request (status {status})"),
-                    ),
-                };
-                (kind, format!("{what}: {}", self.scrub(message)))
-            }
-            Fault::NoAnswer(_) => (
-                ErrorKind::Unreachable,
-                format!("`{}` cannot be reached", self.host),
-            ),
-            Fault::Broken { reason, .. } => (
-                ErrorKind::Interrupted,
-                format!("the answer of `{provider}` broke off: {reason}"),
-            ),
-            Fault::Malformed { reason, .. } => (
-                ErrorKind::Malformed,
-                format!("`{provider}` violated its protocol: {reason}"),
-            ),
-        };
-        let error = Error::new(kind, message);
-        match fault {
-            Fault::NoAnswer(source) => error.because(source),
-            Fault::Broken { text, .. } => error.after(Paid {
-                text: self.scrub(&text),
-                model: self.shown.clone(),
-                ..Paid::default()
-            }),
-            Fault::Malformed { text, .. } => error.with_text(self.scrub(&text)),
-            Fault::Status { .. } => error,
         }
     }
 }

@@ -18,10 +18,11 @@ use serde_json::Value;
 use url::Host;
 
 use super::ask::Attempts;
-use super::fault::{Fault, shortened};
+use super::fault::{Fault, LONGEST};
 use super::price::{self, Pricing, Tokens};
+use super::request::shortened;
 use super::retry::{self, Decision, Policy};
-use super::{Error, ErrorKind, Progress, Secret};
+use super::{Error, ErrorKind, Paid, Progress, Secret};
 
 /// Model at a server.
 #[derive(Debug, Clone)]
@@ -170,7 +171,67 @@ impl Connection {
         read(&answer)
     }
 
-    pub(super) fn scrub(&self, text: &str) -> String {
+    /// Converts the final fault into an error.
+    fn error(&self, fault: Fault, decision: Decision) -> Error {
+        let provider = &self.endpoint.provider;
+        let (kind, message) = match &fault {
+            Fault::Status {
+                status, message, ..
+            } => {
+                let wait = match decision {
+                    Decision::WaitTooLong(wait) => {
+                        format!(" and asks to wait {} s", wait.as_secs())
+                    }
+                    _ => String::new(),
+                };
+                let (kind, what) = match status {
+                    _ if decision == Decision::SpendLimit => (
+                        ErrorKind::SpendLimit,
+                        format!("the spending limit at `{provider}` is reached"),
+                    ),
+                    401 | 403 => (ErrorKind::Auth, format!("`{provider}` refused the key")),
+                    429 => (
+                        ErrorKind::RateLimited,
+                        format!("`{provider}` limits the rate of requests{wait}"),
+                    ),
+                    408 | 409 | 500.. => (
+                        ErrorKind::Overloaded,
+                        format!("`{provider}` is overloaded or failing (status {status}){wait}"),
+                    ),
+                    _ => (
+                        ErrorKind::BadRequest(*status),
+                        format!("`{provider}` does not accept the request (status {status})"),
+                    ),
+                };
+                (kind, format!("{what}: {}", self.scrub(message)))
+            }
+            Fault::NoAnswer(_) => (
+                ErrorKind::Unreachable,
+                format!("`{}` cannot be reached", self.host),
+            ),
+            Fault::Broken { reason, .. } => (
+                ErrorKind::Interrupted,
+                format!("the answer of `{provider}` broke off: {reason}"),
+            ),
+            Fault::Malformed { reason, .. } => (
+                ErrorKind::Malformed,
+                format!("`{provider}` violated its protocol: {reason}"),
+            ),
+        };
+        let error = Error::new(kind, message);
+        match fault {
+            Fault::NoAnswer(source) => error.because(source),
+            Fault::Broken { text, .. } => error.after(Paid {
+                text: self.scrub(&text),
+                model: self.shown.clone(),
+                ..Paid::default()
+            }),
+            Fault::Malformed { text, .. } => error.with_text(self.scrub(&text)),
+            Fault::Status { .. } => error,
+        }
+    }
+
+    fn scrub(&self, text: &str) -> String {
         match &self.endpoint.key {
             Some(key) => key.scrub(text),
             None => text.to_owned(),
@@ -275,7 +336,8 @@ async fn text(
     let text = String::from_utf8_lossy(&bytes).into_owned();
     if !status.is_success() {
         // A partial error text is better than none.
-        let body = serde_json::from_str(&text).unwrap_or_else(|_| Value::from(shortened(&text)));
+        let body =
+            serde_json::from_str(&text).unwrap_or_else(|_| Value::from(shortened(&text, LONGEST)));
         return Err(Fault::read(status.as_u16(), headers, &body));
     }
     match end {

@@ -66,6 +66,20 @@ pub(super) fn in_words(request: &Request) -> Request {
     }
 }
 
+/// First `length` characters of a text.
+pub(super) fn beginning(text: &str, length: usize) -> &str {
+    let end = text.char_indices().nth(length);
+    &text[..end.map_or(text.len(), |(at, _)| at)]
+}
+
+/// Beginning of a text, with `…` if there is more.
+pub(super) fn shortened(text: &str, length: usize) -> String {
+    let text = text.trim();
+    let short = beginning(text, length);
+    let mark = if short.len() < text.len() { "…" } else { "" };
+    [short, mark].concat()
+}
+
 /// Answer of a model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reply {

@@ -20,6 +20,7 @@ use serde_json::value::RawValue;
 
 use super::ask::Draft;
 use super::price::Tokens;
+use super::request::shortened;
 use super::{Error, ErrorKind, Request, Usage};
 
 /// File of recorded replies.
@@ -94,7 +95,7 @@ impl Scripted {
             missed.push(format!("reply {number} waits for {part}"));
         }
         let (replies, model) = (missed.len(), &self.model);
-        let question = beginning(&request.user);
+        let question = shortened(&request.user, 80).replace('\n', " ");
         let mut message =
             format!("none of the {replies} replies of `{model}` fits the question `{question}`");
         if replies > 5 {
@@ -134,14 +135,6 @@ impl When {
             .map(|part| format!("`{part}`"))
             .or_else(|| unwanted().map(|part| format!("a question without `{part}`")))
     }
-}
-
-fn beginning(text: &str) -> String {
-    let mut short: String = text.trim().chars().take(80).collect();
-    if short.len() < text.trim().len() {
-        short.push('…');
-    }
-    short.replace('\n', " ")
 }
 
 #[cfg(test)]

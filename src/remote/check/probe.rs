@@ -7,10 +7,10 @@
 
 use tokio_postgres::SimpleQueryMessage;
 
+use crate::remote::TABLES;
 use crate::remote::check::DOING;
 use crate::remote::connection::Connection;
 use crate::remote::error::Error;
-use crate::remote::{LOGS, TABLES};
 
 /// The id of a user that does not exist.
 const STRANGER: &str = "11111111-2222-4333-8444-555555555555";
@@ -21,12 +21,9 @@ fn shown(table: &str) -> &str {
 }
 
 /// All tables of records and logs, with their schemas.
-fn tables() -> impl Iterator<Item = String> {
-    let records = TABLES.iter().map(|table| format!("public.{table}"));
-    let logs = LOGS.iter().map(|table| format!("memctl.{table}"));
-    records
-        .chain(logs)
-        .chain(["memctl.disabled_users".to_owned()])
+fn tables() -> impl Iterator<Item = &'static str> {
+    let tables = TABLES.iter().map(|(table, _)| *table);
+    tables.chain(["memctl.disabled_users"])
 }
 
 /// `INSERT` statement of a sample row for a table, owned by `user` (an SQL expression).
@@ -70,13 +67,13 @@ pub(super) async fn forged_owner(connection: &Connection) -> Result<Vec<String>,
             let session = sample("public.agent_sessions", "memctl.current_user_id()");
             connection.batch(DOING, &session).await?;
         }
-        let forged = sample(&table, &format!("'{STRANGER}'"));
+        let forged = sample(table, &format!("'{STRANGER}'"));
         match connection.batch(DOING, &forged).await {
             Err(Error::Statement { denied: true, .. }) => {}
             // Other errors of a statement, such as a missing user, occur only after the policies
             // allowed the row.
             Ok(()) | Err(Error::Statement { .. }) => {
-                wrong.push(format!("`{}` takes rows in another's name", shown(&table)));
+                wrong.push(format!("`{}` takes rows in another's name", shown(table)));
             }
             Err(error) => return Err(error),
         }
@@ -91,7 +88,7 @@ pub(super) async fn forged_owner(connection: &Connection) -> Result<Vec<String>,
 pub(super) async fn probe(connection: &Connection) -> Result<Vec<String>, Error> {
     let mut wrong = Vec::new();
     for table in tables() {
-        let own = sample(&table, "memctl.current_user_id()");
+        let own = sample(table, "memctl.current_user_id()");
         connection.batch(DOING, &own).await?;
     }
     let own = count(connection).await?;
@@ -112,7 +109,7 @@ pub(super) async fn probe(connection: &Connection) -> Result<Vec<String>, Error>
             connection.batch(DOING, "savepoint change").await?;
             let changed = connection.run(DOING, &change, &[]).await;
             if changed.is_ok_and(|rows| rows > 0) {
-                wrong.push(format!("another user can change `{}`", shown(&table)));
+                wrong.push(format!("another user can change `{}`", shown(table)));
             }
             connection
                 .batch(DOING, "rollback to savepoint change")
@@ -123,7 +120,7 @@ pub(super) async fn probe(connection: &Connection) -> Result<Vec<String>, Error>
         .batch(DOING, "set local memctl.probe = 'off'")
         .await?;
     for ((table, own), of_another) in tables().zip(own).zip(of_another) {
-        let table = shown(&table);
+        let table = shown(table);
         if own == 0 {
             wrong.push(format!("a row of `{table}` is not seen by its own user"));
         }

@@ -15,7 +15,7 @@ use crate::model::{Kind, error};
 use crate::remote::address::Address;
 use crate::remote::connection::{Connection, Parameter};
 use crate::remote::error::Error;
-use crate::remote::sync::{self, OnSync, SyncReport, Table, table};
+use crate::remote::sync::{self, OnSync, SyncReport, Table, claim_for, claimed, table};
 use crate::store::{
     Fetched, Identity, PrimaryChange, PrimaryName, Scoped, Writer, disabled_users, is_origin,
 };
@@ -81,7 +81,8 @@ pub async fn join(
     let moving = store.write(random)?;
     let counts = Kind::ALL.iter().map(|kind| moving.store().count(*kind));
     let held: u64 = counts.sum::<Result<u64, _>>()?;
-    let Some(there) = claimed(&connection, name).await? else {
+    let there = claimed(&connection, name).await?;
+    if there.is_none() {
         let own = &moving.identity().origin;
         let other = claimed(&connection, own).await?;
         if other.is_some_and(|there| there.replica == replica) {
@@ -90,13 +91,15 @@ pub async fn join(
                 format!("keep the name: memctl remote join {own}"),
             ));
         }
-        report.created = true;
-        return begin(&connection, moving, place, replica, report, on).await;
+    }
+    let (holder, tombstone_key) = match there {
+        Some(there) => (there.replica, there.tombstone_key),
+        None => (replica.clone(), None),
     };
-    let Some(tombstone_key) = there.tombstone_key else {
+    let Some(tombstone_key) = tombstone_key else {
         // The replica that pushes under this name may turn it into a memory; so may an interrupted
         // join.
-        if replica != there.replica {
+        if replica != holder {
             let message = format!("`{name}` is the name of a workspace that shares its own files");
             return Err(Error::input(message, "choose another name"));
         }
@@ -115,7 +118,7 @@ pub async fn join(
         origin: name.to_owned(),
         tombstone_key,
     };
-    moving.move_to_primary(&place, &identity, &there.replica)?;
+    moving.move_to_primary(&place, &identity, &holder)?;
     Ok(report)
 }
 
@@ -124,24 +127,6 @@ pub async fn has_memory(address: &Address, name: &str) -> Result<bool, Error> {
     let connection = Connection::open(address).await?;
     let claimed = claimed(&connection, name).await?;
     Ok(claimed.is_some_and(|there| there.tombstone_key.is_some()))
-}
-
-/// Claim on a memory name.
-struct Claimed {
-    replica: String,
-    /// `None` if the claim belongs to a workspace that pushes its files.
-    tombstone_key: Option<String>,
-}
-
-async fn claimed(connection: &Connection, name: &str) -> Result<Option<Claimed>, Error> {
-    let claimed = "select replica, tombstone_key from memctl.origins
-        where user_id = (select memctl.current_user_id()) and origin = $1";
-    let doing = "the name of the memory cannot be looked up";
-    let rows = connection.rows(doing, claimed, &[&name]).await?;
-    Ok(rows.first().map(|row| Claimed {
-        replica: row.get(0),
-        tombstone_key: row.get(1),
-    }))
 }
 
 /// Sends the local records and creates the memory from them.
@@ -157,9 +142,7 @@ async fn begin(
     let own = moving.identity().clone();
     let name = &place.origin;
     let doing = "the memory cannot be begun";
-    let claim =
-        "insert into memctl.origins (origin, replica) values ($1, $2) on conflict do nothing";
-    connection.run(doing, claim, &[name, &replica]).await?;
+    claim_for(connection, name, &replica).await?;
     let mut sent = SyncReport {
         origin: name.clone(),
         ..SyncReport::default()
@@ -239,9 +222,6 @@ pub(super) async fn list(connection: &Connection, origin: &str) -> Result<Vec<St
 const ROWS: usize = 2_000;
 const BYTES: usize = 4 << 20;
 
-/// All kinds; the index identifies the kind in the result of the union.
-const ALL: [Kind; 6] = Kind::ALL;
-
 /// Counter that grows with every write.
 pub(super) async fn clock(connection: &Connection) -> Result<i64, Error> {
     let doing = "the shared store does not answer";
@@ -251,7 +231,7 @@ pub(super) async fn clock(connection: &Connection) -> Result<i64, Error> {
 
 /// Joins one subquery per kind with `between`.
 fn of_each(between: &str, of: impl Fn(usize, Table) -> String) -> String {
-    let parts = ALL.into_iter().enumerate();
+    let parts = Kind::ALL.into_iter().enumerate();
     let parts: Vec<String> = parts.map(|(n, kind)| of(n, table(kind))).collect();
     parts.join(between)
 }
@@ -308,7 +288,7 @@ pub(super) async fn changes(
     let mut bytes = 0;
     while let Some(row) = rows.try_next().await? {
         let number = usize::try_from(row.get::<_, i32>(0)).unwrap_or(usize::MAX);
-        let Some(kind) = ALL.get(number).copied() else {
+        let Some(kind) = Kind::ALL.get(number).copied() else {
             continue;
         };
         let text: Option<String> = row.get(4);

@@ -328,12 +328,14 @@ impl Primary for PgStore {
     }
 
     fn turn(&self, limit: Duration) -> Result<Box<dyn Turn>, Fault> {
-        let handle = self.handle.clone();
         let shared = Arc::clone(&self.shared);
-        let sessions = ask(&handle, limit + ANSWER_WITHIN, async move {
+        let sessions = ask(&self.handle, limit + ANSWER_WITHIN, async move {
             turn::Sessions::take(&shared, limit).await
         })?;
-        let shared = Arc::clone(&self.shared);
-        Ok(Box::new(turn::PgTurn::new(handle, shared, sessions)))
+        Ok(Box::new(turn::PgTurn {
+            handle: self.handle.clone(),
+            shared: Arc::clone(&self.shared),
+            sessions: Some(sessions),
+        }))
     }
 }

@@ -15,14 +15,14 @@ use futures_util::future::join_all;
 use tokio::runtime::Handle;
 use tokio_postgres::Statement;
 use tokio_postgres::error::SqlState;
-use tokio_postgres::types::Type;
+use tokio_postgres::types::ToSql;
 
 use crate::model::Kind;
 use crate::store::{Fault, PrimaryRow, Reached, Turn};
 
-use super::super::connection::{Connection, Parameter, typed};
+use super::super::connection::{Connection, typed};
 use super::super::error::Error;
-use super::super::sync::{fields_or_blank, is_fit, table};
+use super::super::sync::{columns, fields_or_blank, is_fit, parameters, table};
 use super::join::{has_changed, last_change};
 use super::{ANSWER_WITHIN, Shared, ask};
 
@@ -121,16 +121,14 @@ impl Sessions {
         origin: &str,
         after: i64,
         statement: &str,
-        all: &[&[&dyn Parameter]],
+        all: &[Vec<&(dyn ToSql + Sync)>],
     ) -> Result<Reached, Error> {
         let failed = self.data.failed("records cannot be stored");
         let asked = format!("select {}", has_changed());
-        let asked = self.prepared(&asked, &[Type::TEXT, Type::INT8]).await?;
-        let types = all.first().into_iter().flat_map(|first| first.iter());
-        let types: Vec<Type> = types.map(|value| value.sql_type()).collect();
-        let statement = self.prepared(statement, &types).await?;
+        let asked = self.prepared(&asked).await?;
+        let statement = self.prepared(statement).await?;
         let reached = format!("select memctl.clock(), {}", last_change());
-        let reached = self.prepared(&reached, &[]).await?;
+        let reached = self.prepared(&reached).await?;
         let client = &self.data.client;
         // All statements are sent at once, and the server runs them in this order. The first blocks
         // other writers of this user's rows until the transaction ends.
@@ -143,11 +141,7 @@ impl Sessions {
             Ok(row.map_err(&failed)?.get::<_, bool>(0))
         };
         let stored = all.iter().map(|parameters| async {
-            let parameters: Vec<_> = typed(parameters)
-                .into_iter()
-                .map(|(value, _)| value)
-                .collect();
-            let done = client.execute(&statement, &parameters).await;
+            let done = client.execute(&statement, parameters).await;
             done.map(drop).map_err(&failed)
         });
         let reached = async {
@@ -185,12 +179,12 @@ impl Sessions {
     }
 
     /// Prepares a statement on the writing session, once.
-    async fn prepared(&mut self, sql: &str, types: &[Type]) -> Result<Statement, Error> {
+    async fn prepared(&mut self, sql: &str) -> Result<Statement, Error> {
         if let Some(known) = self.statements.get(sql) {
             return Ok(known.clone());
         }
         let failed = self.data.failed("records cannot be stored");
-        let prepared = self.data.client.prepare_typed(sql, types).await;
+        let prepared = self.data.client.prepare(sql).await;
         let prepared = prepared.map_err(failed)?;
         self.statements.insert(sql.to_owned(), prepared.clone());
         Ok(prepared)
@@ -215,27 +209,12 @@ impl Sessions {
             })
         });
         let fields: Vec<String> = fields.collect::<Result<_, _>>()?;
-        let rows: Vec<_> = rows.iter().zip(&fields).collect();
-        let chunks = rows.chunks(ROWS).map(|rows| {
-            let part = |part: fn(&PrimaryRow) -> &str| -> Vec<&str> {
-                rows.iter().map(|(row, _)| part(row)).collect()
-            };
-            let fields = rows.iter().map(|(_, fields)| fields.as_str());
-            [
-                part(|row| &row.id),
-                part(|row| &row.skill),
-                part(|row| &row.text),
-                fields.collect(),
-            ]
-        });
-        let chunks: Vec<[Vec<&str>; 4]> = chunks.collect();
-        let all: Vec<[&dyn Parameter; 5]> = chunks
-            .iter()
-            .map(|[ids, skills, texts, fields]| {
-                [&origin as &dyn Parameter, ids, skills, texts, fields]
-            })
+        let rows = rows.iter().zip(&fields);
+        let rows: Vec<[&str; 4]> = rows
+            .map(|(row, fields)| [&*row.id, &row.skill, &row.text, fields])
             .collect();
-        let all: Vec<&[_]> = all.iter().map(|all| &all[..]).collect();
+        let chunks: Vec<[Vec<&str>; 4]> = rows.chunks(ROWS).map(columns).collect();
+        let all: Vec<_> = chunks.iter().map(|of| parameters(&origin, of)).collect();
         let upsert = table(kind).upsert();
         self.store(origin, after, &upsert, &all).await
     }
@@ -247,38 +226,26 @@ impl Sessions {
         kind: Kind,
         gone: &[(String, String)],
     ) -> Result<Reached, Error> {
-        let ids: Vec<&str> = gone.iter().map(|(id, _)| id.as_str()).collect();
-        let tombstones: Vec<&str> = gone
-            .iter()
-            .map(|(_, tombstone)| tombstone.as_str())
-            .collect();
-        let parameters: [&dyn Parameter; 3] = [&origin, &ids, &tombstones];
-        self.store(origin, after, &table(kind).bury(), &[&parameters])
-            .await
+        let gone = gone.iter();
+        let (ids, tombstones): (Vec<&str>, Vec<&str>) =
+            gone.map(|(id, line)| (id.as_str(), line.as_str())).unzip();
+        let bury = table(kind).bury();
+        let gone: [Vec<&(dyn ToSql + Sync)>; 1] = [vec![&origin, &ids, &tombstones]];
+        self.store(origin, after, &bury, &gone).await
     }
 }
 
 /// Exclusive write access to a memory.
 pub(super) struct PgTurn {
-    handle: Handle,
-    shared: Arc<Shared>,
+    pub(super) handle: Handle,
+    pub(super) shared: Arc<Shared>,
     /// `None` after a failure, so that later writes of the turn cannot build on missing rows.
-    sessions: Option<Sessions>,
+    pub(super) sessions: Option<Sessions>,
 }
 
 impl std::fmt::Debug for PgTurn {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "a turn at {}", self.shared.name.origin)
-    }
-}
-
-impl PgTurn {
-    pub(super) fn new(handle: Handle, shared: Arc<Shared>, sessions: Sessions) -> Self {
-        Self {
-            handle,
-            shared,
-            sessions: Some(sessions),
-        }
     }
 }
 

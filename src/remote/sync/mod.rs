@@ -37,8 +37,8 @@ use super::primary::send_missing;
 use push::Unreadable;
 
 pub use plan::Shrinking;
-pub(super) use plan::is_fit;
-pub(super) use tables::{Table, fields_or_blank, table, time, without_nul};
+pub(super) use plan::{claim_for, claimed, is_fit};
+pub(super) use tables::{Table, columns, fields_or_blank, parameters, table, time, without_nul};
 pub(super) use vectors::put_vector;
 pub use vectors::{Vectorise, VectorsReport, fill_vectors};
 
@@ -222,7 +222,7 @@ pub async fn sync(
     };
     let pushed = push_plan.iter().map(push::Plans::shrinking);
     let plans = pull_plans.iter();
-    let plans = plans.flat_map(|(pull, others)| [pull.shrinking(), others.shrinking()]);
+    let plans = plans.flat_map(|(pull, others)| [pull.shrinking, others.shrinking]);
     let much = pushed.chain(plans).find(|shrinking| shrinking.is_much());
     if let Some(shrinking) = much.filter(|_| !options.may_shrink) {
         return Err(Error::Shrinks(shrinking));
@@ -253,6 +253,16 @@ pub async fn sync(
     report.sum_up();
     report.took_ms = start.elapsed().as_secs_f64() * 1_000.0;
     Ok(report)
+}
+
+const CANNOT_COMPARE: &str = "the rows cannot be compared";
+
+/// Returns `true` if the database has rows of a kind and an origin.
+async fn has_rows(connection: &Connection, kind: Kind, origin: &str) -> Result<bool, Error> {
+    let own = table(kind).own();
+    let query = format!("select exists (select from {own} and origin = $1)");
+    let row = connection.row(CANNOT_COMPARE, &query, &[&origin]).await?;
+    Ok(row.get(0))
 }
 
 /// Sends the audit events that the database does not have.

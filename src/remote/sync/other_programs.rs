@@ -30,7 +30,8 @@ const BYTES: i32 = 1 << 20;
 #[derive(Debug)]
 pub(super) struct OthersPlan {
     kinds: Vec<KindPlan>,
-    shrinking: Shrinking,
+    /// Removals in this plan.
+    pub(super) shrinking: Shrinking,
     /// A local file is damaged, so all rows are fetched again.
     is_damaged: bool,
 }
@@ -110,11 +111,6 @@ pub(super) async fn plan(connection: &Connection, puller: &Puller) -> Result<Oth
 }
 
 impl OthersPlan {
-    /// Removals in this plan.
-    pub(super) fn shrinking(&self) -> Shrinking {
-        self.shrinking
-    }
-
     /// Adds the planned numbers to the report.
     pub(super) fn count(&self, report: &mut SyncReport) {
         for plan in &self.kinds {

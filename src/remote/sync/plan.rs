@@ -15,7 +15,6 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::model::Kind;
 use crate::remote::connection::Connection;
 use crate::remote::error::Error;
 use crate::store::{Entry, Positions, Puller, Scoped, redact, text_field};
@@ -155,9 +154,6 @@ pub(super) fn manifest(
     Ok(manifest)
 }
 
-/// Kinds in sending order: referenced records go before the records that refer to them.
-pub(super) const ORDER: [Kind; 6] = Kind::ALL;
-
 /// Last pulled sequence number, by database and table.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct State {
@@ -199,6 +195,43 @@ impl State {
     }
 }
 
+const CANNOT_CLAIM: &str = "the name of the memory cannot be claimed";
+
+/// Claim on a name.
+pub(crate) struct Claimed {
+    pub(crate) replica: String,
+    /// `None` if the claim belongs to a workspace that pushes its files.
+    pub(crate) tombstone_key: Option<String>,
+}
+
+/// Returns the claim on a name; `None` if it is free.
+pub(crate) async fn claimed(
+    connection: &Connection,
+    origin: &str,
+) -> Result<Option<Claimed>, Error> {
+    let claimed = "select replica, tombstone_key from memctl.origins
+        where user_id = (select memctl.current_user_id()) and origin = $1";
+    let rows = connection.rows(CANNOT_CLAIM, claimed, &[&origin]).await?;
+    Ok(rows.first().map(|row| Claimed {
+        replica: row.get(0),
+        tombstone_key: row.get(1),
+    }))
+}
+
+/// Claims a name for a copy, unless it is taken.
+pub(crate) async fn claim_for(
+    connection: &Connection,
+    origin: &str,
+    replica: &str,
+) -> Result<(), Error> {
+    let claim =
+        "insert into memctl.origins (origin, replica) values ($1, $2) on conflict do nothing";
+    let claimed = connection
+        .run(CANNOT_CLAIM, claim, &[&origin, &replica])
+        .await;
+    claimed.map(drop)
+}
+
 /// Claims the name of the workspace, or returns the replica name and a warning if another copy holds it.
 pub(super) async fn claim(
     connection: &Connection,
@@ -216,17 +249,11 @@ pub(super) async fn claim(
         let (identity, replica) = store.name_itself(random)?;
         (identity.origin, replica)
     };
-    let doing = "the name of the workspace cannot be claimed";
     if !dry_run {
-        let claim =
-            "insert into memctl.origins (origin, replica) values ($1, $2) on conflict do nothing";
-        connection.run(doing, claim, &[&origin, &replica]).await?;
+        claim_for(connection, &origin, &replica).await?;
     }
-    let holder = "select replica from memctl.origins
-        where user_id = (select memctl.current_user_id()) and origin = $1";
-    let holder = connection.rows(doing, holder, &[&origin]).await?;
-    let is_ours = holder.iter().all(|row| row.get::<_, &str>(0) == replica);
-    if is_ours {
+    let claimed = claimed(connection, &origin).await?;
+    if claimed.is_none_or(|claimed| claimed.replica == replica) {
         return Ok((origin, None));
     }
     let warning = format!(

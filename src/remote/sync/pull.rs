@@ -9,9 +9,9 @@ use crate::store::{OTHER_PROGRAMS, PulledChange, Puller, is_origin};
 
 use super::super::connection::{Connection, Parameter};
 use super::super::error::Error;
-use super::plan::{ORDER, Shrinking, State};
+use super::plan::{Shrinking, State};
 use super::tables::table;
-use super::{OnSync, SyncReport, SyncStage};
+use super::{OnSync, SyncReport, SyncStage, has_rows};
 
 /// Maximum number of removals per lookup, and of rows and bytes per batch.
 const ROWS: usize = 5_000;
@@ -33,7 +33,8 @@ pub(super) struct PullPlan {
     /// Name of the database in the state.
     database: String,
     kinds: Vec<KindPlan>,
-    shrinking: Shrinking,
+    /// Removals in this plan.
+    pub(super) shrinking: Shrinking,
     /// Origins with a damaged file here. All origins are fetched from the start then.
     damaged: Vec<String>,
     warnings: Vec<String>,
@@ -59,7 +60,7 @@ impl Pull<'_> {
             state.forget(&database);
         }
         let mut kinds = Vec::new();
-        for kind in ORDER {
+        for kind in Kind::ALL {
             let own = table(kind).own();
             let after = state.reached(&database, table(kind).name);
             let count = format!(
@@ -133,11 +134,8 @@ impl Pull<'_> {
 
     /// Returns `true` if the database has rows of an origin.
     async fn is_known(&self, connection: &Connection, origin: &str) -> Result<bool, Error> {
-        let doing = "the rows of a workspace cannot be looked for";
-        for kind in ORDER {
-            let own = table(kind).own();
-            let any = format!("select exists (select from {own} and origin = $1)");
-            if connection.row(doing, &any, &[&origin]).await?.get(0) {
+        for kind in Kind::ALL {
+            if has_rows(connection, kind, origin).await? {
                 return Ok(true);
             }
         }
@@ -233,11 +231,6 @@ impl Pull<'_> {
 }
 
 impl PullPlan {
-    /// Removals in this plan.
-    pub(super) fn shrinking(&self) -> Shrinking {
-        self.shrinking
-    }
-
     /// Adds the planned numbers to the report.
     pub(super) fn count(&self, report: &mut SyncReport) {
         report.warnings.extend(self.warnings.iter().cloned());

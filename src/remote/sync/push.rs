@@ -7,7 +7,6 @@ use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use tokio::sync::mpsc;
 use tokio::task::spawn_blocking;
 use tokio_postgres::error::SqlState;
-use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Statement};
 
 use crate::model::Kind;
@@ -15,15 +14,14 @@ use crate::store::{Positions, Scoped};
 
 use super::super::connection::Connection;
 use super::super::error::Error;
-use super::plan::{Manifest, ORDER, Outgoing, Plan, Shrinking, hash_of_id, outgoing};
-use super::tables::{fields, fields_or_blank, table};
-use super::{OnSync, SyncReport, SyncStage};
+use super::plan::{Manifest, Outgoing, Plan, Shrinking, hash_of_id, outgoing};
+use super::tables::{columns, fields, fields_or_blank, parameters, table};
+use super::{CANNOT_COMPARE, OnSync, SyncReport, SyncStage, has_rows};
 
 /// Number of batches that are sent before the first of them is stored.
 const IN_FLIGHT: usize = 2;
 /// Number of compared records between two progress reports.
 const STEP: u64 = 4_096;
-const CANNOT_COMPARE: &str = "the rows cannot be compared";
 
 /// Records that the columns of their table cannot repeat.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,11 +49,12 @@ pub(super) async fn plan(
     on: OnSync<'_>,
 ) -> Result<Plans, Error> {
     let mut kinds = Vec::new();
-    let positions: Result<Vec<_>, _> = ORDER.iter().map(|kind| store.positions(*kind)).collect();
-    let positions = positions?;
+    // Referenced records go before those that refer to them.
+    let positions = Kind::ALL.iter().map(|kind| store.positions(*kind));
+    let positions: Vec<Positions> = positions.collect::<Result<_, _>>()?;
     let total: u64 = positions.iter().map(|p| p.len() as u64).sum();
     let (mut done, mut unfit) = (0, 0);
-    for (kind, positions) in ORDER.into_iter().zip(positions) {
+    for (kind, positions) in Kind::ALL.into_iter().zip(positions) {
         // A plan that is only shown says how many records are fit, and so reads them.
         let may_skip = !report.dry_run && !kind.may_expire();
         let plan = if may_skip && !has_rows(connection, kind, &report.origin).await? {
@@ -76,14 +75,6 @@ pub(super) async fn plan(
     }
     warn_of_unfit(unfit, report);
     Ok(Plans { unreadable, kinds })
-}
-
-/// Returns `true` if this workspace has sent records of a kind before.
-async fn has_rows(connection: &Connection, kind: Kind, origin: &str) -> Result<bool, Error> {
-    let own = table(kind).own();
-    let query = format!("select exists (select from {own} and origin = $1)");
-    let row = connection.row(CANNOT_COMPARE, &query, &[&origin]).await?;
-    Ok(row.get(0))
 }
 
 /// Compares the records of a manifest with the rows of this workspace.
@@ -340,18 +331,16 @@ impl Statements {
         origin: &str,
         batch: &Batch,
     ) -> Result<(), tokio_postgres::Error> {
-        let columns: [Vec<&str>; 4] =
-            std::array::from_fn(|n| batch.rows.iter().map(|row| row[n].as_str()).collect());
-        let [ids, skills, texts, fields] = &columns;
-        let parameters: &[&(dyn ToSql + Sync)] = &[&origin, ids, skills, texts, fields];
+        let columns = columns(&batch.rows);
+        let parameters = parameters(&origin, &columns);
         if let Some(insert) = &self.insert {
-            match client.execute(insert, parameters).await {
+            match client.execute(insert, &parameters).await {
                 // An id is in two batches, or the database still stores those of a sync that was cut
                 // off.
                 Err(error) if error.code() == Some(&SqlState::UNIQUE_VIOLATION) => {}
                 done => return done.map(drop),
             }
         }
-        client.execute(&self.upsert, parameters).await.map(drop)
+        client.execute(&self.upsert, &parameters).await.map(drop)
     }
 }

@@ -5,6 +5,7 @@
 
 use chrono::DateTime;
 use serde_json::{Map, Value, json};
+use tokio_postgres::types::ToSql;
 
 use crate::model::{Kind, Memory, Procedure, Record as _, Session};
 
@@ -277,6 +278,21 @@ impl Table {
             self.holder
         )
     }
+}
+
+/// Turns rows for [`Table::insert`] into the arrays of its parameters.
+pub(crate) fn columns<'r, S: AsRef<str>>(rows: &'r [[S; 4]]) -> [Vec<&'r str>; 4] {
+    std::array::from_fn(|n| rows.iter().map(|row| row[n].as_ref()).collect())
+}
+
+/// Returns the parameters of [`Table::insert`].
+pub(crate) fn parameters<'p>(
+    origin: &'p &str,
+    columns: &'p [Vec<&str>; 4],
+) -> Vec<&'p (dyn ToSql + Sync)> {
+    let origin: &(dyn ToSql + Sync) = origin;
+    let columns = columns.iter().map(|column| column as &(dyn ToSql + Sync));
+    std::iter::once(origin).chain(columns).collect()
 }
 
 /// JSON object for the columns of a record, with the user that the record names; `None` if the text

@@ -11,7 +11,6 @@ use serde::Serialize;
 use super::super::address::Address;
 use super::super::connection::{Connection, Parameter};
 use super::super::error::Error;
-use super::plan::ORDER;
 use super::tables::{Table, table};
 use super::{OnSync, SyncStage};
 use crate::model::Kind;
@@ -80,7 +79,6 @@ pub async fn fill_vectors(
 ) -> Result<VectorsReport, Error> {
     let start = Instant::now();
     let connection = Connection::open(address).await?;
-    let doing = DOING;
     let schema = prepare(&connection, embedder).await?;
     let lacking = |table: Table| {
         format!(
@@ -90,25 +88,20 @@ pub async fn fill_vectors(
             table.own()
         )
     };
-    let names = || {
-        ORDER
-            .into_iter()
-            .map(table)
-            .filter(|table| table.has_vector)
-    };
+    let tables = || Kind::ALL.map(table).into_iter().filter(|of| of.has_vector);
     let mut report = VectorsReport {
         embedder: embedder.to_owned(),
         ..VectorsReport::default()
     };
-    for table in names() {
+    for table in tables() {
         let lacking = lacking(table);
         let count = format!("select count(*) from {lacking}");
-        let row = connection.row(doing, &count, &[&origin, &embedder]).await?;
+        let row = connection.row(DOING, &count, &[&origin, &embedder]).await?;
         let count: i64 = row.get(0);
         report.waiting += u64::try_from(count).unwrap_or_default();
     }
     let total = report.waiting;
-    for table in names() {
+    for table in tables() {
         let (lacking, Table { name, holder, .. }) = (lacking(table), table);
         let (key, first) = match name {
             "agent_memory" => ("uuid", "00000000-0000-0000-0000-000000000000"),
@@ -126,7 +119,7 @@ pub async fn fill_vectors(
         let mut after = first.to_owned();
         while start.elapsed() < limit {
             let parameters: [&dyn Parameter; 3] = [&origin, &embedder, &after];
-            let rows = connection.rows(doing, &some, &parameters).await?;
+            let rows = connection.rows(DOING, &some, &parameters).await?;
             let ids: Vec<String> = rows.iter().map(|row| row.get(0)).collect();
             let texts: Vec<String> = rows.iter().map(|row| row.get(1)).collect();
             let Some(last) = ids.last() else { break };
@@ -137,7 +130,7 @@ pub async fn fill_vectors(
             })?;
             let vectors: Vec<String> = vectors.iter().map(|vector| as_vector(vector)).collect();
             let parameters: [&dyn Parameter; 4] = [&embedder, &ids, &texts, &vectors];
-            let stored = connection.run(doing, &store, &parameters).await?;
+            let stored = connection.run(DOING, &store, &parameters).await?;
             report.made += stored;
             report.waiting = report.waiting.saturating_sub(stored);
             on(SyncStage::Vectors(report.made, total));

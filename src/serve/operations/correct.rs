@@ -16,7 +16,7 @@ use crate::model::error::UserError;
 use crate::model::{CANDIDATE, SkillPath};
 use crate::rules::hearing::{EarlierState, HeardArgs, HeardReport, record_heard};
 use crate::rules::{CorrectOptions, CorrectReport};
-use crate::serve::operations::{NOTICE, Report, undo, user_error};
+use crate::serve::operations::{NOTICE, Report, undo, user_error, with_warnings};
 use crate::store::workspace::{Error, Workspace};
 use crate::{notes, rules};
 
@@ -149,11 +149,7 @@ impl Report for Corrected {
         if let Some(undo) = &self.undo {
             text.extend(["A person reverts it by `", undo, "`.\n"]);
         }
-        text
-    }
-
-    fn warnings(&self) -> &[String] {
-        &self.report.warnings
+        with_warnings(text, &self.report.warnings)
     }
 }
 
@@ -207,10 +203,6 @@ impl Report for Heard {
             let lines = lines.map(|other| format!("{}: {}", other.id, other.rule));
             text.push_str(&fence(&lines.collect::<Vec<_>>(), nonce));
         }
-        text
-    }
-
-    fn warnings(&self) -> &[String] {
-        &self.report.warnings
+        with_warnings(text, &self.report.warnings)
     }
 }

@@ -9,7 +9,7 @@ use crate::lessons::{Asking, LessonArgs, Neighbour, PROMPT};
 use crate::model::error::UserError;
 use crate::store::workspace::Workspace;
 
-use super::{Report, token_budget, user_error};
+use super::{Report, token_budget, user_error, with_warnings};
 
 /// Maximum length of a neighbour in an answer, in characters.
 const LONGEST: usize = 240;
@@ -77,10 +77,6 @@ impl Report for Recorded {
             text.push_str("Near it; if one says the same, send it again with `same`, if one is outdated with `replaces`:\n");
             text.push_str(&memctl_redact::fence(&lines, nonce));
         }
-        text
-    }
-
-    fn warnings(&self) -> &[String] {
-        &self.warnings
+        with_warnings(text, &self.warnings)
     }
 }

@@ -87,20 +87,14 @@ pub struct Answer {
 trait Report: Serialize {
     /// Formats the answer as text. `nonce` is random, for fences.
     fn text(&self, nonce: &str) -> String;
+}
 
-    /// Problems that did not stop the operation.
-    fn warnings(&self) -> &[String] {
-        &[]
+/// Adds problems that did not stop the operation to its text.
+fn with_warnings(mut text: String, warnings: &[String]) -> String {
+    for warning in warnings {
+        text.extend(["warning: ", warning, "\n"]);
     }
-
-    /// Formats the answer with its warnings.
-    fn page(&self, nonce: &str) -> String {
-        let mut text = self.text(nonce);
-        for warning in self.warnings() {
-            text.extend(["warning: ", warning, "\n"]);
-        }
-        text
-    }
+    text
 }
 
 impl Operation {
@@ -239,7 +233,7 @@ impl Operation {
 fn answer<R: Report>(workspace: &Workspace, report: &R) -> Result<Answer, UserError> {
     let mut data = serde_json::to_value(report)?;
     sanitize_all(&mut data);
-    let text = report.page(&(workspace.random)());
+    let text = report.text(&(workspace.random)());
     Ok(Answer {
         text: memctl_redact::redact(&text).text.into_owned(),
         data,

@@ -16,7 +16,7 @@ use crate::model::{Kind, MemoryType};
 use crate::notes::AddOptions;
 use crate::rules::RuleFiles;
 use crate::serve::operations::hint::adviser;
-use crate::serve::operations::{Report, token_budget, undo, user_error};
+use crate::serve::operations::{Report, token_budget, undo, user_error, with_warnings};
 use crate::store::workspace::Workspace;
 use crate::{notes, upkeep};
 
@@ -218,11 +218,7 @@ impl Report for Remembered {
                 "`.\n",
             ]);
         }
-        text
-    }
-
-    fn warnings(&self) -> &[String] {
-        &self.warnings
+        with_warnings(text, &self.warnings)
     }
 }
 
@@ -277,10 +273,6 @@ impl Report for Forgotten {
         if let Some(undo) = &self.undo {
             text.extend(["A person restores it by `", undo, "`.\n"]);
         }
-        text
-    }
-
-    fn warnings(&self) -> &[String] {
-        &self.warnings
+        with_warnings(text, &self.warnings)
     }
 }

@@ -12,7 +12,7 @@ use crate::store::workspace::Workspace;
 use memctl_search::{snippet, words};
 
 use super::token_budget::{apart, is_data};
-use super::{NOTICE, Report, token_budget, user_error};
+use super::{NOTICE, Report, token_budget, user_error, with_warnings};
 
 /// Minimum number of tokens of a result; a shorter one is useless.
 const LEAST: usize = 24;
@@ -227,11 +227,7 @@ impl Report for Searched {
                 " more did not fit: lower `limit`, or raise `max_tokens`.\n",
             ]);
         }
-        text
-    }
-
-    fn warnings(&self) -> &[String] {
-        &self.warnings
+        with_warnings(text, &self.warnings)
     }
 }
 

@@ -31,7 +31,7 @@ const NONCE: &str = "00000000-0000-4000-8000-000000000000";
 
 /// Returns `true` if both forms of a report fit the token budget.
 pub(crate) fn fits<R: Report>(report: &R, room: usize) -> bool {
-    size(report) <= room && tokens(&report.page(NONCE)) <= room
+    size(report) <= room && tokens(&report.text(NONCE)) <= room
 }
 
 /// Returns the number of tokens of a value as JSON.
@@ -145,7 +145,7 @@ pub(crate) mod tests {
 
     /// Checks that both forms of a report stay within the budget, and that fences stay closed.
     pub(crate) fn check<R: Report>(report: &R, budget: usize) {
-        let text = report.page(NONCE);
+        let text = report.text(NONCE);
         assert!(size(report) <= budget, "{} over {budget}", size(report));
         assert!(tokens(&text) <= budget, "{} over {budget}", tokens(&text));
         let opens = text.matches(&format!("<memctl-data-{NONCE}>\n")).count();
