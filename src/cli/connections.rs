@@ -199,7 +199,7 @@ pub(crate) fn share_rest() {
         if let Some(opened) = last.opened.get() {
             return Ok(Arc::clone(opened));
         }
-        let opened = Arc::new(remote::shared_embedder(&config, Patience::Search)?);
+        let opened = Arc::new(SharedEmbedder::open(&config, Patience::Search)?);
         Ok(Arc::clone(last.opened.get_or_init(|| opened)))
     };
     drop(last.primary.embed_written(open, EMBEDDING));

@@ -7,8 +7,9 @@ use serde_json::{Value, json};
 
 use crate::store::{AuditLine, SharedLine};
 
-use super::connection::{Connection, LINES};
+use super::connection::{Connection, Parameter};
 use super::error::Error;
+use super::primary::{ANSWER_WITHIN, within};
 use super::sync::{is_fit, time, without_nul};
 
 const INSERT: &str = "
@@ -48,27 +49,24 @@ pub(super) async fn put(
     connection.insert_lines(doing, INSERT, origin, &rows).await
 }
 
-/// Sends the events of a memory in batches, oldest first.
+/// Passes the events of a memory to `take`, oldest first. The time limit of an answer holds for each.
 pub(super) async fn all(
     connection: &Connection,
     origin: &str,
-    batches: &tokio::sync::mpsc::Sender<Vec<SharedLine>>,
+    take: &mut dyn FnMut(SharedLine),
 ) -> Result<(), Error> {
     let query = "select entry_id, entry from memctl.audit_events
         where held_by = (select memctl.current_user_id()) and origin = $1
         order by created_at, number";
     let doing = "the audit log cannot be read";
-    let rows = connection.stream(doing, query, &[&origin]).await?;
-    let lines = rows.map_ok(|row| SharedLine {
-        id: row.get(0),
-        text: row.get(1),
-    });
-    let mut lines = lines.try_chunks(LINES);
-    while let Some(batch) = lines.try_next().await.map_err(|error| error.1)? {
-        // The receiver is dropped after an error, which it reports itself.
-        if batches.send(batch).await.is_err() {
-            break;
-        }
+    let parameters: [&dyn Parameter; 1] = [&origin];
+    let rows = connection.stream(doing, query, &parameters);
+    let mut rows = within(ANSWER_WITHIN, rows).await?;
+    while let Some(row) = within(ANSWER_WITHIN, rows.try_next()).await? {
+        take(SharedLine {
+            id: row.get(0),
+            text: row.get(1),
+        });
     }
     Ok(())
 }

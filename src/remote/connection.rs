@@ -42,8 +42,8 @@ const LIMITS: &str = "
 /// Time limit of a login, if the URL sets none.
 const LOGIN_WITHIN: Duration = Duration::from_secs(10);
 
-/// Maximum number of lines of a log per statement, and per batch.
-pub(super) const LINES: usize = 500;
+/// Maximum number of lines of a log per statement.
+const LINES: usize = 500;
 
 /// Oldest supported server version.
 const OLDEST_SERVER: i32 = 150_000;

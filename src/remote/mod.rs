@@ -26,13 +26,10 @@ mod login_guard;
 mod migrate;
 mod primary;
 mod prune;
-pub(crate) mod sharing;
 mod status;
 mod sync;
 mod tls;
 mod users;
-
-pub use sharing::{SharedEmbedder, note_sync, shared_embedder};
 
 pub use address::Address;
 pub use check::{Check, CheckReport, check};
@@ -42,8 +39,8 @@ pub use primary::{JoinReport, PgStore, has_memory, join};
 pub use prune::{RemotePruneReport, prune};
 pub use status::{StatusReport, TableCount, status};
 pub use sync::{
-    Direction, Moved, MovedLines, OnSync, Shrinking, SyncOptions, SyncReport, SyncStage, Vectorise,
-    VectorsReport, fill_vectors, sync,
+    Direction, Moved, MovedLines, OnSync, SharedEmbedder, Shrinking, SyncOptions, SyncReport,
+    SyncStage, VectorsReport, fill_vectors, sync,
 };
 pub use users::{UserReport, add_user};
 

@@ -16,7 +16,8 @@ use crate::model::Kind;
 use crate::model::error::UserError;
 use crate::remote::{
     self, Address, CheckReport, Direction, InitReport, JoinReport, OnSync, PgStore,
-    RemotePruneReport, StatusReport, SyncOptions, SyncReport, UserReport, VectorsReport,
+    RemotePruneReport, SharedEmbedder, StatusReport, SyncOptions, SyncReport, UserReport,
+    VectorsReport,
 };
 use crate::store::workspace::Workspace;
 use memctl_search::embedder::config::Patience;
@@ -382,14 +383,7 @@ pub(crate) fn sync(context: &Context, args: &SyncArgs) -> Done {
         };
         done = carry_out(context, &workspace, &address, options)?;
     }
-    let mut report = done?;
-    if !args.dry_run {
-        let (out, came) = report.summary();
-        report
-            .warnings
-            .extend(remote::note_sync(&workspace.store, &out, &came)?);
-    }
-    Ok(Box::new(report))
+    Ok(Box::new(done?))
 }
 
 /// Exchanges the records, then embeds the shared ones.
@@ -424,11 +418,9 @@ async fn share_vectors(
     origin: &str,
     on: OnSync<'_>,
 ) -> Result<VectorsReport, String> {
-    let shared_embedder = remote::shared_embedder(&workspace.providers.embedder, Patience::Index);
-    let shared_embedder = shared_embedder.map_err(|error| error.to_string())?;
-    let name = shared_embedder.name();
-    let vectorise = &mut |texts: &[String]| shared_embedder.vectors(texts);
-    let filled = remote::fill_vectors(address, origin, name, VECTORS_WITHIN, vectorise, on);
+    let embedder = SharedEmbedder::open(&workspace.providers.embedder, Patience::Index);
+    let embedder = embedder.map_err(|error| error.to_string())?;
+    let filled = remote::fill_vectors(address, origin, &embedder, VECTORS_WITHIN, on);
     filled.await.map_err(|error| error.to_string())
 }
 

@@ -11,6 +11,8 @@
 use futures_util::TryStreamExt as _;
 use serde::Serialize;
 
+use super::{ANSWER_WITHIN, within};
+
 use crate::model::{Kind, error};
 use crate::remote::address::Address;
 use crate::remote::connection::{Connection, Parameter};
@@ -254,24 +256,21 @@ pub(super) fn has_changed() -> String {
     })
 }
 
-/// Sends all changes of a memory after sequence number `after`, in batches. If `after` is zero, the
-/// records come in creation order.
+/// Passes all changes of a memory after sequence number `after` to `take`, in batches. If `after` is
+/// zero, the records come in creation order. The time limit of an answer holds for each row.
 pub(super) async fn changes(
     connection: &Connection,
     origin: &str,
     after: i64,
-    batches: &tokio::sync::mpsc::Sender<Vec<PrimaryChange>>,
+    take: &mut dyn FnMut(Vec<PrimaryChange>) -> Result<(), Error>,
 ) -> Result<Fetched, Error> {
     let doing = "the memory cannot be fetched";
     let until = format!("select {}", last_change());
     // One round trip for both.
-    let (until, disabled_users) =
-        tokio::try_join!(connection.row(doing, &until, &[]), list(connection, origin))?;
+    let both =
+        async { tokio::try_join!(connection.row(doing, &until, &[]), list(connection, origin)) };
+    let (until, disabled_users) = within(ANSWER_WITHIN, both).await?;
     let until: i64 = until.get(0);
-    let fetched = |seq| Fetched {
-        seq,
-        disabled_users,
-    };
     let union = of_each(" union all ", |n, table| {
         format!(
             "select {n}, seq, born, entry_id, entry, tombstone,
@@ -283,10 +282,11 @@ pub(super) async fn changes(
     let order = if after == 0 { 3 } else { 2 };
     let query = format!("{union} order by 1, {order}");
     let parameters: [&dyn Parameter; 3] = [&origin, &after, &until];
-    let mut rows = connection.stream(doing, &query, &parameters).await?;
+    let rows = connection.stream(doing, &query, &parameters);
+    let mut rows = within(ANSWER_WITHIN, rows).await?;
     let mut batch = Vec::new();
     let mut bytes = 0;
-    while let Some(row) = rows.try_next().await? {
+    while let Some(row) = within(ANSWER_WITHIN, rows.try_next()).await? {
         let number = usize::try_from(row.get::<_, i32>(0)).unwrap_or(usize::MAX);
         let Some(kind) = Kind::ALL.get(number).copied() else {
             continue;
@@ -302,14 +302,14 @@ pub(super) async fn changes(
         });
         if batch.len() >= ROWS || bytes >= BYTES {
             bytes = 0;
-            if batches.send(std::mem::take(&mut batch)).await.is_err() {
-                // The receiver was dropped after an error, which it reports itself.
-                return Ok(fetched(after));
-            }
+            take(std::mem::take(&mut batch))?;
         }
     }
     if !batch.is_empty() {
-        drop(batches.send(batch).await);
+        take(batch)?;
     }
-    Ok(fetched(until))
+    Ok(Fetched {
+        seq: until,
+        disabled_users,
+    })
 }

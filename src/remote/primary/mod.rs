@@ -3,8 +3,8 @@
 //! - `turn`: serialised writes.
 //! - `join`: turns a directory into a copy. `logs`: log of agents.
 //!
-//! Callers of the store are blocking threads, and the sessions are asynchronous. So the store owns
-//! a runtime with one thread, on which its sessions run.
+//! Callers of the store are blocking threads, and the sessions are asynchronous. A caller polls its
+//! own request and parks until it can go on; one thread of the store serves the sockets of all.
 //!
 //! Invariants: a login sees the rows of one user, and a memory is a part of these. A session is
 //! used only if the database is the one that the copy was made from. A write whose answer comes too
@@ -15,10 +15,11 @@ mod logs;
 mod turn;
 
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
+use futures_executor::block_on;
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::{Mutex, oneshot};
 
@@ -28,25 +29,19 @@ use crate::store::{self, Fault, Fetched, Primary, PrimaryChange, PrimaryName, Sh
 use super::address::Address;
 use super::connection::Connection;
 use super::error::Error;
-use super::sync::OnSync;
 use super::{SharedEmbedder, audit, migrate, sync};
 
 pub use join::{JoinReport, has_memory, join};
 pub(super) use logs::send_missing;
 
 /// Time limit for an answer of the database.
-const ANSWER_WITHIN: Duration = Duration::from_secs(30);
+pub(super) const ANSWER_WITHIN: Duration = Duration::from_secs(30);
 
 /// Time limit for the clock query of a read on an open session.
 const CLOCK_WITHIN: Duration = Duration::from_secs(5);
 
 /// Client of the database that is the primary store of a memory.
-pub struct PgStore {
-    shared: Arc<Shared>,
-    handle: Handle,
-    // Dropping the sender ends the runtime's thread.
-    _alive: oneshot::Sender<()>,
-}
+pub struct PgStore(Arc<Shared>);
 
 /// State shared by the sessions of a store.
 struct Shared {
@@ -58,15 +53,15 @@ struct Shared {
     writer: Mutex<Option<turn::Sessions>>,
     /// `true` if records that have vectors were written, and not embedded since.
     has_new_texts: AtomicBool,
+    handle: Handle,
+    // Dropping the sender ends the runtime's thread.
+    _alive: oneshot::Sender<()>,
 }
 
 impl fmt::Debug for PgStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{} in {}",
-            self.shared.name.origin, self.shared.name.shown
-        )
+        let PrimaryName { origin, shown, .. } = &self.0.name;
+        write!(f, "{origin} in {shown}")
     }
 }
 
@@ -87,53 +82,20 @@ impl PgStore {
                 drop(runtime.block_on(ended));
                 runtime.shutdown_background();
             })?;
-        Ok(Self {
-            shared: Arc::new(Shared {
-                address,
-                name,
-                reader: Mutex::default(),
-                writer: Mutex::default(),
-                has_new_texts: AtomicBool::default(),
-            }),
+        Ok(Self(Arc::new(Shared {
+            address,
+            name,
+            reader: Mutex::default(),
+            writer: Mutex::default(),
+            has_new_texts: AtomicBool::default(),
             handle,
             _alive: alive,
-        })
-    }
-
-    /// Runs a future that sends batches, and passes each to `take`. The limit holds for each batch.
-    fn stream<B, T, E>(
-        &self,
-        sending: impl Future<Output = Result<T, Error>> + Send + 'static,
-        mut batches: tokio::sync::mpsc::Receiver<B>,
-        take: &mut dyn FnMut(B) -> Result<(), E>,
-        failed: impl Fn(Fault) -> E,
-    ) -> Result<T, E>
-    where
-        B: Send + 'static,
-        T: Send + 'static,
-    {
-        let handle = &self.handle;
-        let sending = handle.spawn(sending);
-        loop {
-            let (batch, back) = ask(handle, ANSWER_WITHIN, async move {
-                Ok((batches.recv().await, batches))
-            })
-            .map_err(&failed)?;
-            batches = back;
-            match batch {
-                Some(batch) => take(batch)?,
-                None => break,
-            }
-        }
-        ask(handle, ANSWER_WITHIN, async move {
-            sending.await.unwrap_or(Err(Error::NoAnswer))
-        })
-        .map_err(failed)
+        })))
     }
 
     /// Returns `true` if a session is open.
     pub fn is_connected(&self) -> bool {
-        let reader = self.shared.reader.try_lock();
+        let reader = self.0.reader.try_lock();
         reader.is_ok_and(|open| open.as_ref().is_some_and(|open| !open.client.is_closed()))
     }
 
@@ -144,62 +106,55 @@ impl PgStore {
         open: impl FnOnce() -> Result<Arc<SharedEmbedder>, Fault>,
         limit: Duration,
     ) -> Result<(), Fault> {
-        if !self.shared.has_new_texts.swap(false, Ordering::Relaxed) {
+        let shared = &*self.0;
+        if !shared.has_new_texts.swap(false, Ordering::Relaxed) {
             return Ok(());
         }
         let embedder = open()?;
-        let Shared { address, name, .. } = &*self.shared;
-        let vectorise = &mut |texts: &[String]| embedder.vectors(texts);
-        let (origin, model) = (&name.origin, embedder.name());
-        let on: OnSync<'_> = &mut |_| {};
-        let filled = sync::fill_vectors(address, origin, model, limit, vectorise, on);
-        // On this thread: the embedder blocks, which must not hold up the sessions.
-        self.handle.block_on(filled)?;
-        Ok(())
+        let (address, origin) = (&shared.address, &shared.name.origin);
+        let on = &mut |_| {};
+        let filled = sync::fill_vectors(address, origin, &embedder, limit, on);
+        shared.wait(filled).map(drop)
     }
 
     /// Runs work with the session for reads and the name of the memory, and blocks until it is done.
-    fn with_reader<T, F>(
+    fn read<T>(
         &self,
-        work: impl FnOnce(Arc<Connection>, String) -> F + Send + 'static,
-    ) -> Result<T, Fault>
-    where
-        T: Send + 'static,
-        F: Future<Output = Result<T, Error>> + Send,
-    {
-        let shared = Arc::clone(&self.shared);
-        self.ask(async move {
+        work: impl AsyncFnOnce(&Connection, &str) -> Result<T, Error>,
+    ) -> Result<T, Fault> {
+        let shared = &*self.0;
+        shared.ask(ANSWER_WITHIN, async {
             let reader = shared.reader().await?;
-            work(reader, shared.name.origin.clone()).await
+            work(&reader, &shared.name.origin).await
         })
-    }
-
-    /// Runs a future on the store's runtime and blocks until it is done.
-    fn ask<T, F>(&self, future: F) -> Result<T, Fault>
-    where
-        T: Send + 'static,
-        F: Future<Output = Result<T, Error>> + Send + 'static,
-    {
-        ask(&self.handle, ANSWER_WITHIN, future)
     }
 }
 
-/// Runs a future on a runtime and blocks the calling thread until it is done or the limit is over.
-fn ask<T, F>(handle: &Handle, limit: Duration, future: F) -> Result<T, Fault>
-where
-    T: Send + 'static,
-    F: Future<Output = Result<T, Error>> + Send + 'static,
-{
-    let (send, receive) = mpsc::sync_channel(1);
-    handle.spawn(async move {
-        let done = tokio::time::timeout(limit, future).await;
-        drop(send.send(done.unwrap_or(Err(Error::NoAnswer))));
-    });
-    let answer = receive.recv().unwrap_or(Err(Error::NoAnswer));
-    answer.map_err(Into::into)
+/// Ends with an error if a future is not done within a time limit.
+pub(super) async fn within<T>(
+    limit: Duration,
+    future: impl Future<Output = Result<T, Error>>,
+) -> Result<T, Error> {
+    let done = tokio::time::timeout(limit, future).await;
+    done.unwrap_or(Err(Error::NoAnswer))
 }
 
 impl Shared {
+    /// Runs a future on the calling thread, which blocks until it is done.
+    fn wait<T>(&self, future: impl Future<Output = Result<T, Error>>) -> Result<T, Fault> {
+        let _runtime = self.handle.enter();
+        block_on(future).map_err(Into::into)
+    }
+
+    /// As [`Self::wait`], with a time limit.
+    fn ask<T>(
+        &self,
+        limit: Duration,
+        future: impl Future<Output = Result<T, Error>>,
+    ) -> Result<T, Fault> {
+        self.wait(within(limit, future))
+    }
+
     /// Opens a session. Fails unless the database is the one that holds this memory.
     async fn open(&self) -> Result<Connection, Error> {
         let connection = Connection::open(&self.address).await?;
@@ -240,8 +195,7 @@ impl Shared {
 
 impl Primary for PgStore {
     fn clock(&self) -> Result<i64, Fault> {
-        let shared = Arc::clone(&self.shared);
-        self.ask(async move { shared.clock().await })
+        self.0.ask(ANSWER_WITHIN, self.0.clock())
     }
 
     fn changes(
@@ -249,20 +203,27 @@ impl Primary for PgStore {
         after: i64,
         take: &mut dyn FnMut(Vec<PrimaryChange>) -> Result<(), store::Error>,
     ) -> Result<Fetched, store::Error> {
-        let (send, receive) = tokio::sync::mpsc::channel::<Vec<PrimaryChange>>(2);
-        let shared = Arc::clone(&self.shared);
-        let fetching = async move {
-            let reader = shared.reader().await?;
-            join::changes(&reader, &shared.name.origin, after, &send).await
+        let shared = &*self.0;
+        // An error of the files stays one of the files.
+        let mut failed = None;
+        let take = &mut |batch| {
+            take(batch).map_err(|error| {
+                failed = Some(error);
+                Error::NoAnswer
+            })
         };
-        self.stream(fetching, receive, take, store::Error::Primary)
+        let fetched = shared.wait(async {
+            let reader = within(ANSWER_WITHIN, shared.reader()).await?;
+            join::changes(&reader, &shared.name.origin, after, take).await
+        });
+        match failed {
+            Some(error) => Err(error),
+            None => fetched.map_err(store::Error::Primary),
+        }
     }
 
     fn switch_user(&self, user: &str, is_disabled: bool) -> Result<(), Fault> {
-        let user = user.to_owned();
-        self.with_reader(move |reader, origin| async move {
-            join::put(&reader, &origin, &user, is_disabled).await
-        })
+        self.read(async |reader, origin| join::put(reader, origin, user, is_disabled).await)
     }
 
     fn put_vector(
@@ -272,15 +233,13 @@ impl Primary for PgStore {
         embedder: &str,
         vector: &[f32],
     ) -> Result<(), Fault> {
-        let (id, embedder, vector) = (id.to_owned(), embedder.to_owned(), vector.to_vec());
-        self.with_reader(move |reader, origin| async move {
-            sync::put_vector(&reader, (&origin, kind, &id), &embedder, &vector).await
+        self.read(async |reader, origin| {
+            sync::put_vector(reader, (origin, kind, id), embedder, vector).await
         })
     }
 
     fn put_logs(&self, lines: &[String]) -> Result<(), Fault> {
-        let lines = lines.to_vec();
-        self.with_reader(|reader, origin| async move { logs::put(&reader, &origin, &lines).await })
+        self.read(async |reader, origin| logs::put(reader, origin, lines).await)
     }
 
     fn newest_logs(
@@ -289,52 +248,35 @@ impl Primary for PgStore {
         user: Option<&str>,
         limit: usize,
     ) -> Result<Vec<String>, Fault> {
-        let sessions = sessions.unwrap_or_default().to_vec();
-        let user = user.map(str::to_owned);
-        self.with_reader(move |reader, origin| async move {
-            logs::newest(&reader, &origin, &sessions, user.as_deref(), limit).await
-        })
+        let sessions = sessions.unwrap_or_default();
+        self.read(async |reader, origin| logs::newest(reader, origin, sessions, user, limit).await)
     }
 
     fn delete_logs(&self, user: Option<&str>) -> Result<(), Fault> {
-        let user = user.map(str::to_owned);
-        self.with_reader(|reader, origin| async move {
-            logs::delete(&reader, &origin, user.as_deref()).await
-        })
+        self.read(async |reader, origin| logs::delete(reader, origin, user).await)
     }
 
     fn put_audit(&self, lines: &[SharedLine]) -> Result<(), Fault> {
-        let lines = lines.to_vec();
-        self.with_reader(|reader, origin| async move { audit::put(&reader, &origin, &lines).await })
+        self.read(async |reader, origin| audit::put(reader, origin, lines).await)
     }
 
     fn audit(&self, take: &mut dyn FnMut(SharedLine)) -> Result<(), Fault> {
-        let (send, receive) = tokio::sync::mpsc::channel::<Vec<SharedLine>>(2);
-        let shared = Arc::clone(&self.shared);
-        let fetching = async move {
-            let reader = shared.reader().await?;
-            audit::all(&reader, &shared.name.origin, &send).await
-        };
-        let mut take = |batch: Vec<SharedLine>| {
-            batch.into_iter().for_each(&mut *take);
-            Ok(())
-        };
-        self.stream(fetching, receive, &mut take, |fault| fault)
+        let shared = &*self.0;
+        shared.wait(async {
+            let reader = within(ANSWER_WITHIN, shared.reader()).await?;
+            audit::all(&reader, &shared.name.origin, take).await
+        })
     }
 
     fn prepare(&self) -> Result<(), Fault> {
-        let shared = Arc::clone(&self.shared);
-        self.ask(async move { turn::Sessions::prepare(&shared).await })
+        self.0.ask(ANSWER_WITHIN, turn::Sessions::prepare(&self.0))
     }
 
     fn turn(&self, limit: Duration) -> Result<Box<dyn Turn>, Fault> {
-        let shared = Arc::clone(&self.shared);
-        let sessions = ask(&self.handle, limit + ANSWER_WITHIN, async move {
-            turn::Sessions::take(&shared, limit).await
-        })?;
+        let taking = turn::Sessions::take(&self.0, limit);
+        let sessions = self.0.ask(limit + ANSWER_WITHIN, taking)?;
         Ok(Box::new(turn::PgTurn {
-            handle: self.handle.clone(),
-            shared: Arc::clone(&self.shared),
+            shared: Arc::clone(&self.0),
             sessions: Some(sessions),
         }))
     }

@@ -12,7 +12,6 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use tokio::runtime::Handle;
 use tokio_postgres::Statement;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::ToSql;
@@ -24,7 +23,7 @@ use super::super::connection::{Connection, typed};
 use super::super::error::Error;
 use super::super::sync::{columns, fields_or_blank, is_fit, parameters, table};
 use super::join::{has_changed, last_change};
-use super::{ANSWER_WITHIN, Shared, ask};
+use super::{ANSWER_WITHIN, Shared};
 
 /// Maximum number of rows per statement.
 const ROWS: usize = 2_000;
@@ -237,7 +236,6 @@ impl Sessions {
 
 /// Exclusive write access to a memory.
 pub(super) struct PgTurn {
-    pub(super) handle: Handle,
     pub(super) shared: Arc<Shared>,
     /// `None` after a failure, so that later writes of the turn cannot build on missing rows.
     pub(super) sessions: Option<Sessions>,
@@ -250,14 +248,15 @@ impl std::fmt::Debug for PgTurn {
 }
 
 impl PgTurn {
-    /// Runs `work` with the sessions and blocks until it is done.
-    fn done<F>(&mut self, work: impl FnOnce(Sessions, Arc<Shared>) -> F) -> Result<Reached, Fault>
-    where
-        F: Future<Output = (Sessions, Result<Reached, Error>)> + Send + 'static,
-    {
-        let sessions = self.sessions.take().ok_or(Error::NoAnswer)?;
-        let work = work(sessions, Arc::clone(&self.shared));
-        let (sessions, reached) = ask(&self.handle, ANSWER_WITHIN, async move { Ok(work.await) })?;
+    /// Runs `work` with the sessions and the name of the memory, and blocks until it is done.
+    fn done(
+        &mut self,
+        work: impl AsyncFnOnce(&mut Sessions, &str) -> Result<Reached, Error>,
+    ) -> Result<Reached, Fault> {
+        let mut sessions = self.sessions.take().ok_or(Error::NoAnswer)?;
+        let origin = &self.shared.name.origin;
+        let work = async { Ok(work(&mut sessions, origin).await) };
+        let reached = self.shared.ask(ANSWER_WITHIN, work)?;
         self.sessions = Some(sessions);
         Ok(reached?)
     }
@@ -265,15 +264,10 @@ impl PgTurn {
 
 impl Turn for PgTurn {
     fn put(&mut self, after: i64, kind: Kind, rows: &[PrimaryRow]) -> Result<Reached, Fault> {
-        let rows = rows.to_vec();
         if table(kind).has_vector {
             self.shared.has_new_texts.store(true, Ordering::Relaxed);
         }
-        self.done(|mut sessions, shared| async move {
-            let origin = &shared.name.origin;
-            let reached = sessions.put(origin, after, kind, &rows).await;
-            (sessions, reached)
-        })
+        self.done(async |sessions, origin| sessions.put(origin, after, kind, rows).await)
     }
 
     fn bury(
@@ -282,12 +276,7 @@ impl Turn for PgTurn {
         kind: Kind,
         gone: &[(String, String)],
     ) -> Result<Reached, Fault> {
-        let gone = gone.to_vec();
-        self.done(|mut sessions, shared| async move {
-            let origin = &shared.name.origin;
-            let reached = sessions.bury(origin, after, kind, &gone).await;
-            (sessions, reached)
-        })
+        self.done(async |sessions, origin| sessions.bury(origin, after, kind, gone).await)
     }
 }
 
@@ -296,9 +285,9 @@ impl Drop for PgTurn {
         let Some(sessions) = self.sessions.take() else {
             return;
         };
-        let shared = Arc::clone(&self.shared);
+        let shared = &*self.shared;
         // Blocks, so that this rollback cannot end the transaction of the next turn.
-        let ended = ask(&self.handle, ANSWER_WITHIN, async move {
+        let ended = shared.ask(ANSWER_WITHIN, async move {
             let failed = sessions.lock.failed("the turn cannot be ended");
             let rollback = sessions.lock.client.batch_execute("rollback");
             rollback.await.map_err(failed)?;

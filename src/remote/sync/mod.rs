@@ -24,8 +24,10 @@ use std::time::Instant;
 
 use serde::Serialize;
 
+use crate::lessons;
 use crate::model::Kind;
-use crate::store::Scoped;
+use crate::model::error::message;
+use crate::store::{self, AuditAction, Scoped};
 
 use super::address::Address;
 use super::audit;
@@ -40,7 +42,7 @@ pub use plan::Shrinking;
 pub(super) use plan::{claim_for, claimed, is_fit};
 pub(super) use tables::{Table, columns, fields_or_blank, parameters, table, time, without_nul};
 pub(super) use vectors::put_vector;
-pub use vectors::{Vectorise, VectorsReport, fill_vectors};
+pub use vectors::{SharedEmbedder, VectorsReport, fill_vectors};
 
 /// Options of a synchronisation.
 #[derive(Debug, Clone, Copy)]
@@ -134,18 +136,24 @@ impl SyncReport {
         self.by_kind.entry(kind.plural()).or_default()
     }
 
-    /// Sent and received numbers per kind, as text.
-    pub fn summary(&self) -> (Vec<String>, Vec<String>) {
-        let told = |of: &dyn Fn(&Moved) -> u64| {
-            let numbers = self.by_kind.iter().map(|(kind, moved)| (of(moved), kind));
-            let told = numbers.filter(|(number, _)| *number > 0);
-            told.map(|(number, kind)| format!("{number} {kind}"))
-                .collect()
-        };
-        (
-            told(&|moved| moved.pushed + moved.push_removed),
-            told(&|moved| moved.pulled + moved.pull_removed),
-        )
+    /// Writes the audit events: the numbers of records sent and received, by kind.
+    fn audit(&self, store: &Scoped) -> Result<(), store::Error> {
+        let sent = |moved: &Moved| moved.pushed + moved.push_removed;
+        let received = |moved: &Moved| moved.pulled + moved.pull_removed;
+        let actions: [(_, &dyn Fn(&Moved) -> u64); 2] = [
+            (AuditAction::Exported, &sent),
+            (AuditAction::Added, &received),
+        ];
+        for (did, of) in actions {
+            let moved = self.by_kind.iter().filter(|(_, moved)| of(moved) > 0);
+            let moved = moved.map(|(kind, moved)| format!("{} {kind}", of(moved)));
+            let moved: Vec<String> = moved.collect();
+            let touched: Vec<_> = moved.iter().map(|what| (what.as_str(), None)).collect();
+            if !touched.is_empty() {
+                store.audit(did, &touched)?;
+            }
+        }
+        Ok(())
     }
 
     fn sum_up(&mut self) {
@@ -251,6 +259,15 @@ pub async fn sync(
         };
     }
     report.sum_up();
+    if !options.dry_run {
+        if let Err(error) = report.audit(store) {
+            let warning = format!("this sync is not in the audit: {}", message(&error));
+            report.warnings.push(warning);
+        }
+        for pulled in store.others() {
+            lessons::telling::table::prepare(&pulled.store)?;
+        }
+    }
     report.took_ms = start.elapsed().as_secs_f64() * 1_000.0;
     Ok(report)
 }

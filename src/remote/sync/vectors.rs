@@ -14,6 +14,10 @@ use super::super::error::Error;
 use super::tables::{Table, table};
 use super::{OnSync, SyncStage};
 use crate::model::Kind;
+use crate::model::error::message;
+use crate::store;
+use memctl_search::embedder::config::Patience;
+use memctl_search::embedder::{Embedder, EmbedderConfig};
 
 /// Dimensions of the vector columns.
 const DIMENSIONS: usize = 1536;
@@ -31,8 +35,29 @@ pub struct VectorsReport {
     pub waiting: u64,
 }
 
-/// Embeds texts and returns the vectors in order, or an error message.
-pub type Vectorise<'a> = &'a mut dyn FnMut(&[String]) -> Result<Vec<Vec<f32>>, String>;
+/// Embedder for shared records.
+#[derive(Debug)]
+pub struct SharedEmbedder {
+    embedder: Embedder,
+    /// Name of the embedder, with the size of its vectors.
+    name: String,
+}
+
+impl SharedEmbedder {
+    /// Opens an embedder.
+    pub fn open(config: &EmbedderConfig, patience: Patience) -> Result<Self, store::Error> {
+        let embedder = config.open(patience, true)?;
+        let embedding = match embedder.embedding() {
+            Some(known) => known,
+            // A model behind a URL may reveal the size of its vectors only by making one.
+            None => embedder.embedding_of(embedder.embed(&["size"])?.first().map_or(0, Vec::len)),
+        };
+        Ok(Self {
+            name: embedding.name,
+            embedder,
+        })
+    }
+}
 
 const DOING: &str = "vectors cannot be stored";
 
@@ -67,18 +92,18 @@ pub(in super::super) async fn put_vector(
 }
 
 /// Embeds the rows of a workspace or a memory, and those of other programs, until the time limit. Vectors
-/// are marked with `embedder`, since vectors of different embedders cannot be compared. A vector of another
+/// are marked with the embedder, since vectors of different embedders cannot be compared. A vector of another
 /// program stays as it is.
 pub async fn fill_vectors(
     address: &Address,
     origin: &str,
-    embedder: &str,
+    shared: &SharedEmbedder,
     limit: Duration,
-    vectorise: Vectorise<'_>,
     on: OnSync<'_>,
 ) -> Result<VectorsReport, Error> {
     let start = Instant::now();
     let connection = Connection::open(address).await?;
+    let embedder = shared.name.as_str();
     let schema = prepare(&connection, embedder).await?;
     let lacking = |table: Table| {
         format!(
@@ -124,9 +149,10 @@ pub async fn fill_vectors(
             let texts: Vec<String> = rows.iter().map(|row| row.get(1)).collect();
             let Some(last) = ids.last() else { break };
             after.clone_from(last);
-            let vectors = vectorise(&texts).map_err(|reason| {
+            let contents: Vec<&str> = texts.iter().map(String::as_str).collect();
+            let vectors = shared.embedder.embed(&contents).map_err(|error| {
                 let hint = "memctl config show lists the embedder";
-                Error::stopped(format!("cannot create vectors: {reason}"), hint)
+                Error::stopped(format!("cannot create vectors: {}", message(&error)), hint)
             })?;
             let vectors: Vec<String> = vectors.iter().map(|vector| as_vector(vector)).collect();
             let parameters: [&dyn Parameter; 4] = [&embedder, &ids, &texts, &vectors];

@@ -419,6 +419,45 @@ fn an_agent_keeps_its_session_and_its_log() {
 }
 
 #[test]
+fn each_use_of_a_memory_is_in_the_log_of_its_user() {
+    let workspace = Workspace::sample();
+    let served = Served::start(&workspace, &[]);
+    let ada = token(&workspace, "ada", "*");
+    let voice = json!({ "content": "Voice: calm, short sentences", "memory_type": "brand_memory" });
+    let ask = json!({ "query": "calm voice", "match_threshold": -1 });
+    let search = json!({ "query": "calm" });
+    let note = json!({ "content": "The press is closed in May" });
+    for (path, body) in [
+        ("/functions/v1/agent-memory-write", &voice),
+        ("/functions/v1/agent-memory-read", &ask),
+        ("/v1/search", &search),
+        ("/v1/operations/remember", &note),
+        ("/v1/operations/search", &search),
+    ] {
+        served.post(&ada, path, body).is(200);
+    }
+    let path = "/rest/v1/agent_execution_logs?order=created_at";
+    let log = served.get(&ada, path).is(200).json();
+    let log = log.as_array().unwrap().iter();
+    let log: Vec<[&str; 3]> = log
+        .map(|line| ["action_type", "step_name", "status"].map(|of| line[of].as_str().unwrap()))
+        .collect();
+    assert_eq!(
+        log,
+        [
+            ["memory_write", "serve agent-memory-write", "success"],
+            ["memory_read", "serve agent-memory-read", "success"],
+            ["memory_read", "serve search", "success"],
+            ["memory_write", "serve operations", "success"],
+            ["memory_read", "serve operations", "success"],
+        ]
+    );
+    // Nobody else sees them.
+    let bob = token(&workspace, "bob", "*");
+    assert_eq!(served.get(&bob, path).is(200).json(), json!([]));
+}
+
+#[test]
 fn a_vector_of_the_client_is_the_one_that_is_searched() {
     let workspace = Workspace::sample();
     let served = Served::start(&workspace, &[]);
