@@ -109,23 +109,15 @@ pub async fn init(address: &Address) -> Result<InitReport, Error> {
         apply(&server, &connection, migration).await?;
         applied.push(migration.clone());
     }
-    for (doing, care) in [
-        // Columns and partitions that were added since then have statistics.
-        (
-            "the planner cannot be made to forget values",
-            "select memctl.hide_statistics()",
-        ),
-        // Partitions for the next months. Nothing is dropped without the request of a person.
-        (
-            "partitions of the log cannot be made",
-            "select memctl.keep_logs('1000 years')",
-        ),
-        // Roles of Supabase or PostgREST may be younger than the migration.
-        (
-            "roles cannot be given their rights",
-            "select memctl.grant_rights()",
-        ),
+    // Columns and partitions that were added since then have statistics. Partitions are for the next
+    // months, and nothing is dropped without the request of a person. Roles of Supabase or PostgREST may be
+    // younger than the migration.
+    for care in [
+        "select memctl.hide_statistics()",
+        "select memctl.keep_logs('1000 years')",
+        "select memctl.grant_rights()",
     ] {
+        let doing = "the schema cannot be brought up to date";
         connection.run(doing, care, &[]).await?;
     }
     let server = connection.server().await?;
@@ -180,7 +172,7 @@ async fn apply(
 
 /// Schema version; `None` if there is no schema. Fails if a newer program created the schema, or if
 /// the checksum of a migration differs.
-pub(super) async fn version(connection: &Connection) -> Result<Option<i32>, Error> {
+async fn version(connection: &Connection) -> Result<Option<i32>, Error> {
     let doing = "the version of the schema cannot be read";
     let there = "select to_regnamespace('memctl') is not null, to_regclass('memctl.migrations') is not null,
         coalesce(has_schema_privilege(to_regnamespace('memctl'), 'usage')

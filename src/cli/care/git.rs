@@ -11,11 +11,10 @@ use crate::cli::output::{Done, Page, Report};
 use crate::cli::start::init::no_repository;
 use crate::model::Kind;
 use crate::model::error::message;
+use crate::store::workspace::redacting_writer;
 use crate::store::{DIRECTORY, Role, role};
 use crate::upkeep::merge::git::{DriverInput, Repository};
-use crate::upkeep::merge::{
-    Files, Joined, Versions, is_of_corrections, join, write_renamed, write_result,
-};
+use crate::upkeep::merge::{Files, Joined, Versions, is_of_corrections, join, write_renamed};
 
 /// Merge memory files of two git branches by records (called by git)
 ///
@@ -63,7 +62,7 @@ pub(crate) fn merge_driver(context: &Context, args: &MergeDriverArgs) -> Done {
     };
     let reason = match merged(&repository, &input, &mut driven) {
         Ok(Some(text)) => {
-            write_result(&ours, &text)?;
+            redacting_writer::write_output(&ours, &text)?;
             return Ok(Box::new(driven));
         }
         Ok(None) => "the merge would remove this file".to_owned(),

@@ -8,7 +8,6 @@
 //! has the same name as the original. The first copy that pushes keeps it, and every other copy
 //! uses its replica name. Otherwise each copy would remove the records that only the other one has.
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 
 use serde::{Deserialize, Serialize};
@@ -106,9 +105,8 @@ pub(super) fn hash_of_id(id: &str) -> u64 {
 pub(super) fn hash_of_text(text: &str) -> u64 {
     let digest = Sha256::digest(text.as_bytes());
     digest
-        .iter()
-        .take(8)
-        .fold(0, |sum, byte| (sum << 8) | u64::from(*byte))
+        .first_chunk()
+        .map_or(0, |first| u64::from_be_bytes(*first))
 }
 
 /// Returns `true` if a record with this id and text can be stored as a row.
@@ -123,10 +121,7 @@ pub(crate) fn is_fit(id: &str, text: &str) -> bool {
 /// Redacts a record for sending; `None` if it cannot be stored as a row.
 pub(super) fn outgoing(entry: Entry) -> Option<Outgoing> {
     let text = std::str::from_utf8(&entry.text).ok()?;
-    let text = match redact(text).text {
-        Cow::Borrowed(text) => text.to_owned(),
-        Cow::Owned(text) => text,
-    };
+    let text = redact(text).text.into_owned();
     is_fit(&entry.id, &text).then_some(Outgoing { entry, text })
 }
 

@@ -179,12 +179,12 @@ impl Searched {
                 .collect();
             let level = token_budget::level(&sizes, share);
             for ((hit, text), size) in self.results.iter_mut().zip(&texts).zip(&sizes) {
-                let length = (text.chars().count() * level / (*size).max(1)).max(8);
+                let length = || (text.chars().count() * level / size).max(8);
                 hit.text = match hit.kind {
                     _ if *size <= level => text.clone(),
                     // Steps are read from the first one, and stand at the beginning.
-                    Kind::Procedure => token_budget::beginning(text, length).into_owned(),
-                    _ => snippet(text, asked, length),
+                    Kind::Procedure => token_budget::beginning(text, length()).into_owned(),
+                    _ => snippet(text, asked, length()),
                 };
             }
             if token_budget::fits(&self, room) {

@@ -13,7 +13,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use jsonwebtoken::{Algorithm, EncodingKey, Header};
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::model::{AGENT, Scope, SkillPath, UserId};
 
@@ -66,18 +66,6 @@ pub struct Minted {
     pub expires_at: String,
 }
 
-/// Claims of tokens that are created here.
-#[derive(Serialize)]
-struct Written<'a> {
-    iss: &'a str,
-    sub: &'a str,
-    aud: &'a str,
-    role: &'a str,
-    domain_scope: &'a [String],
-    iat: i64,
-    exp: i64,
-}
-
 /// Claims read from a token of any issuer. The library checks the audience.
 #[derive(Debug, Deserialize)]
 pub(super) struct Claims {
@@ -114,15 +102,15 @@ pub fn mint(new: &NewToken, secret: &Secret, now: DateTime<Utc>) -> Result<Minte
     }
     let end = now.checked_add_signed(new.ttl);
     let end = end.ok_or("the token would expire after the last supported date")?;
-    let written = Written {
-        iss: "memctl",
-        sub: new.sub.as_str(),
-        aud: &new.audience,
-        role: &new.role,
-        domain_scope: &new.domains,
-        iat: now.timestamp(),
-        exp: end.timestamp(),
-    };
+    let written = json!({
+        "iss": "memctl",
+        "sub": new.sub.as_str(),
+        "aud": new.audience,
+        "role": new.role,
+        "domain_scope": new.domains,
+        "iat": now.timestamp(),
+        "exp": end.timestamp(),
+    });
     super::ring::install();
     let key = EncodingKey::from_secret(secret.expose());
     let token = jsonwebtoken::encode(&Header::new(Algorithm::HS256), &written, &key);

@@ -215,11 +215,8 @@ impl Repository {
         let [base, ours, theirs] = input.versions;
         let has = |commit: &str, blob: &str| self.blob(commit, input.path).as_deref() == Some(blob);
         let own = self.hash(ours)?;
-        let ours = ["HEAD"]
-            .into_iter()
-            .filter_map(|name| self.commit(name))
-            .find(|commit| has(commit, &own))
-            .ok_or(Error::UnknownSide("ours"))?;
+        let ours = self.commit("HEAD").filter(|commit| has(commit, &own));
+        let ours = ours.ok_or(Error::UnknownSide("ours"))?;
         let other = self.hash(theirs)?;
         let theirs = self
             .candidates(input, &other)

@@ -19,7 +19,6 @@ mod three_way;
 mod union;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::path::Path;
 
 use chrono::{DateTime, FixedOffset};
 
@@ -111,22 +110,12 @@ pub fn join(versions: &Versions) -> Result<Joined, Unjoinable> {
         let text: String = lines.flat_map(|line| [line, "\n".to_owned()]).collect();
         joined.files.insert(tombstones_file(), text.into_bytes());
     }
-    let of_skills = |files: &Files| -> Files {
-        let files = files.iter().filter(|(path, _)| is_of_corrections(path));
-        files
-            .map(|(path, bytes)| (path.clone(), bytes.clone()))
-            .collect()
-    };
-    let before = of_skills(&versions.base);
-    let known = (&before, &ids.base);
+    let known = (&versions.base, &ids.base);
+    let unknown = (&Files::new(), &HashMap::new());
     let (files, refused) = skills::union(
-        &skills::mended(&before, &ids.base, known),
-        &skills::mended(
-            &of_skills(&versions.ours),
-            &of_ours,
-            (&Files::new(), &HashMap::new()),
-        ),
-        &skills::mended(&of_skills(&versions.theirs), &ids.theirs, known),
+        &skills::mended(&versions.base, &ids.base, known),
+        &skills::mended(&versions.ours, &of_ours, unknown),
+        &skills::mended(&versions.theirs, &ids.theirs, known),
     );
     joined.files.extend(files);
     let why = "both sides have changed it by hand, or one has removed it";
@@ -191,11 +180,6 @@ fn joined_tombstones(base: &[String], ours: &[String], theirs: &[String]) -> Vec
 fn time(line: &str) -> Option<DateTime<FixedOffset>> {
     let at = text_field(line.as_bytes(), "at")?;
     DateTime::parse_from_rfc3339(&at).ok()
-}
-
-/// Writes the merged content of a file to the path that git gave.
-pub fn write_result(path: &Path, content: &[u8]) -> Result<(), Error> {
-    redacting_writer::write_output(path, content)
 }
 
 /// Writes the regression case of their side that has a new name, unless the name is taken. `root` is

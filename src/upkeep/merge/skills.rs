@@ -25,18 +25,15 @@ pub fn is_of_corrections(path: &str) -> bool {
     is_case || path.rsplit('/').next() == Some(GUARDRAILS)
 }
 
-/// Replaces ids in the files of one side, and renames case files. `base` is the common ancestor
+/// Returns the files of skills of one side with other ids, and case files under other names. `base` is the common ancestor
 /// with its own new ids: an id in a file of that time means the record of that time.
 pub(crate) fn mended(
     files: &Files,
     ids: &HashMap<String, String>,
     (base, of_base): (&Files, &HashMap<String, String>),
 ) -> Files {
-    if ids.is_empty() && of_base.is_empty() {
-        return files.clone();
-    }
     let mut out = Files::new();
-    for (path, bytes) in files {
+    for (path, bytes) in files.iter().filter(|(path, _)| is_of_corrections(path)) {
         let mut ids = ids.clone();
         if let Some(before) = base
             .get(path)
@@ -51,9 +48,8 @@ pub(crate) fn mended(
             }
         }
         let new_path = moved(path, &ids).unwrap_or_else(|| path.clone());
-        let text = std::str::from_utf8(bytes)
-            .ok()
-            .map(|text| with_ids(path, text, &ids));
+        let text = std::str::from_utf8(bytes).ok().filter(|_| !ids.is_empty());
+        let text = text.map(|text| with_ids(path, text, &ids));
         let bytes = text.map_or_else(|| bytes.clone(), String::into_bytes);
         out.insert(new_path, bytes);
     }
