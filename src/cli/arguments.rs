@@ -129,9 +129,9 @@ values!(CallAction: [Self::Off, Self::Note, Self::Ask, Self::Deny], |action| val
     CallAction::Ask => "Let the host ask you",
     CallAction::Deny => "Let the host refuse the call",
 }));
-// A host answers to the name of its program too: `claude`.
-values!(Host: Self::ALL, |host| value(host.name(), host.title()).aliases(host.name().strip_suffix("-code")));
-values!(ServerHost: Self::ALL, |host| value(host.name(), host.title()).aliases(host.name().strip_suffix("-code")));
+// A host answers to the name of its program too: `claude`, `gemini-cli`.
+values!(Host: Self::ALL, |host| value(host.name(), host.title()).aliases(host.alias()));
+values!(ServerHost: Self::ALL, |host| value(host.name(), host.title()).aliases(host.hooks().and_then(Host::alias)));
 
 /// Settings of one agent host.
 #[derive(Debug, Args)]

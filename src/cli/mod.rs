@@ -178,12 +178,12 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, environment: Environme
         ["hook", host, "--read-only"] if is_hook => {
             Some(start::hook::hook(&environment, host, true, None))
         }
-        ["statusline"] => Some(start::statusline::statusline(&environment, None)),
+        ["statusline"] => Some(Ok(start::statusline::statusline(&environment, None))),
         _ => None,
     };
     if let Some(answer) = answer {
         connections::share_rest();
-        Printer::new(false, true, true).write(&answer.unwrap_or_default());
+        tell_host(&Printer::new(false, true, true), answer);
         return ExitCode::SUCCESS;
     }
     let arguments = with_one_name(arguments);
@@ -213,6 +213,15 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, environment: Environme
     });
     connections::share_rest();
     ExitCode::from(written(&printer).unwrap_or(code))
+}
+
+/// Prints the answer to an agent host, which takes standard output; what is wrong goes to standard error.
+fn tell_host(printer: &Printer, answer: Result<Option<String>, String>) -> u8 {
+    match answer {
+        Ok(answer) => drop(printer.write(&answer.unwrap_or_default())),
+        Err(wrong) => printer.warn(&wrong),
+    }
+    0
 }
 
 /// Returns the exit code of a failed write to standard output; `None` if all was written.
@@ -306,8 +315,7 @@ fn carry_out(context: &Context, command: Command) -> Result<u8, UserError> {
         // An error still exits with 0.
         Command::Hook(args) => {
             let answer = start::hook::hook(environment, &args.host, args.read_only, root);
-            context.printer.write(&answer.unwrap_or_default());
-            return Ok(0);
+            return Ok(tell_host(&context.printer, answer));
         }
         Command::Hooks(command) => start::hooks::hooks(context, &command)?,
         Command::Lesson(command) => learn::lesson::lesson(context, command)?,
@@ -316,8 +324,7 @@ fn carry_out(context: &Context, command: Command) -> Result<u8, UserError> {
         Command::Stats(args) => review::stats::stats(context, &args)?,
         Command::Statusline(_) => {
             let line = start::statusline::statusline(environment, root);
-            context.printer.write(&line.unwrap_or_default());
-            return Ok(0);
+            return Ok(tell_host(&context.printer, Ok(line)));
         }
         Command::Approve(args) => review::approve::approve(context, &args)?,
         Command::Why(args) => review::history::why(context, &args)?,

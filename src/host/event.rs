@@ -236,6 +236,20 @@ impl Host {
         self.event_of(&fields)
     }
 
+    /// Says that no hook is installed for an event, and for which there is one; `None` for any other input.
+    pub fn unknown_event(self, bytes: &[u8]) -> Option<String> {
+        let fields = Fields::read(bytes)?;
+        let name = fields
+            .text("hook_event_name")
+            .or_else(|| fields.text("hookName"))?;
+        let known: Vec<&str> = self.hooks().iter().map(|hook| hook.sent).collect();
+        let (title, all) = (self.title(), known.join("`, `"));
+        let name = (!known.contains(&&*name)).then(|| name.escape_debug())?;
+        Some(format!(
+            "`{name}` is no event of {title} that memctl handles; these are: `{all}`"
+        ))
+    }
+
     fn event_of(self, fields: &Fields<'_>) -> Option<Event> {
         // Cursor also runs the hooks in Claude Code's settings, and takes answers of another form.
         if self == Self::ClaudeCode && fields.has("cursor_version") {

@@ -58,6 +58,7 @@ const fn renamed(event: &'static str, sent: &'static str, kind: EventKind) -> Ho
 /// What is particular to an agent host.
 pub(super) struct Profile {
     name: &'static str,
+    alias: &'static str,
     title: &'static str,
     directory: &'static str,
     project_directory: Option<&'static str>,
@@ -73,6 +74,7 @@ pub(super) struct Profile {
 static PROFILES: [Profile; 7] = [
     Profile {
         name: "claude-code",
+        alias: "claude",
         title: "Claude Code",
         directory: ".claude",
         project_directory: Some(".claude"),
@@ -94,6 +96,7 @@ static PROFILES: [Profile; 7] = [
     },
     Profile {
         name: "codex",
+        alias: "",
         title: "Codex CLI",
         directory: ".codex",
         project_directory: Some(".codex"),
@@ -114,6 +117,7 @@ static PROFILES: [Profile; 7] = [
     },
     Profile {
         name: "gemini",
+        alias: "gemini-cli",
         title: "Gemini CLI",
         directory: ".gemini",
         project_directory: Some(".gemini"),
@@ -135,6 +139,7 @@ static PROFILES: [Profile; 7] = [
     },
     Profile {
         name: "copilot",
+        alias: "",
         title: "GitHub Copilot CLI",
         directory: ".copilot",
         project_directory: Some(".github"),
@@ -157,6 +162,7 @@ static PROFILES: [Profile; 7] = [
     // of the call.
     Profile {
         name: "opencode",
+        alias: "",
         title: "OpenCode",
         directory: ".config/opencode",
         project_directory: Some(".opencode"),
@@ -184,6 +190,7 @@ static PROFILES: [Profile; 7] = [
     // Of the command line 3.0.65, which sends no `UserPromptSubmit`.
     Profile {
         name: "cline",
+        alias: "",
         title: "Cline",
         directory: ".cline",
         project_directory: None,
@@ -201,6 +208,7 @@ static PROFILES: [Profile; 7] = [
     // Not run here: after the documents of hooks and the code of the command line of 2026-09-18.
     Profile {
         name: "cursor",
+        alias: "",
         title: "Cursor",
         directory: ".cursor",
         project_directory: Some(".cursor"),
@@ -242,6 +250,12 @@ impl Host {
         self.profile().name
     }
 
+    /// Returns the name of its program where that is another.
+    pub const fn alias(self) -> Option<&'static str> {
+        let alias = self.profile().alias;
+        if alias.is_empty() { None } else { Some(alias) }
+    }
+
     /// Returns the name as its makers write it.
     pub const fn title(self) -> &'static str {
         self.profile().title
@@ -249,7 +263,8 @@ impl Host {
 
     /// Returns the agent host of this name.
     pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|host| host.name() == name)
+        let is_it = |host: &Self| host.name() == name || host.alias() == Some(name);
+        Self::ALL.into_iter().find(is_it)
     }
 
     /// Returns the settings directory in the user's home.

@@ -19,11 +19,11 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::model::error::message as chain;
-use crate::model::{AGENT, Execution, Kind, Outcome, Reflexion};
+use crate::model::{AGENT, Execution, Kind, Outcome, Reflexion, SkillPath};
 use crate::rules::place::{cosines, update_rules};
 use crate::store::workspace::redacting_writer::redaction_warning;
 use crate::store::workspace::{Error, Workspace, repair_warnings};
-use crate::store::{Scoped, Writer};
+use crate::store::{Scoped, Selection, Writer};
 
 /// Counts that a prompt held the rules of an execution.
 pub(crate) fn count_shown(writer: &mut Writer, execution: &Execution) -> Result<(), Error> {
@@ -260,6 +260,9 @@ pub struct ReviewReport {
     pub warnings: Vec<String>,
 }
 
+/// Number of executions that are searched for one that can be accepted.
+const NEWEST: usize = 50;
+
 /// Records a verdict. `id` is an execution id, an id prefix, or `latest`. A rejection counts against
 /// the rules that `blame` names.
 pub fn give_verdict(
@@ -281,10 +284,20 @@ pub fn give_verdict(
     let execution: Execution = writer.store().get(&id)?;
     if outcome == Outcome::Accepted && execution.outcome == Outcome::Error {
         let message = format!("`{id}` failed, so it has no output to accept");
-        let hint = format!(
-            "memctl show {id} has the error; then run it again: memctl run {}",
-            execution.skill
-        );
+        let skill = &execution.skill;
+        let path: Option<SkillPath> = skill.parse().ok();
+        let newest = Selection {
+            skill: path.as_ref(),
+            newest: Some(NEWEST),
+        };
+        let runs = writer.store().list::<Execution>(&newest)?.records;
+        let may = |run: &&Execution| run.outcome != Outcome::Error;
+        let other = runs.iter().rev().find(may).map(|run| &run.execution_id);
+        let other = other.map_or(String::new(), |other| {
+            format!("the newest that did not fail: memctl accept {other}; ")
+        });
+        let hint =
+            format!("{other}memctl show {id} has the error; then run it again: memctl run {skill}");
         return Err(Error::input(message, hint));
     }
     let mut changes: Vec<(&str, Value)> = Vec::new();

@@ -284,3 +284,66 @@ fn what_is_gone_for_good_offers_no_undo_and_hints_name_the_right_place() {
         .run(&["session", "progress", "latest", "--status", "x"])
         .fails(2, "hint: memctl session progress --help");
 }
+
+/// One sentence of a person, which the fields of the source documents repeat, is printed once.
+#[test]
+fn a_long_text_is_printed_once() {
+    let workspace = Workspace::empty();
+    workspace.run(&["init"]).succeeds();
+    let text =
+        "Build the whole web client from the top of the repository, never from its own folder";
+    let ran = workspace.run(&["lesson", "add", text, "--command", "make web"]);
+    let id = ran.succeeds().stdout.split(' ').next().unwrap().to_owned();
+    let rule =
+        "Before a review, run the suite of migrations against a copy of the production schema.";
+    workspace.run(&["correct", rule]).succeeds();
+    let waiting = workspace.json(&["review"]);
+    let waiting = waiting["waiting"].as_array().unwrap();
+    let candidate = waiting
+        .iter()
+        .find(|one| one["kind"] == "candidate")
+        .unwrap();
+    let candidate = candidate["id"].as_str().unwrap();
+    for (args, text) in [
+        (["show", &id], text),
+        (["search", text], text),
+        (["show", candidate], rule),
+        (["why", candidate], &rule[..40]),
+        (["approve", candidate], &rule[..40]),
+    ] {
+        let ran = workspace.run(&args);
+        assert_eq!(ran.succeeds().stdout.matches(text).count(), 1, "{ran:?}");
+    }
+    let stored = workspace.json(&["show", &id]);
+    assert_eq!(stored["record"]["data"]["semantic_description"], text);
+    // Where a record holds is decided by `promote`.
+    workspace
+        .run(&["edit", &id, "--set", "scope=everywhere"])
+        .fails(2, "memctl memory promote PROC-001");
+}
+
+/// A second import of a file is no error, and says that it had nothing new.
+#[test]
+fn a_repeated_import_says_that_all_is_there() {
+    let workspace = Workspace::empty();
+    workspace.run(&["init"]).succeeds();
+    let notes = workspace.write(
+        "NOTES.md",
+        "# Notes\n\n- Use tabs.\n- Never push to main.\n",
+    );
+    let args = ["memory", "import", "--trust", notes.to_str().unwrap()];
+    let first = workspace.run(&args);
+    assert!(
+        !first.succeeds().stdout.contains("already there"),
+        "{first:?}"
+    );
+    let second = workspace.run(&args);
+    assert!(
+        second
+            .succeeds()
+            .stdout
+            .contains("All of it is already there."),
+        "{second:?}"
+    );
+    workspace.run(&["hooks", "status", "gemini-cli"]).succeeds();
+}

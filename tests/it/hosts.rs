@@ -25,8 +25,10 @@ fn hook_with(workspace: &Workspace, arguments: &[&str], event: &[u8]) -> Ran {
     with_input(workspace.command().args(arguments), event)
 }
 
-fn is_silent(ran: &Ran) -> bool {
-    (ran.code, ran.stdout.as_str(), ran.stderr.as_str()) == (0, "", "")
+/// The host hears nothing. An event that no hook is installed for is named on standard error.
+pub(crate) fn is_silent(ran: &Ran) -> bool {
+    let has_no_error = ran.stderr.is_empty() || ran.stderr.contains("is no event of");
+    (ran.code, ran.stdout.as_str()) == (0, "") && has_no_error
 }
 
 /// The events of a real session, as if it were one in this workspace.
@@ -342,12 +344,26 @@ fn no_way_of_calling_it_is_an_error_to_a_host() {
     let event = failure(&workspace, "a", COMMAND, ERROR);
     for arguments in [
         &["hook"][..],
-        &["hook", "emacs"],
         &["hook", "claude-code", "--from-the-future"],
         &["hook", "claude-code", "codex"],
     ] {
         let ran = hook_with(&workspace, arguments, event.as_bytes());
         assert!(is_silent(&ran), "{arguments:?}: {ran:?}");
+    }
+    // A person who looks into the log of the host reads what is wrong there.
+    let other = json!({"hook_event_name": "Notification", "session_id": "a"}).to_string();
+    for (host, event, said) in [
+        ("emacs", &event, "`emacs` is no agent host with hooks"),
+        (
+            "gemini-cli",
+            &other,
+            "is no event of Gemini CLI that memctl handles",
+        ),
+        ("claude-code", &other, "`PreToolUse`"),
+    ] {
+        let ran = hook(&workspace, host, event);
+        assert_eq!((ran.code, ran.stdout.as_str()), (0, ""), "{ran:?}");
+        assert!(ran.stderr.contains(said), "{ran:?}");
     }
     let root = workspace.root();
     let arguments = ["hook", "claude-code", "--root", root.to_str().unwrap()];

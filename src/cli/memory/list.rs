@@ -1,7 +1,7 @@
 //! `list` and `show`: the newest records of one kind or of all, and one record as stored.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use chrono::DateTime;
 use clap::Args;
@@ -344,7 +344,8 @@ impl Report for AllKinds {
 
 /// Show one record as stored
 ///
-/// Secrets are redacted. Ids of remote records and of the user store work too.
+/// Secrets are redacted. A long text that the record repeats stands there once; `--json` has the record
+/// as stored. Ids of remote records and of the user store work too.
 ///
 /// ```console
 /// $ memctl show REFL-003
@@ -377,6 +378,24 @@ impl Report for ShowReport {
                 of.last
             ));
         }
-        page.verbatim(&clean(self.record.get()).replace("\n    ", "\n"));
+        page.verbatim(&once(&clean(self.record.get()).replace("\n    ", "\n")));
     }
+}
+
+/// Length from which a text that is repeated is left out.
+const LONG: usize = 60;
+
+/// Leaves out each long text that stands above. A lesson has the same words in several fields of the source
+/// documents.
+fn once(record: &str) -> String {
+    let mut seen = HashSet::new();
+    let lines = record.lines().map(|line| {
+        let value = line.trim().trim_end_matches(',');
+        let value = value.split_once("\": ").map_or(value, |(_, value)| value);
+        match value.len() > LONG && !seen.insert(value) {
+            true => line.replace(value, "\"…\""),
+            false => line.to_owned(),
+        }
+    });
+    lines.collect::<Vec<_>>().join("\n")
 }

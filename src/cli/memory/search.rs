@@ -127,7 +127,12 @@ impl Report for FindReport {
             page.dim("weak matches: no word of the query, and a distant meaning");
             page.table(&table(weak));
         }
-        for found in self.results.iter().filter(|found| !found.steps.is_empty()) {
+        // The only step of a lesson is its text.
+        let is_text = |found: &&Found| match &found.steps[..] {
+            [step] => step.contains(found.snippet.trim_matches('…').trim()),
+            steps => steps.is_empty(),
+        };
+        for found in self.results.iter().filter(|found| !is_text(found)) {
             page.dim(format!("steps of {}", found.name()));
             for (number, step) in (1..).zip(&found.steps) {
                 let step: Vec<&str> = step.split_whitespace().collect();

@@ -239,6 +239,9 @@ pub(crate) fn import(context: &Context, args: &ImportArgs) -> Done {
 impl Report for ImportReport {
     fn page(&self, page: &mut Page) {
         page.document(self, &[]);
+        if self.read > 0 && self.duplicates == self.read {
+            page.line("All of it is already there.");
+        }
         if self.observed > 0 && !self.dry_run {
             let hint = "what is not approved yet: memctl review, memctl approve ID, or import with --trust";
             page.note("hint: ", hint);

@@ -13,7 +13,7 @@ const MAX_ROWS: usize = 15;
 
 /// Words of the fields whose names are no words for a person. Any other field has its name, without a unit at its
 /// end.
-const LABELS: [(&str, &str); 29] = [
+const LABELS: [(&str, &str); 31] = [
     ("approve", "to approve it"),
     ("blamed", "counts against"),
     ("by_kind", "of each kind"),
@@ -28,6 +28,7 @@ const LABELS: [(&str, &str); 29] = [
     ("made", "new"),
     ("memories", "notes"),
     ("memory_type", "type"),
+    ("newest_schema", "newest schema version"),
     ("not_learned", "no lesson"),
     ("observed", "not approved"),
     ("of_all", "of all users"),
@@ -38,6 +39,7 @@ const LABELS: [(&str, &str); 29] = [
     ("push_removed", "removals sent"),
     ("pushed", "sent"),
     ("reflexions", "rules"),
+    ("schema", "schema version"),
     ("seen", "seen in calls"),
     ("summary", "text"),
     ("tombstones", "removals"),
@@ -47,7 +49,11 @@ const LABELS: [(&str, &str); 29] = [
 /// Fields that the first line of a page says in words.
 const SAID: [&str; 4] = ["added", "changed", "created", "pinned"];
 
+/// Label of a field. A name with a dot is that of a file.
 fn label(name: &str) -> String {
+    if name.contains('.') {
+        return name.to_owned();
+    }
     let known = LABELS.iter().find(|(field, _)| *field == name);
     let unit = ["_ms", "_usd"]
         .iter()
@@ -303,8 +309,10 @@ impl Page {
                     _ if name.ends_with("_ms") => ms(value),
                     _ if name.ends_with("_usd") => usd(value),
                     _ if number.is_f64() => {
-                        let text = format!("{value:.3}");
-                        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+                        let text = format!("{:.3}", value.abs());
+                        let sign = if value < -0.0005 { "-" } else { "" };
+                        let text = text.trim_end_matches('0').trim_end_matches('.');
+                        [sign, text].concat()
                     }
                     _ => number.to_string(),
                 }
@@ -488,7 +496,8 @@ impl Table {
         colour: bool,
     ) -> String {
         let (mut line, mut owed) = (String::new(), 0);
-        for (((style, text), (_, align)), width) in cells.zip(&self.columns).zip(widths) {
+        let cells = cells.zip(&self.columns).zip(widths);
+        for (((style, text), (_, align)), width) in cells.filter(|(_, width)| **width > 0) {
             let text = match align {
                 Align::Prose => end(text, *width),
                 Align::Left | Align::Right => middle(text, *width),
@@ -509,16 +518,20 @@ impl Table {
         line
     }
 
-    /// Returns the width of each column.
+    /// Returns the width of each column; 0 for one without a text, which is left out.
     fn widths(&self, width: usize) -> Vec<usize> {
         let mut widths: Vec<usize> = (0..self.columns.len())
             .map(|column| {
                 let cells = self.rows.iter().filter_map(|row| row.get(column));
                 let cells = cells.map(|(_, text)| console::measure_text_width(text));
-                cells.max().unwrap_or(0).max(self.columns[column].0.len())
+                match cells.max() {
+                    Some(0) => 0,
+                    widest => widest.unwrap_or(0).max(self.columns[column].0.len()),
+                }
             })
             .collect();
-        let gaps = GAP * widths.len().saturating_sub(1);
+        let shown = widths.iter().filter(|width| **width > 0).count();
+        let gaps = GAP * shown.saturating_sub(1);
         let widest = (0..widths.len()).max_by_key(|column| widths[*column]);
         let widest = widest.filter(|_| self.elastic.is_empty());
         for column in self.elastic.iter().copied().chain(widest) {
@@ -541,6 +554,21 @@ mod tests {
         assert_eq!(
             page.into_text(),
             "rule:         When screening, ALWAYS\n              check the design of\n              systems\n"
+        );
+    }
+
+    #[test]
+    fn fields_of_a_document_have_plain_words() {
+        let mut page = Page::new(80, false, DateTime::UNIX_EPOCH);
+        let document = serde_json::json!({
+            "took_ms": 1_240.0, "schema": 3, "expires_at": null, "precision": -0.0,
+            "by_kind": {"execution_logs.jsonl": 4, "reflexions": 2},
+        });
+        page.document(&document, &[]);
+        assert_eq!(
+            page.into_text(),
+            "took:         1.2 s\nschema version: 3\nprecision:    0\n\
+             of each kind: execution_logs.jsonl 4, rules 2\n"
         );
     }
 
@@ -578,5 +606,9 @@ mod table_tests {
             text.lines()
                 .all(|line| console::measure_text_width(line) <= 34)
         );
+        // A column without a text gives its width to the others.
+        let mut table = Table::new("ID|Skill|~Text", &[2]);
+        table.row(["R-1".into(), String::new(), "use tabs here".into()]);
+        assert_eq!(table.render(18, false), "ID   Text\nR-1  use tabs here");
     }
 }

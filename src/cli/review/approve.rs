@@ -97,8 +97,14 @@ impl Report for Approval {
             if i > 0 {
                 page.line("");
             }
-            for part in &record.parts {
-                page.field(part.name, &part.text);
+            for (at, part) in (1..).zip(&record.parts) {
+                // A rule that a person typed is its own quote.
+                if !record.parts[at..]
+                    .iter()
+                    .any(|other| other.text == part.text)
+                {
+                    page.field(part.name, &part.text);
+                }
             }
             let (style, now) = match (record.before, record.trust) {
                 ("user", Trust::User) => (Style::Dim, "written by a person; needs no approval"),

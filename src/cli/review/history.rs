@@ -139,6 +139,8 @@ impl Report for Changes {
 
 /// Minimum width of a summary; a shorter one is useless.
 const LEAST: usize = 8;
+/// Minimum length of a text that is not repeated in a chain.
+const SAID: usize = 30;
 
 /// Show where a record came from and what came of it
 ///
@@ -174,6 +176,18 @@ fn unnamed(chain: &[Link], link: &Link) -> Option<String> {
     };
     let more = count.saturating_sub(chain.iter().filter(is_named).count() as u64);
     (more > 0).then(|| format!("  and {}", plural(more, noun).replacen(' ', " more ", 1)))
+}
+
+/// Returns the text of a link, without the words of a link above it.
+fn new_words(chain: &[Link], at: usize) -> String {
+    let summary = &chain[at].summary;
+    let above = chain[..at].iter().map(|link| link.summary.as_str());
+    let above = above.filter(|above| above.len() >= SAID && summary.contains(above));
+    match above.max_by_key(|above| above.len()) {
+        Some(above) if above == summary => "in the same words".to_owned(),
+        Some(above) => summary.replace(above, "…"),
+        None => summary.clone(),
+    }
 }
 
 /// Returns the branches before a link: on each level, whether a sibling follows.
@@ -231,7 +245,7 @@ impl Report for WhyReport {
                 .map(|(_, text)| console::measure_text_width(text));
             let room = page.width().saturating_sub(used.sum::<usize>() + 2);
             if room >= LEAST {
-                parts.push((Style::Plain, spaced(end(&link.summary, room))));
+                parts.push((Style::Plain, spaced(end(&new_words(&self.chain, at), room))));
             }
             let parts: Vec<(Style, &str)> = parts.iter().map(|(s, t)| (*s, t.as_str())).collect();
             page.styled(&parts);

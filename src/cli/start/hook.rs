@@ -1,6 +1,6 @@
 //! `hook`: handler of agent hook events.
 //!
-//! An agent never notices an error here: the exit code is 0, nothing is printed, and the process
+//! An agent never notices an error here: the exit code is 0, nothing is printed on standard output, and the process
 //! ends [`DEADLINE`] after the event is complete, even with work left. The store repairs an
 //! interrupted write. A call whose rules could not be checked in that time is counted, and the answer
 //! says so.
@@ -73,23 +73,51 @@ pub(crate) struct HookArgs {
     pub(crate) read_only: bool,
 }
 
-/// Returns the text for the agent host to print, or `None`.
+/// Returns the text for the agent host to print, or `None`. An error is one of the settings that call this: a host
+/// or an event that does not exist.
 pub(crate) fn hook(
     environment: &Environment,
     host: &str,
     read_only: bool,
     root: Option<&Path>,
-) -> Option<String> {
-    let host = Host::from_name(host)?;
-    let deadline = Deadline::start(WAITING)?;
-    // Cursor runs the hooks of Claude Code too, and understands other answers.
-    let is_of_cursor = host == Host::ClaudeCode && environment.var("CURSOR_VERSION").is_some();
-    let event = read_event(host).filter(|_| !is_of_cursor);
+) -> Result<Option<String>, String> {
+    let Some(host) = Host::from_name(host) else {
+        let all = Host::ALL.map(Host::name).join("`, `");
+        let host = host.escape_debug();
+        return Err(format!(
+            "`{host}` is no agent host with hooks; these are: `{all}`"
+        ));
+    };
+    let Some(deadline) = Deadline::start(WAITING) else {
+        return Ok(None);
+    };
+    let bytes = input().unwrap_or_default();
     deadline.restart(DEADLINE, None);
-    let event = event?;
+    // Cursor runs the hooks of Claude Code too, and understands other answers.
+    if host == Host::ClaudeCode && environment.var("CURSOR_VERSION").is_some() {
+        return Ok(None);
+    }
+    match host.event(&bytes) {
+        Some(event) => Ok(answered(
+            environment,
+            host,
+            &event,
+            (root, read_only),
+            deadline,
+        )),
+        None => host.unknown_event(&bytes).map_or(Ok(None), Err),
+    }
+}
+
+fn answered(
+    environment: &Environment,
+    host: Host,
+    event: &Event,
+    at: (Option<&Path>, bool),
+    deadline: Deadline,
+) -> Option<String> {
     let mut silent = "nothing to say";
-    let at = (root, read_only);
-    let answer = answer(environment, host, &event, at, &deadline, &mut silent);
+    let answer = answer(environment, host, event, at, &deadline, &mut silent);
     let of = (event.name.as_str(), event.cwd.as_deref());
     let delivery = Delivery::of(of, answer.as_deref(), silent, environment.now);
     delivery.note(environment.state_dir.as_deref(), host);
@@ -262,14 +290,11 @@ fn with_primary(environment: &Environment, store: &Scoped) -> Option<Scoped> {
 }
 
 /// Reads the event from standard input.
-fn read_event(host: Host) -> Option<Event> {
+fn input() -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     let mut input = std::io::stdin().lock().take(LARGEST + 1);
     input.read_to_end(&mut bytes).ok()?;
-    if bytes.len() as u64 > LARGEST {
-        return None;
-    }
-    host.event(&bytes)
+    (bytes.len() as u64 <= LARGEST).then_some(bytes)
 }
 
 /// Returns the memory of a session, and `true` if it is that of the user: an agent's work in a directory

@@ -365,6 +365,11 @@ fn not_editable(kind: Kind, id: &str, field: Option<&str>) -> Error {
     let what = what.unwrap_or_else(|| "the fields".to_owned());
     let allowed: Vec<_> = editable(kind).iter().map(|(name, _)| *name).collect();
     let hint = match allowed.first() {
+        _ if field.is_some_and(|field| field.ends_with("scope")) => {
+            format!(
+                "a record holds in this project; in your others, too: memctl memory promote {id}"
+            )
+        }
         Some(first) => {
             let all = allowed.join(", ");
             format!("memctl edit {id} --set {first}=…; these can be edited: {all}")
