@@ -11,6 +11,8 @@ use clap::{Args, ValueEnum};
 
 use crate::host::{Host, ServerHost};
 use crate::model::{CallAction, Kind, MemoryType, Trust};
+use crate::remote::Direction;
+use crate::upkeep::exchange::ImportSource;
 
 /// Options of every command.
 #[derive(Debug, Clone, Default, Args)]
@@ -129,6 +131,11 @@ values!(CallAction: [Self::Off, Self::Note, Self::Ask, Self::Deny], |action| val
     CallAction::Ask => "Let the host ask you",
     CallAction::Deny => "Let the host refuse the call",
 }));
+values!(Direction: [Self::Push, Self::Pull], |way| match way {
+    Direction::Push => value("push", "Send local records"),
+    Direction::Pull | Direction::Both => value("pull", "Fetch records that others share"),
+});
+values!(ImportSource: Self::ALL, |source| PossibleValue::new(source.name()));
 // A host answers to the name of its program too: `claude`, `gemini-cli`.
 values!(Host: Self::ALL, |host| value(host.name(), host.title()).aliases(host.alias()));
 values!(ServerHost: Self::ALL, |host| value(host.name(), host.title()).aliases(host.hooks().and_then(Host::alias)));

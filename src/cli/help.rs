@@ -11,7 +11,7 @@ use clap::builder::{Resettable, StyledStr};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, Command, CommandFactory as _};
 
-use crate::cli::output::{Printer, Verbatim, end};
+use crate::cli::output::{Done, Printer, Verbatim, end};
 use crate::cli::{Cli, written};
 use crate::model::error::{Kind, UserError};
 
@@ -147,9 +147,10 @@ pub(crate) struct HelpArgs {
 }
 
 /// Returns all commands. The page of a command is that of its `--help`.
-pub(crate) fn help(args: &HelpArgs, program: Command) -> Verbatim {
+pub(crate) fn help(args: &HelpArgs, program: Command) -> Done {
     let mut program = grouped(program, args.all);
-    Verbatim::new(program.render_long_help().to_string())
+    let text = program.render_long_help().to_string();
+    Ok(Box::new(Verbatim::new(text)))
 }
 
 /// Minimum similarity of a name, from 0 to 1 (Jaro–Winkler).

@@ -10,6 +10,29 @@
 //! - `output`: pages, tables and JSON. `ask`: questions and prices.
 //!   `ending`: interrupts, crashes and deadlines.
 
+/// Makes an enum of commands, and the function that does one: `Name(args: Arguments) => what it does;`.
+macro_rules! commands {
+    ($(#[$docs:meta])* $enum:ident, $perform:ident, |$context:ident|
+        $($(#[$of:meta])* $name:ident($args:ident: $type:ty) => $does:expr;)+) => {
+        $(#[$docs])*
+        #[derive(Debug, clap::Subcommand)]
+        pub(crate) enum $enum {
+            $($(#[$of])* $name($type)),+
+        }
+
+        pub(crate) fn $perform(
+            $context: &$crate::cli::context::Context,
+            command: $enum,
+        ) -> Result<u8, $crate::model::error::UserError> {
+            use $crate::cli::Ended as _;
+            let printer = &$context.printer;
+            match command {
+                $($enum::$name($args) => $does.ended(printer)),+
+            }
+        }
+    };
+}
+
 pub(crate) mod arguments;
 pub(crate) mod ask;
 pub mod config;
@@ -65,7 +88,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
-use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _, Parser};
 use memctl_files::named;
 use memctl_files::process::{exit_at_interrupt, keep_file_size_limit_an_error};
 
@@ -73,7 +96,7 @@ use crate::cli::arguments::{Global, with_one_name};
 use crate::cli::config::Environment;
 use crate::cli::context::Context;
 use crate::cli::help::grouped;
-use crate::cli::output::{Printer, Report};
+use crate::cli::output::{Done, Printer};
 use crate::model::error::{Kind, UserError};
 
 /// Memory for AI agents that learns from corrections and failed tool calls
@@ -100,58 +123,75 @@ struct Cli {
     command: Command,
 }
 
-#[derive(Debug, Subcommand)]
-enum Command {
-    Setup(start::setup::SetupArgs),
-    Init(start::init::InitArgs),
-    Run(skills::run::RunArgs),
-    Correct(skills::correct::CorrectArgs),
-    Accept(skills::run::AcceptArgs),
-    Reject(skills::run::RejectArgs),
-    Test(skills::test::TestArgs),
-    Watch(review::watch::WatchArgs),
-    Hint(learn::lesson::HintArgs),
+commands! {
+    Command, perform, |context|
+    Setup(args: start::setup::SetupArgs) => start::setup::setup(context, &args);
+    Init(args: start::init::InitArgs) => start::init::init(context, &args);
+    Run(args: skills::run::RunArgs) => skills::run::run(context, &args);
+    Correct(args: skills::correct::CorrectArgs) => skills::correct::correct(context, args);
+    Accept(args: skills::run::AcceptArgs) => skills::run::accept(context, &args);
+    Reject(args: skills::run::RejectArgs) => skills::run::reject(context, args);
+    Test(args: skills::test::TestArgs) => skills::test::test(context, &args);
+    Watch(args: review::watch::WatchArgs) => review::watch::watch(context, &args);
+    Hint(args: learn::lesson::HintArgs) => learn::lesson::hint(context, args);
     #[command(subcommand)]
-    Record(learn::lesson::RecordCommand),
-    Hook(start::hook::HookArgs),
+    Record(args: learn::lesson::RecordCommand) => learn::lesson::record(context, args);
+    Hook(args: start::hook::HookArgs) => hook(context, &args);
     #[command(subcommand)]
-    Hooks(start::hooks::HooksCommand),
-    Learn(learn::sessions::LearnArgs),
+    Hooks(args: start::hooks::HooksCommand) => start::hooks::hooks(context, &args);
+    Learn(args: learn::sessions::LearnArgs) => learn::sessions::learn(context, &args);
     #[command(subcommand)]
-    Lesson(learn::lesson::LessonCommand),
-    Stats(review::stats::StatsArgs),
-    Statusline(start::statusline::StatuslineArgs),
-    Review(review::ReviewArgs),
-    Approve(review::approve::ApproveArgs),
-    Why(review::history::WhyArgs),
-    Undo(review::history::UndoArgs),
-    Search(memory::search::SearchArgs),
-    List(memory::list::ListArgs),
-    Show(memory::list::ShowArgs),
-    Edit(memory::change::EditArgs),
-    Forget(memory::change::ForgetArgs),
+    Lesson(args: learn::lesson::LessonCommand) => learn::lesson::lesson(context, args);
+    Stats(args: review::stats::StatsArgs) => review::stats::stats(context, &args);
+    Statusline(args: start::statusline::StatuslineArgs) => statusline(context, &args);
+    Review(args: review::ReviewArgs) => review::review(context, &args);
+    Approve(args: review::approve::ApproveArgs) => review::approve::approve(context, &args);
+    Why(args: review::history::WhyArgs) => review::history::why(context, &args);
+    Undo(args: review::history::UndoArgs) => review::history::undo(context, &args);
+    Search(args: memory::search::SearchArgs) => memory::search::search(context, &args);
+    List(args: memory::list::ListArgs) => memory::list::list(context, &args);
+    Show(args: memory::list::ShowArgs) => memory::list::show(context, &args);
+    Edit(args: memory::change::EditArgs) => memory::change::edit(context, &args);
+    Forget(args: memory::change::ForgetArgs) => memory::change::forget(context, &args);
     #[command(subcommand)]
-    Memory(memory::MemoryCommand),
+    Memory(args: memory::MemoryCommand) => memory::memory(context, args);
     #[command(subcommand)]
-    Session(session::SessionCommand),
+    Session(args: session::SessionCommand) => session::session(context, args);
     #[command(subcommand)]
-    Remote(share::remote::RemoteCommand),
-    Sync(share::remote::SyncArgs),
-    Mcp(share::mcp::McpArgs),
-    Serve(share::serve::ServeArgs),
-    Token(share::serve::TokenArgs),
+    Remote(args: share::remote::RemoteCommand) => share::remote::remote(context, args);
+    Sync(args: share::remote::SyncArgs) => share::remote::sync(context, &args);
+    Mcp(args: share::mcp::McpArgs) => share::mcp::mcp(context, &args);
+    Serve(args: share::serve::ServeArgs) => share::serve::serve(context, &args);
+    Token(args: share::serve::TokenArgs) => share::serve::token(context, &args);
     #[command(subcommand)]
-    Config(care::settings::ConfigCommand),
-    Index(care::search::IndexArgs),
+    Config(args: care::settings::ConfigCommand) => care::settings::config(context, &args);
+    Index(args: care::search::IndexArgs) => care::search::index(context, &args);
     #[command(subcommand)]
-    Eval(care::search::EvalCommand),
-    Trust(care::settings::TrustArgs),
-    Doctor(care::doctor::DoctorArgs),
-    MergeDriver(care::git::MergeDriverArgs),
-    Schema(schema::SchemaArgs),
-    Completions(schema::CompletionsArgs),
-    Man(schema::ManArgs),
-    Help(help::HelpArgs),
+    Eval(args: care::search::EvalCommand) => care::search::eval(context, &args);
+    Trust(args: care::settings::TrustArgs) => care::settings::trust(context, &args);
+    Doctor(args: care::doctor::DoctorArgs) => care::doctor::doctor(context, &args);
+    MergeDriver(args: care::git::MergeDriverArgs) => care::git::merge_driver(context, &args);
+    Schema(args: schema::SchemaArgs) => schema::schema(&args);
+    Completions(args: schema::CompletionsArgs) => schema::completions(&args, Cli::command());
+    Man(args: schema::ManArgs) => schema::man(&args, &grouped(Cli::command(), true));
+    Help(args: help::HelpArgs) => help::help(&args, Cli::command());
+}
+
+/// What a command returns: a report, which is printed, or its exit code.
+pub(crate) trait Ended {
+    fn ended(self, printer: &Printer) -> Result<u8, UserError>;
+}
+
+impl Ended for Done {
+    fn ended(self, printer: &Printer) -> Result<u8, UserError> {
+        printer.show(self?.as_ref())
+    }
+}
+
+impl Ended for Result<u8, UserError> {
+    fn ended(self, _: &Printer) -> Self {
+        self
+    }
 }
 
 /// Runs the program with the arguments of this process.
@@ -213,6 +253,19 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, environment: Environme
     });
     connections::share_rest();
     ExitCode::from(written(&printer).unwrap_or(code))
+}
+
+/// An error of a hook still exits with 0.
+fn hook(context: &Context, args: &start::hook::HookArgs) -> Result<u8, UserError> {
+    let root = context.global.root.as_deref();
+    let answer = start::hook::hook(&context.environment, &args.host, args.read_only, root);
+    Ok(tell_host(&context.printer, answer))
+}
+
+fn statusline(context: &Context, _: &start::statusline::StatuslineArgs) -> Result<u8, UserError> {
+    let root = context.global.root.as_deref();
+    let line = start::statusline::statusline(&context.environment, root);
+    Ok(tell_host(&context.printer, Ok(line)))
 }
 
 /// Prints the answer to an agent host, which takes standard output; what is wrong goes to standard error.
@@ -300,59 +353,7 @@ fn carry_out(context: &Context, command: Command) -> Result<u8, UserError> {
             format!("memctl init --root {}", root.display()),
         ));
     }
-    let environment = &context.environment;
-    let report: Box<dyn Report> = match command {
-        Command::Setup(args) => start::setup::setup(context, &args)?,
-        Command::Init(args) => start::init::init(context, &args)?,
-        Command::Run(args) => skills::run::run(context, &args)?,
-        Command::Correct(args) => skills::correct::correct(context, args)?,
-        Command::Accept(args) => skills::run::accept(context, &args)?,
-        Command::Reject(args) => skills::run::reject(context, args)?,
-        Command::Test(args) => skills::test::test(context, &args)?,
-        Command::Watch(args) => return review::watch::watch(context, &args),
-        Command::Hint(args) => learn::lesson::hint(context, args)?,
-        Command::Record(command) => learn::lesson::record(context, command)?,
-        // An error still exits with 0.
-        Command::Hook(args) => {
-            let answer = start::hook::hook(environment, &args.host, args.read_only, root);
-            return Ok(tell_host(&context.printer, answer));
-        }
-        Command::Hooks(command) => start::hooks::hooks(context, &command)?,
-        Command::Lesson(command) => learn::lesson::lesson(context, command)?,
-        Command::Learn(args) => learn::sessions::learn(context, &args)?,
-        Command::Review(args) => return review::review(context, &args),
-        Command::Stats(args) => review::stats::stats(context, &args)?,
-        Command::Statusline(_) => {
-            let line = start::statusline::statusline(environment, root);
-            return Ok(tell_host(&context.printer, Ok(line)));
-        }
-        Command::Approve(args) => review::approve::approve(context, &args)?,
-        Command::Why(args) => review::history::why(context, &args)?,
-        Command::Undo(args) => review::history::undo(context, &args)?,
-        Command::Search(args) => memory::search::search(context, &args)?,
-        Command::List(args) => memory::list::list(context, &args)?,
-        Command::Show(args) => memory::list::show(context, &args)?,
-        Command::Edit(args) => memory::change::edit(context, &args)?,
-        Command::Forget(args) => memory::change::forget(context, &args)?,
-        Command::Memory(command) => memory::memory(context, command)?,
-        Command::Session(command) => session::session(context, command)?,
-        Command::Remote(command) => share::remote::remote(context, command)?,
-        Command::Sync(args) => share::remote::sync(context, &args)?,
-        Command::Mcp(args) => return share::mcp::mcp(context, &args),
-        Command::Serve(args) => return share::serve::serve(context, &args),
-        Command::Token(args) => share::serve::token(context, &args)?,
-        Command::Config(command) => care::settings::config(context, &command)?,
-        Command::Index(args) => care::search::index(context, &args)?,
-        Command::Eval(command) => care::search::eval(context, &command)?,
-        Command::Trust(args) => care::settings::trust(context, &args)?,
-        Command::Doctor(args) => care::doctor::doctor(context, &args)?,
-        Command::MergeDriver(args) => care::git::merge_driver(context, &args)?,
-        Command::Schema(args) => schema::schema(&args)?,
-        Command::Completions(args) => Box::new(schema::completions(&args, Cli::command())),
-        Command::Man(args) => schema::man(&args, &grouped(Cli::command(), true))?,
-        Command::Help(args) => Box::new(help::help(&args, Cli::command())),
-    };
-    context.printer.show(report.as_ref())
+    perform(context, command)
 }
 
 /// Returns `true` for an event of an agent host.

@@ -235,11 +235,11 @@ pub(crate) struct CompletionsArgs {
     shell: Shell,
 }
 
-pub(crate) fn completions(args: &CompletionsArgs, mut command: Command) -> Verbatim {
+pub(crate) fn completions(args: &CompletionsArgs, mut command: Command) -> Done {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut command, "memctl", &mut script);
     let script = String::from_utf8_lossy(&script).into_owned();
-    Verbatim::new(script)
+    Ok(Box::new(Verbatim::new(script)))
 }
 
 /// Print the manual page, or write one for each command

@@ -1,7 +1,7 @@
 //! `session …`: commands on agent sessions.
 
+use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use clap::{Args, Subcommand};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -17,43 +17,24 @@ use crate::notes::sessions::{
 };
 use crate::serve::arguments::TYPED;
 
-/// Start, log, show and end agent sessions
-///
-/// A session has a state, steps, progress and data. With hooks installed, a session of an agent host
-/// becomes a record when it ends.
-///
-/// ```console
-/// $ memctl session start --step research
-/// $ memctl session progress latest --status awaiting_approval --completed research
-/// $ memctl session end latest
-/// ```
-#[derive(Debug, Subcommand)]
-pub(crate) enum SessionCommand {
-    Start(StartArgs),
-    Log(LogArgs),
-    Progress(ProgressArgs),
-    End(EndArgs),
-    List(ListArgs),
-    Show(ShowArgs),
-}
-
-pub(crate) fn session(context: &Context, command: SessionCommand) -> Done {
-    Ok(match command {
-        SessionCommand::Start(args) => start(context, args)?,
-        SessionCommand::Log(args) => log(context, args)?,
-        SessionCommand::Progress(args) => progress(context, args)?,
-        SessionCommand::End(args) => end(context, args)?,
-        SessionCommand::List(args) => {
-            let workspace = context.workspace(None)?;
-            let (state, limit) = (args.status.as_ref(), args.limit as usize);
-            Box::new(sessions::list(&workspace, state, limit)?)
-        }
-        SessionCommand::Show(args) => {
-            let workspace = context.workspace(None)?;
-            let limit = args.limit as usize;
-            Box::new(sessions::show(&workspace, &args.session, limit)?)
-        }
-    })
+commands! {
+    /// Start, log, show and end agent sessions
+    ///
+    /// A session has a state, steps, progress and data. With hooks installed, a session of an agent host
+    /// becomes a record when it ends.
+    ///
+    /// ```console
+    /// $ memctl session start --step research
+    /// $ memctl session progress latest --status awaiting_approval --completed research
+    /// $ memctl session end latest
+    /// ```
+    SessionCommand, session, |context|
+    Start(args: StartArgs) => start(context, args);
+    Log(args: LogArgs) => log(context, args);
+    Progress(args: ProgressArgs) => progress(context, args);
+    End(args: EndArgs) => end(context, args);
+    List(args: ListArgs) => list(context, &args);
+    Show(args: ShowArgs) => show(context, &args);
 }
 
 /// Start a session
@@ -260,6 +241,12 @@ pub(crate) struct ListArgs {
     limit: u32,
 }
 
+fn list(context: &Context, args: &ListArgs) -> Done {
+    let workspace = context.workspace(None)?;
+    let found = sessions::list(&workspace, args.status.as_ref(), args.limit as usize)?;
+    Ok(Box::new(found))
+}
+
 /// Show a session and its actions
 ///
 /// ```console
@@ -273,6 +260,12 @@ pub(crate) struct ShowArgs {
     /// Show at most N actions, the newest
     #[arg(short = 'n', long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(TYPED), value_name = "N")]
     limit: u32,
+}
+
+fn show(context: &Context, args: &ShowArgs) -> Done {
+    let workspace = context.workspace(None)?;
+    let found = sessions::show(&workspace, &args.session, args.limit as usize)?;
+    Ok(Box::new(found))
 }
 
 /// Returns a parser for the known states, or for the final ones only.
@@ -295,7 +288,6 @@ pub(crate) struct Changed {
 
 impl Report for Changed {
     fn page(&self, page: &mut Page) {
-        page.warnings(&self.session.warnings);
         let session = &self.session.session;
         let done = format!("{} ", self.done);
         page.good(&done, &session.session_id);
@@ -308,7 +300,6 @@ impl Report for Changed {
 
 impl Report for ActionReport {
     fn page(&self, page: &mut Page) {
-        page.warnings(&self.warnings);
         let (line, step, action) = (&self.line, &self.line.step_name, &self.line.action_type);
         let session = line.session_id.as_deref().unwrap_or_default();
         page.good(
@@ -320,7 +311,6 @@ impl Report for ActionReport {
 
 impl Report for SessionsReport {
     fn page(&self, page: &mut Page) {
-        page.warnings(&self.warnings);
         if self.sessions.is_empty() {
             return page.line("No sessions yet.");
         }
@@ -342,7 +332,6 @@ impl Report for SessionsReport {
 
 impl Report for SessionReport {
     fn page(&self, page: &mut Page) {
-        page.warnings(&self.warnings);
         let session = &self.session;
         page.styled(&[(Style::Strong, &session.session_id)]);
         let [data, pitfalls] = data_of(session);

@@ -126,7 +126,6 @@ impl Report for DoctorReport {
 
 impl Report for SecretsReport {
     fn page(&self, page: &mut Page) {
-        page.warnings(&self.warnings);
         page.fails_if(!self.clean);
         for cleaned in &self.redacted {
             let (path, copy) = (cleaned.path.display(), cleaned.copy.display());

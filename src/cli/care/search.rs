@@ -226,13 +226,14 @@ pub(crate) fn index(context: &Context, args: &IndexArgs) -> Done {
     };
     let workspace = context.workspace(None)?;
     let printer = &context.printer;
-    let mut work: Option<(&str, Work)> = None;
+    let mut work: Option<Work> = None;
     let mut answer = Ok(true);
     let report = upkeep::index(&workspace, options, &mut |stage| {
         let (name, done, of) = match stage {
             IndexStage::Words(done, of) => ("words", done, of),
             IndexStage::Vectors(done, of) => ("vectors", done, of),
             IndexStage::Sends(texts, to) => {
+                // No line stands below a question.
                 work = None;
                 printer.note(&sending(texts, to));
                 let spending = Spending {
@@ -245,10 +246,8 @@ pub(crate) fn index(context: &Context, args: &IndexArgs) -> Done {
                 return matches!(answer, Ok(true));
             }
         };
-        // The line of the stage before ends before the new one starts.
-        let same = work.take().filter(|(before, _)| *before == name);
-        let (_, line) = work.insert(same.unwrap_or_else(|| (name, printer.work(name))));
-        line.reach(done, of);
+        let line = work.get_or_insert_with(|| printer.work(name));
+        line.say(format!("{name} {done}/{of}"));
         true
     });
     drop(work);
@@ -273,7 +272,6 @@ pub(crate) fn sending(texts: usize, to: &Destination) -> String {
 
 impl Report for IndexReport {
     fn page(&self, page: &mut Page) {
-        page.warnings(&self.warnings);
         let (records, took) = (plural(self.documents as u64, "record"), ms(self.took_ms));
         let (vectors, new) = (self.vectors, self.made);
         page.line(format!(

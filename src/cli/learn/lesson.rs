@@ -163,7 +163,6 @@ pub(crate) fn in_other_projects(id: &str) -> String {
 
 impl Report for StoredLesson {
     fn page(&self, page: &mut Page) {
-        page.warnings(&self.warnings);
         let what = if self.added { "stored" } else { "seen again" };
         page.styled(&[
             (Style::Strong, &self.id),

@@ -232,7 +232,6 @@ pub(crate) struct SessionsLearned {
 
 impl Report for SessionsLearned {
     fn page(&self, page: &mut Page) {
-        page.warnings(&self.report.warnings);
         // A file that the caller named and that is no session is bad input.
         if self.report.unread > 0 {
             page.exits_with(Kind::Usage.code());

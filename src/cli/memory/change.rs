@@ -110,7 +110,6 @@ pub(crate) fn in_editor(
 
 impl Report for EditReport {
     fn page(&self, page: &mut Page) {
-        page.warnings(&self.warnings);
         if self.changed.is_empty() {
             page.line(format!("{} is unchanged.", self.id));
             return;
@@ -266,7 +265,6 @@ impl RulePair {
 
 impl Report for Related {
     fn page(&self, page: &mut Page) {
-        page.warnings(&self.warnings);
         let kinds = [
             ("contradiction ", &self.contradictions),
             ("duplicate ", &self.duplicates),

@@ -262,7 +262,6 @@ fn about(record: &Listed) -> String {
 
 impl Report for ListReport {
     fn page(&self, page: &mut Page) {
-        page.warnings(&self.warnings);
         match self.kind {
             _ if self.records.is_empty() => page.line(format!("No {} yet.", self.kind.nouns())),
             Kind::Memory => notes_table(&self.records, page),
@@ -314,9 +313,11 @@ impl AllKinds {
 
 impl Report for AllKinds {
     fn page(&self, page: &mut Page) {
-        for list in self.kinds.values() {
-            page.warnings(&list.warnings);
-        }
+        let others = self
+            .kinds
+            .values()
+            .filter(|list| list.kind != self.rules.kind);
+        others.for_each(|list| page.warnings(&list.warnings));
         let records = self.newest();
         if records.is_empty() {
             return page.line("No records yet.");
@@ -364,7 +365,6 @@ pub(crate) fn show(context: &Context, args: &ShowArgs) -> Done {
 
 impl Report for ShowReport {
     fn page(&self, page: &mut Page) {
-        page.warnings(&self.warnings);
         let trust = of_rule(self.kind, self.trust);
         if let Some(mark) = mark(self.status.as_deref(), self.source.as_deref(), trust) {
             let waits = self.status.as_deref() == Some(CANDIDATE);

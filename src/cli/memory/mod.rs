@@ -26,50 +26,31 @@ pub(crate) mod notes;
 pub(crate) mod search;
 pub(crate) mod transfer;
 
-/// Status, prompts, notes, audit, import, export, purge, disable
-///
-/// Commands on the memory as a whole. `memctl search`, `list`, `show`, `edit` and `forget` work on
-/// records.
-///
-/// ```console
-/// $ memctl memory status
-/// $ memctl memory export --output backup.jsonl
-/// ```
-#[derive(Debug, Subcommand)]
-pub(crate) enum MemoryCommand {
-    Status(StatusArgs),
-    Purge(PurgeArgs),
-    Disable(DisableArgs),
-    Enable(EnableArgs),
-    Prompt(PromptArgs),
-    Add(AddArgs),
-    Pin(PinArgs),
-    Promote(PromoteArgs),
-    Audit(AuditArgs),
-    Prune(PruneArgs),
-    Conflicts(ConflictsArgs),
-    Resolve(ResolveArgs),
-    Export(ExportArgs),
-    Import(ImportArgs),
-}
-
-pub(crate) fn memory(context: &Context, command: MemoryCommand) -> Done {
-    match command {
-        MemoryCommand::Status(args) => status(context, &args),
-        MemoryCommand::Purge(args) => purge(context, &args),
-        MemoryCommand::Disable(_) => switch(context, true),
-        MemoryCommand::Enable(_) => switch(context, false),
-        MemoryCommand::Prompt(args) => prompt(context, &args),
-        MemoryCommand::Add(args) => notes::add(context, args),
-        MemoryCommand::Pin(args) => pin(context, &args),
-        MemoryCommand::Promote(args) => promote(context, &args),
-        MemoryCommand::Audit(args) => audit(context, args),
-        MemoryCommand::Prune(args) => notes::prune(context, &args),
-        MemoryCommand::Conflicts(args) => conflicts(context, &args),
-        MemoryCommand::Resolve(args) => resolve(context, &args),
-        MemoryCommand::Export(args) => export(context, &args),
-        MemoryCommand::Import(args) => import(context, &args),
-    }
+commands! {
+    /// Status, prompts, notes, audit, import, export, purge, disable
+    ///
+    /// Commands on the memory as a whole. `memctl search`, `list`, `show`, `edit` and `forget` work on
+    /// records.
+    ///
+    /// ```console
+    /// $ memctl memory status
+    /// $ memctl memory export --output backup.jsonl
+    /// ```
+    MemoryCommand, memory, |context|
+    Status(args: StatusArgs) => status(context, &args);
+    Purge(args: PurgeArgs) => purge(context, &args);
+    Disable(_args: DisableArgs) => switch(context, true);
+    Enable(_args: EnableArgs) => switch(context, false);
+    Prompt(args: PromptArgs) => prompt(context, &args);
+    Add(args: AddArgs) => notes::add(context, args);
+    Pin(args: PinArgs) => pin(context, &args);
+    Promote(args: PromoteArgs) => promote(context, &args);
+    Audit(args: AuditArgs) => audit(context, args);
+    Prune(args: PruneArgs) => notes::prune(context, &args);
+    Conflicts(args: ConflictsArgs) => conflicts(context, &args);
+    Resolve(args: ResolveArgs) => resolve(context, &args);
+    Export(args: ExportArgs) => export(context, &args);
+    Import(args: ImportArgs) => import(context, &args);
 }
 
 /// Count the stored records
@@ -179,7 +160,6 @@ struct Prompt {
 
 impl Report for Prompt {
     fn page(&self, page: &mut Page) {
-        page.warnings(&self.report.warnings);
         page.verbatim(&product(&self.report.assembly.prompt));
         if self.is_incomplete {
             page.exits_with(ErrorKind::Store.code());
@@ -279,7 +259,6 @@ impl SwitchReport {
 
 impl Report for SwitchReport {
     fn page(&self, page: &mut Page) {
-        page.warnings(&self.warnings);
         let already = if self.changed { "" } else { " already" };
         let user = self.user.as_ref();
         let whom = user.map(|user| format!(" for the user `{user}`"));

@@ -114,7 +114,6 @@ pub(crate) fn search(context: &Context, args: &SearchArgs) -> Done {
 
 impl Report for FindReport {
     fn page(&self, page: &mut Page) {
-        page.warnings(&self.warnings);
         if self.results.is_empty() {
             page.line(format!("No matches for \"{}\".", self.query));
         }

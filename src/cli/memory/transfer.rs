@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
 
 use crate::cli::context::Context;
@@ -122,7 +121,6 @@ pub(crate) fn export(context: &Context, args: &ExportArgs) -> Done {
 
 impl Report for AgentsMdReport {
     fn page(&self, page: &mut Page) {
-        page.warnings(&self.warnings);
         for file in &self.files {
             let (style, done) = match (file.change, self.dry_run) {
                 (FileChange::Unchanged, _) => (Style::Dim, "unchanged "),
@@ -156,7 +154,6 @@ impl Report for AgentsMdReport {
 
 impl Report for ExportReport {
     fn page(&self, page: &mut Page) {
-        page.warnings(&self.warnings);
         let Some(output) = &self.output else {
             return page.verbatim(self.text.as_deref().unwrap_or_default());
         };
@@ -199,8 +196,8 @@ pub(crate) struct ImportArgs {
     #[arg(value_name = "FILE|DIR")]
     path: PathBuf,
     /// Source format, if it cannot be detected
-    #[arg(long, value_name = "SOURCE", value_parser = PossibleValuesParser::new(ImportSource::ALL.map(ImportSource::name)))]
-    from: Option<String>,
+    #[arg(long, value_name = "SOURCE")]
+    from: Option<ImportSource>,
     /// Show what would be imported, and write nothing
     #[arg(long)]
     dry_run: bool,
@@ -213,12 +210,9 @@ pub(crate) struct ImportArgs {
 }
 
 pub(crate) fn import(context: &Context, args: &ImportArgs) -> Done {
-    let from = args.from.as_deref();
     let options = ImportOptions {
         path: context.environment.absolute(&args.path),
-        from: ImportSource::ALL
-            .into_iter()
-            .find(|source| Some(source.name()) == from),
+        from: args.from,
         dry_run: args.dry_run,
         restore: args.restore,
         trust: args.trust,

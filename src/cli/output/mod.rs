@@ -19,8 +19,8 @@ use crate::model::error::UserError;
 
 /// Result of a command.
 pub(crate) trait Report: Document {
-    /// Adds the text for people to a page, with the warnings and the exit code: the fields of the document,
-    /// where a command has no words of its own.
+    /// Adds the text for people to a page, with the exit code: the fields of the document, where a command has
+    /// no words of its own. The `warnings` of the document are printed without it.
     fn page(&self, page: &mut Page) {
         page.document(self, &[]);
         if page.is_empty() {

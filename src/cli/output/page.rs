@@ -46,8 +46,8 @@ const LABELS: [(&str, &str); 31] = [
     ("touched", "records"),
     ("user_id", "user"),
 ];
-/// Fields that the first line of a page says in words.
-const SAID: [&str; 4] = ["added", "changed", "created", "pinned"];
+/// Fields that the first line of a page or a warning says in words.
+const SAID: [&str; 5] = ["added", "changed", "created", "pinned", "warnings"];
 
 /// Label of a field. A name with a dot is that of a file.
 fn label(name: &str) -> String {
@@ -102,7 +102,7 @@ impl Page {
         self.quiet
     }
 
-    /// Adds problems that did not stop the command.
+    /// Adds problems that did not stop the command, and that the document does not have in `warnings`.
     pub(crate) fn warnings(&mut self, warnings: &[String]) {
         self.warnings.extend_from_slice(warnings);
     }
@@ -226,19 +226,14 @@ impl Page {
         self.document(document, &[what]);
     }
 
-    /// Adds the warnings of a document, and its fields by their names, without those that say one of `said`.
+    /// Adds the fields of a document by their names, without those that say one of `said`.
     /// Empty fields are left out; records are a table.
     pub(crate) fn document(&mut self, document: &(impl Document + ?Sized), said: &[&str]) {
         let document = document.json().unwrap_or_default();
         let fields: Map<String, Value> = serde_json::from_str(&document).unwrap_or_default();
         for (name, value) in &fields {
             let rows: Vec<(&str, &Map<String, Value>)> = match value {
-                Value::Array(items) if name == "warnings" => {
-                    let texts = items.iter().filter_map(Value::as_str);
-                    self.warnings.extend(texts.map(str::to_owned));
-                    continue;
-                }
-                Value::Bool(_) if SAID.contains(&&**name) => continue,
+                _ if SAID.contains(&&**name) => continue,
                 Value::Bool(is_dry) if name == "dry_run" => {
                     if *is_dry {
                         self.dim("nothing was written");

@@ -15,6 +15,7 @@ use chrono::{DateTime, Utc};
 use console::Term;
 use memctl_files::json::compact;
 use memctl_llm::Progress;
+use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use crate::cli::output::page::Page;
@@ -75,13 +76,15 @@ impl Printer {
 
     /// Prints the result of a command and returns its exit code.
     pub(crate) fn show(&self, report: &dyn Report) -> Result<u8, UserError> {
+        let document = report.json()?;
         let page = self.page_of(report, self.colour);
-        for warning in &page.warnings {
+        let of_document: Warned = serde_json::from_str(&document).unwrap_or_default();
+        for warning in of_document.warnings.iter().chain(&page.warnings) {
             self.warn(warning);
         }
         let exit_code = page.exit_code;
         let text = if self.json {
-            redacted(compact(&report.json()?), true, report.reveals()) + "\n"
+            redacted(compact(&document), true, report.reveals()) + "\n"
         } else if let Some(answer) = report.answer() {
             let is_json = serde_json::from_str::<IgnoredAny>(&answer).is_ok();
             clean(&redacted(answer, is_json, report.reveals())) + "\n"
@@ -199,6 +202,13 @@ impl Printer {
     }
 }
 
+/// Problems that did not stop a command, as its document has them.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Warned {
+    warnings: Vec<String>,
+}
+
 /// Redacts output unless it reveals secrets on purpose, and escapes JSON for a terminal. Stored records are redacted already, but
 /// files of other programs and typed text may not be.
 fn redacted(text: String, is_json: bool, reveals: bool) -> String {
@@ -307,9 +317,9 @@ pub(crate) fn follow(work: &Work) -> impl FnMut(Progress<'_>) + Send + use<'_> {
     }
 }
 
-/// Returns a callback that shows the stages of a sync, each on a line of its own.
-pub(crate) fn stages(printer: &Printer) -> impl FnMut(SyncStage) + use<'_> {
-    let mut current: Option<(&'static str, Work)> = None;
+/// Returns a callback that shows the stages of a sync.
+pub(crate) fn stages(printer: &Printer) -> impl FnMut(SyncStage) + use<> {
+    let work = printer.work("connecting");
     move |stage| {
         let (name, done, of) = match stage {
             SyncStage::Compared(done, of) => ("comparing", done, of),
@@ -317,10 +327,6 @@ pub(crate) fn stages(printer: &Printer) -> impl FnMut(SyncStage) + use<'_> {
             SyncStage::Pulled(done, of) => ("pulling", done, of),
             SyncStage::Vectors(done, of) => ("vectors", done, of),
         };
-        // The line of the stage before ends before the new one starts.
-        let same = current.take().filter(|(before, _)| *before == name);
-        let (_, work) = current.insert(same.unwrap_or_else(|| (name, printer.work(name))));
-        let number = |n| usize::try_from(n).unwrap_or(usize::MAX);
-        work.reach(number(done), number(of));
+        work.say(format!("{name} {done}/{of}"));
     }
 }

@@ -230,7 +230,6 @@ impl Report for Promoted {
         } else {
             "known already"
         };
-        page.warnings(&self.warnings);
         page.good(done, format!(" {} → {}", self.id, self.user_id));
         page.field(self.kind.noun(), &self.summary);
     }

@@ -93,7 +93,6 @@ pub(crate) fn revert(
 
 impl Report for UndoReport {
     fn page(&self, page: &mut Page) {
-        page.warnings(&self.warnings);
         let done = if self.dry_run {
             "would revert "
         } else {
@@ -208,7 +207,6 @@ fn stem(chain: &[Link], at: usize) -> String {
 
 impl Report for WhyReport {
     fn page(&self, page: &mut Page) {
-        page.warnings(&self.warnings);
         for (at, link) in self.chain.iter().enumerate() {
             let relation = Some(link.relation.words()).filter(|words| !words.is_empty());
             let relation = relation

@@ -89,7 +89,6 @@ fn ids(waiting: &Waiting) -> String {
 
 impl Report for Queue {
     fn page(&self, page: &mut Page) {
-        page.warnings(&self.warnings);
         if self.waiting.is_empty() {
             return page.line("Nothing waits for a decision.");
         }

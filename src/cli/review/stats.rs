@@ -109,7 +109,6 @@ fn refuse(path: &Path) -> Result<(), UserError> {
 
 impl Report for Shown {
     fn page(&self, page: &mut Page) {
-        page.warnings(&self.report.warnings);
         let report = &self.report;
         if let Some(past) = &self.past {
             repeats::show(past, page);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
 use serde::Serialize;
 
 use crate::cli::ask::confirms;
@@ -180,7 +180,6 @@ impl Report for RemotePruneReport {}
 
 impl Report for UserReport {
     fn page(&self, page: &mut Page) {
-        page.warnings(&self.warnings);
         page.field("user", &self.user_id);
         page.field("login", &self.login);
         // A separate line does not wrap, so that the URL can be copied.
@@ -340,7 +339,7 @@ const VECTORS_WITHIN: Duration = Duration::from_secs(20);
 #[derive(Debug, Args)]
 pub(crate) struct SyncArgs {
     /// Sync in one direction only
-    way: Option<OneWay>,
+    way: Option<Direction>,
     /// Show what would be sent and fetched, and change nothing
     #[arg(long)]
     dry_run: bool,
@@ -352,22 +351,11 @@ pub(crate) struct SyncArgs {
     url: Option<String>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum OneWay {
-    /// Send local records
-    Push,
-    /// Fetch records that others share
-    Pull,
-}
-
 pub(crate) fn sync(context: &Context, args: &SyncArgs) -> Done {
     let address = address(context, args.url.as_deref())?;
     let workspace = context.workspace(None)?;
     let options = SyncOptions {
-        way: args.way.map_or(Direction::Both, |way| match way {
-            OneWay::Push => Direction::Push,
-            OneWay::Pull => Direction::Pull,
-        }),
+        way: args.way.unwrap_or(Direction::Both),
         dry_run: args.dry_run,
         // A dry run changes nothing, so it needs no confirmation.
         may_shrink: args.yes || args.dry_run,

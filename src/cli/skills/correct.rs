@@ -259,7 +259,6 @@ impl CorrectReport {
 
 impl Report for CorrectReport {
     fn page(&self, page: &mut Page) {
-        page.warnings(&self.warnings);
         let of = self
             .execution_id
             .as_ref()
@@ -328,7 +327,6 @@ impl Report for CorrectReport {
 
 impl Report for CorrectPreview {
     fn page(&self, page: &mut Page) {
-        page.warnings(&self.warnings);
         for (name, text) in [
             ("instructions", &self.request.system),
             ("question", &self.request.user),

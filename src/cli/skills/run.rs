@@ -93,7 +93,6 @@ impl Report for RunReport {
     }
 
     fn page(&self, page: &mut Page) {
-        page.warnings(&self.warnings);
         if self.outcome.is_none() {
             let dry = "Dry run: no model was called, nothing was recorded.";
             page.styled(&[(Style::Strong, dry)]);

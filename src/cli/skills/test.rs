@@ -167,7 +167,6 @@ impl Report for TestExportReport {}
 
 impl Report for Tested<TestReport> {
     fn page(&self, page: &mut Page) {
-        page.warnings(&self.report.warnings);
         if !self.report.cases.is_empty() {
             let mut table = Table::new("Test|Skill|Rule|Without|With|Result", &[1, 0]);
             for case in &self.report.cases {

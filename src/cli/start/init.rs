@@ -65,7 +65,6 @@ pub(crate) fn first_skill(context: &Context) -> Option<SkillPath> {
 
 impl Report for InitReport {
     fn page(&self, page: &mut Page) {
-        page.warnings(&self.warnings);
         if page.is_quiet() {
             return;
         }

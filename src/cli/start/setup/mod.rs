@@ -283,7 +283,6 @@ impl SetupReport {
 
 impl Report for SetupReport {
     fn page(&self, page: &mut Page) {
-        page.warnings(&self.warnings);
         page.fails_if(self.steps.iter().any(|step| step.state == State::Failed));
         if self.hosts.is_empty() {
             page.line("No agent host was found; name one: memctl setup claude-code");
