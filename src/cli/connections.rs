@@ -1,6 +1,6 @@
-//! Connections of a workspace: its models and prompts, and which of the files and the database keeps its memory.
+//! Connections of a workspace: its models, and which of the files and the database keeps its memory.
 //!
-//! A key goes to no host but its own. The prompts of a workspace count only if that is trusted.
+//! A key goes to no host but its own.
 //!
 //! A directory that holds no records yet becomes a copy of a memory in the database, under the name of its
 //! project, as `memctl remote join` does it. Records that are in files stay there, and a line says what moves or
@@ -13,6 +13,7 @@
 
 use std::collections::BTreeMap;
 use std::num::NonZero;
+use std::path::Path;
 use std::str::FromStr;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
@@ -25,9 +26,9 @@ use memctl_search::embedder::{EmbedderConfig, EmbedderName, RemoteEmbedderConfig
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use crate::cli::config::{Config, Environment, prompt};
-use crate::cli::context::{Context, random};
+use crate::cli::config::{Config, Environment};
 use crate::cli::ending::wait;
+use crate::cli::output::Printer;
 use crate::model::error::UserError;
 use crate::model::{Kind, Scope};
 use crate::remote::{self, Address, PgStore, SharedEmbedder};
@@ -46,87 +47,77 @@ const EMBEDDING: Duration = Duration::from_secs(5);
 /// Maximum number of texts in one request: their vectors have to fit into one answer.
 const LARGEST_BATCH: usize = 512;
 
-impl Context {
-    /// Returns the models that the settings and the environment name.
-    pub(crate) fn providers(&self, config: &Config) -> Result<Providers, UserError> {
-        let key = |name: &str| self.environment.var(name).map(|key| Secret::new(&key));
-        let url = |name: &str| config.text(name).map(str::to_owned);
-        Ok(Providers {
-            named: url("model"),
-            anthropic_key: key("ANTHROPIC_API_KEY"),
-            anthropic_url: url("anthropic.base_url"),
-            openai_key: key("OPENAI_API_KEY"),
-            openai_url: url("openai.base_url"),
-            openrouter_key: key("OPENROUTER_API_KEY"),
-            openrouter_url: url("openrouter.base_url"),
-            local_url: url("local.base_url").unwrap_or_default(),
-            local_key: key("MEMCTL_LOCAL_API_KEY"),
-            local_model: url("local.model"),
-            local_configured: config.is_set("local.base_url") || config.is_set("local.model"),
-            local_probe: config.parsed("local.probe")?,
-            search_path: self.environment.search_path(),
-            embedder: self.embedder(config)?,
-            kept: None,
-            answer_within: Duration::from_secs(config.parsed("llm.timeout_seconds")?),
-            max_retries: config.parsed("llm.retries")?,
-        })
-    }
+/// Returns the models that the settings and the environment name.
+pub(crate) fn providers(
+    environment: &Environment,
+    config: &Config,
+) -> Result<Providers, UserError> {
+    let key = |name: &str| environment.var(name).map(|key| Secret::new(&key));
+    let url = |name: &str| config.text(name).map(str::to_owned);
+    Ok(Providers {
+        named: url("model"),
+        anthropic_key: key("ANTHROPIC_API_KEY"),
+        anthropic_url: url("anthropic.base_url"),
+        openai_key: key("OPENAI_API_KEY"),
+        openai_url: url("openai.base_url"),
+        openrouter_key: key("OPENROUTER_API_KEY"),
+        openrouter_url: url("openrouter.base_url"),
+        local_url: url("local.base_url").unwrap_or_default(),
+        local_key: key("MEMCTL_LOCAL_API_KEY"),
+        local_model: url("local.model"),
+        local_configured: config.is_set("local.base_url") || config.is_set("local.model"),
+        local_probe: config.parsed("local.probe")?,
+        search_path: environment.search_path(),
+        embedder: embedder(environment, config)?,
+        kept: None,
+        answer_within: Duration::from_secs(config.parsed("llm.timeout_seconds")?),
+        max_retries: config.parsed("llm.retries")?,
+    })
+}
 
-    /// Returns the embedder that the settings name.
-    pub(crate) fn embedder(&self, config: &Config) -> Result<EmbedderConfig, UserError> {
-        let text = |name: &str| config.text(name).map(str::to_owned);
-        let protocol = match config.parsed("embedding.provider")? {
-            EmbedderName::BuiltIn => return Ok(EmbedderConfig::BuiltIn),
-            EmbedderName::Remote(protocol) => protocol,
-        };
-        let key = |name: &str| self.environment.var(name).map(|key| Secret::new(&key));
-        let given = text("embedding.base_url");
-        let (home, model, key_of_home) = match protocol {
-            EmbeddingsProtocol::OpenAi => (
-                text("openai.base_url").unwrap_or_else(|| OPENAI.to_owned()),
-                "text-embedding-3-small",
-                key("OPENAI_API_KEY"),
-            ),
-            EmbeddingsProtocol::Ollama => (OLLAMA.to_owned(), "nomic-embed-text", None),
-        };
-        // The key of the default host goes to no other host.
-        let is_home = given.as_ref().is_none_or(|given| *given == home);
-        let number = |name: &str| config.parsed(name).map(NonZero::<usize>::get);
-        let dimensions = config.text("embedding.dimensions");
-        let dimensions = dimensions.map(|_| number("embedding.dimensions"));
-        let mut limits = Limits {
-            answer_within: Duration::from_secs(config.parsed("llm.timeout_seconds")?),
-            ..Limits::default()
-        };
-        limits.retry.max_retries = config.parsed("llm.retries")?;
-        let endpoint = Endpoint {
-            provider: protocol.name().to_owned(),
-            key: key("MEMCTL_EMBEDDING_API_KEY").or(key_of_home.filter(|_| is_home)),
-            base_url: given.unwrap_or(home),
-            model: text("embedding.model").unwrap_or_else(|| model.to_owned()),
-            limits,
-        };
-        Ok(EmbedderConfig::Remote(Box::new(RemoteEmbedderConfig {
-            protocol,
-            endpoint,
-            dimensions: dimensions.transpose()?,
-            batch: number("embedding.batch")?.min(LARGEST_BATCH),
-        })))
-    }
-
-    /// Returns a prompt that replaces the built-in one.
-    pub(crate) fn prompt(&self, name: &str) -> Option<String> {
-        let (text, is_ignored) = prompt(&self.environment, &self.places.memory, name);
-        if is_ignored {
-            let file = self.places.memory.join("prompts").join(name);
-            let warning = format!(
-                "`{}` is ignored until you run `memctl trust`",
-                file.display()
-            );
-            self.printer.warn(&warning);
-        }
-        text
-    }
+/// Returns the embedder that the settings name.
+pub(crate) fn embedder(
+    environment: &Environment,
+    config: &Config,
+) -> Result<EmbedderConfig, UserError> {
+    let text = |name: &str| config.text(name).map(str::to_owned);
+    let protocol = match config.parsed("embedding.provider")? {
+        EmbedderName::BuiltIn => return Ok(EmbedderConfig::BuiltIn),
+        EmbedderName::Remote(protocol) => protocol,
+    };
+    let key = |name: &str| environment.var(name).map(|key| Secret::new(&key));
+    let given = text("embedding.base_url");
+    let (home, model, key_of_home) = match protocol {
+        EmbeddingsProtocol::OpenAi => (
+            text("openai.base_url").unwrap_or_else(|| OPENAI.to_owned()),
+            "text-embedding-3-small",
+            key("OPENAI_API_KEY"),
+        ),
+        EmbeddingsProtocol::Ollama => (OLLAMA.to_owned(), "nomic-embed-text", None),
+    };
+    // The key of the default host goes to no other host.
+    let is_home = given.as_ref().is_none_or(|given| *given == home);
+    let number = |name: &str| config.parsed(name).map(NonZero::<usize>::get);
+    let dimensions = config.text("embedding.dimensions");
+    let dimensions = dimensions.map(|_| number("embedding.dimensions"));
+    let mut limits = Limits {
+        answer_within: Duration::from_secs(config.parsed("llm.timeout_seconds")?),
+        ..Limits::default()
+    };
+    limits.retry.max_retries = config.parsed("llm.retries")?;
+    let endpoint = Endpoint {
+        provider: protocol.name().to_owned(),
+        key: key("MEMCTL_EMBEDDING_API_KEY").or(key_of_home.filter(|_| is_home)),
+        base_url: given.unwrap_or(home),
+        model: text("embedding.model").unwrap_or_else(|| model.to_owned()),
+        limits,
+    };
+    Ok(EmbedderConfig::Remote(Box::new(RemoteEmbedderConfig {
+        protocol,
+        endpoint,
+        dimensions: dimensions.transpose()?,
+        batch: number("embedding.batch")?.min(LARGEST_BATCH),
+    })))
 }
 
 /// Last database used. A server opens the memory for every call, and a login takes longer than most
@@ -237,16 +228,6 @@ const FRESH: TimeDelta = TimeDelta::hours(1);
 const FILE: &str = "databases.json";
 /// Maximum size of that file.
 const LARGEST_FILE: u64 = 1 << 20;
-
-/// Commands that choose by themselves, or work on the files as files.
-const THEMSELVES: &[&str] = &[
-    "sync", "remote", "doctor", "config", "trust", "index", "eval", "hint", "watch",
-];
-/// Commands that create a memory where there is none.
-const CREATE: &[&str] = &[
-    "run", "correct", "accept", "reject", "record", "learn", "lesson", "serve", "session",
-    "memory add", "memory import", "mcp",
-];
 
 /// Setting `store`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -368,29 +349,38 @@ impl Named {
     }
 }
 
-impl Context {
-    /// Makes this memory one of the database that the environment names, if the setting `store` and the rules
-    /// above say so.
-    pub(crate) fn choose_store(&self, config: &Config) -> Result<(), UserError> {
-        let choice: StoreChoice = config.parsed("store")?;
-        if choice == StoreChoice::Json || !self.may_choose || self.is_one_of(THEMSELVES) {
-            return Ok(());
-        }
-        let is_auto = choice == StoreChoice::Auto;
-        let store = Scoped::new(&self.places.memory, Scope::All).at(self.environment.now);
+/// What the choice between files and the database of the environment depends on.
+pub(crate) struct Choice<'a> {
+    pub(crate) environment: &'a Environment,
+    pub(crate) printer: &'a Printer,
+    /// Directory of the memory.
+    pub(crate) memory: &'a Path,
+    /// Setting `store`.
+    pub(crate) setting: StoreChoice,
+    /// `true` if the command begins a memory where there is none.
+    pub(crate) begins: bool,
+    /// Returns the name of the project.
+    pub(crate) project: &'a dyn Fn() -> Option<String>,
+}
+
+impl Choice<'_> {
+    /// Makes this memory one of the database that the environment names, if the setting and the rules above say
+    /// so.
+    pub(crate) fn choose(&self) -> Result<(), UserError> {
+        let is_auto = self.setting == StoreChoice::Auto;
+        let store = Scoped::new(self.memory, Scope::All).at(self.environment.now);
         if store.primary_name()?.is_some() || is_auto && store.is_shared() {
             return Ok(());
         }
-        let named = match Named::of(&self.environment)? {
+        let named = match Named::of(self.environment)? {
             Some(named) => named,
             None if is_auto => return Ok(()),
             None => {
-                return Err(no_url(
-                    "`store` is `postgres`, and no variable names a database",
-                ));
+                let why = "`store` is `postgres`, and no variable names a database";
+                return Err(no_url(why));
             }
         };
-        let answer = named.answer(&self.environment, false)?;
+        let answer = named.answer(self.environment, false)?;
         let (variable, database) = (named.variable, named.address.shown());
         let is_here = store.directory().is_there();
         match answer.database {
@@ -412,7 +402,7 @@ impl Context {
             }
             Database::Foreign | Database::Unusable { .. } => return Ok(()),
         }
-        let name = self.name_there();
+        let name = self.name();
         let counts = Kind::ALL.into_iter().map(|kind| store.count(kind));
         if is_auto && counts.sum::<Result<u64, _>>()? > 0 {
             self.printer.note(&format!(
@@ -422,7 +412,7 @@ impl Context {
             return Ok(());
         }
         let has_memory = || wait(remote::has_memory(&named.address, &name));
-        if !is_here && !self.is_one_of(CREATE) && !has_memory()?? {
+        if !is_here && !self.begins && !has_memory()?? {
             return Ok(());
         }
         let (random, on) = (&mut random, &mut |_| {});
@@ -441,42 +431,38 @@ impl Context {
     }
 
     /// Name of this memory in a database: that of the project.
-    fn name_there(&self) -> String {
+    fn name(&self) -> String {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
-        let project = self.project_name().unwrap_or_default();
-        let name = project
-            .replace(|c| !is_plain(c), "-")
-            .chars()
-            .take(64)
-            .collect::<String>();
+        let project = (self.project)().unwrap_or_default();
+        let name = project.replace(|c| !is_plain(c), "-");
+        let name: String = name.chars().take(64).collect();
         let name = name.trim_start_matches(['.', '_', '-']);
         let name = if is_origin(name) { name } else { "memory" };
         name.to_owned()
     }
 
     /// Says why a memory is in files although the environment names a database, or that it will not be.
-    pub(crate) fn explain_files(&self, report: &mut StatusReport) -> Result<(), UserError> {
-        let Some(named) = Named::of(&self.environment)? else {
+    pub(crate) fn explain(&self, report: &mut StatusReport) -> Result<(), UserError> {
+        let Some(named) = Named::of(self.environment)? else {
             return Ok(());
         };
         let (variable, database) = (named.variable, named.address.shown());
-        if self.config_quietly()?.parsed::<StoreChoice>("store")? == StoreChoice::Json {
-            let why = "; the setting `store` is `json`";
-            report.store_reason.push_str(why);
+        if self.setting == StoreChoice::Json {
+            report.store_reason += "; the setting `store` is `json`";
             return Ok(());
         }
-        let why = match named.answer(&self.environment, true)?.database {
-            Database::Ours if !self.has_memory() => {
+        let why = match named.answer(self.environment, true)?.database {
+            Database::Ours if !Directory::at(self.memory).is_there() => {
+                let name = self.name();
                 report.store = "PgStore";
                 report.store_reason = format!(
-                    "the first record begins the memory `{}` in {database}, since `{variable}` names it",
-                    self.name_there()
+                    "the first record begins the memory `{name}` in {database}, since `{variable}` names it"
                 );
                 return Ok(());
             }
             Database::Ours => format!(
                 "{database}: `memctl sync` shares these records, `memctl remote join {}` moves them",
-                self.name_there()
+                self.name()
             ),
             Database::Foreign => format!(
                 "{database}, which has no memctl schema: if it is meant for memctl, `memctl remote init`; else \
@@ -484,10 +470,14 @@ impl Context {
             ),
             Database::Unusable { reason } => format!("a database that cannot be used: {reason}"),
         };
-        let why = format!("; `{variable}` names {why}");
-        report.store_reason.push_str(&why);
+        report.store_reason += &format!("; `{variable}` names {why}");
         Ok(())
     }
+}
+
+/// Returns a random UUID.
+pub(crate) fn random() -> String {
+    uuid::Uuid::new_v4().to_string()
 }
 
 /// Forgets what the databases are, after a command that may have changed it.

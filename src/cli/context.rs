@@ -10,8 +10,9 @@ use memctl_files::{Directory, decoded, named, process};
 use serde_json::value::{RawValue, to_raw_value};
 
 use crate::cli::arguments::Global;
-use crate::cli::config::{Config, Environment, Places};
-use crate::cli::connections::{embed_with, primary};
+use crate::cli::config::{self, Config, Environment, Places};
+pub(crate) use crate::cli::connections::random;
+use crate::cli::connections::{self, Choice, StoreChoice, embed_with, primary};
 use crate::cli::output::Printer;
 use crate::model::error::{Explain, Explanation, Kind, UserError};
 use crate::model::{Scope, USER_STORE, Viewer, split_origin, with_origin};
@@ -106,7 +107,7 @@ impl Context {
         }
         Ok(match primary(&self.environment, &store)? {
             Some(primary) => {
-                embed_with(self.embedder(config)?);
+                embed_with(connections::embedder(&self.environment, config)?);
                 store.backed_by(primary)
             }
             None => store,
@@ -120,10 +121,8 @@ impl Context {
 
     fn config_with(&self, model: Option<&str>) -> Result<Config, UserError> {
         let config = self.load(model)?;
-        config
-            .warnings
-            .iter()
-            .for_each(|warning| self.printer.warn(warning));
+        let warnings = config.warnings.iter();
+        warnings.for_each(|warning| self.printer.warn(warning));
         Ok(config)
     }
 
@@ -148,14 +147,32 @@ impl Context {
     /// Opens the workspace and applies what other copies of the memory have written. `model` is the
     /// model of the command line.
     pub(crate) fn workspace(&self, model: Option<&str>) -> Result<Workspace, UserError> {
-        if self.off.is_none() {
-            self.choose_store(&self.config_quietly()?)?;
+        if self.off.is_none() && self.may_choose && !self.is_one_of(THEMSELVES) {
+            self.choosing(|choice| match choice.setting {
+                StoreChoice::Json => Ok(()),
+                _ => choice.choose(),
+            })?;
         }
         let workspace = self.workspace_over_files(model)?;
         if self.off.is_none() {
             workspace.store.catch_up()?;
         }
         Ok(workspace)
+    }
+
+    /// Calls a function with what the choice of a store depends on.
+    pub(crate) fn choosing(
+        &self,
+        choose: impl FnOnce(&Choice<'_>) -> Result<(), UserError>,
+    ) -> Result<(), UserError> {
+        choose(&Choice {
+            environment: &self.environment,
+            printer: &self.printer,
+            memory: &self.places.memory,
+            setting: self.config_quietly()?.parsed("store")?,
+            begins: self.is_one_of(CREATE),
+            project: &|| self.project_name(),
+        })
     }
 
     /// Opens the workspace with the user store beside it, for commands that read for the user or
@@ -226,7 +243,7 @@ impl Context {
                 export_tests: config.parsed("tests.export")?,
                 task_days: config.parsed("memory.task_days")?,
             },
-            providers: self.providers(&config)?,
+            providers: connections::providers(&self.environment, &config)?,
             spare_dir: self.environment.temp_dir.clone(),
             group_commit: std::sync::Arc::default(),
             seen_memories: std::sync::Arc::default(),
@@ -240,20 +257,26 @@ impl Context {
         Directory::at(&self.places.memory).is_there()
     }
 
-    /// Says that there is no memory here, and how to begin one.
-    pub(crate) fn no_memory(&self) -> (String, &'static str) {
-        let path = self.places.memory.display();
-        let message = format!("no workspace found at `{path}`");
-        (message, "memctl init, or memctl setup")
-    }
-
-    /// Fails if there is no memory here.
+    /// Fails if there is no memory here, and says how to begin one.
     pub(crate) fn needs_memory(&self) -> Result<(), UserError> {
         if self.has_memory() {
             return Ok(());
         }
-        let (message, way) = self.no_memory();
-        Err(UserError::usage(message, way))
+        let path = self.places.memory.display();
+        let message = format!("no workspace found at `{path}`");
+        Err(UserError::usage(message, "memctl init, or memctl setup"))
+    }
+
+    /// Returns a prompt that replaces the built-in one.
+    fn prompt(&self, name: &str) -> Option<String> {
+        let (text, is_ignored) = config::prompt(&self.environment, &self.places.memory, name);
+        if is_ignored {
+            let file = self.places.memory.join("prompts").join(name);
+            let file = file.display();
+            let warning = format!("`{file}` is ignored until you run `memctl trust`");
+            self.printer.warn(&warning);
+        }
+        text
     }
 
     /// Returns the session of a command: from the flag, else from the variable `MEMCTL_SESSION`.
@@ -319,10 +342,15 @@ pub(crate) fn audit_context(
     }
 }
 
-/// Returns a random UUID.
-pub(crate) fn random() -> String {
-    uuid::Uuid::new_v4().to_string()
-}
+/// Commands that choose the store by themselves, or work on the files as files.
+const THEMSELVES: &[&str] = &[
+    "sync", "remote", "doctor", "config", "trust", "index", "eval", "hint", "watch",
+];
+/// Commands that create a memory where there is none.
+const CREATE: &[&str] = &[
+    "run", "correct", "accept", "reject", "record", "learn", "lesson", "serve", "session",
+    "memory add", "memory import", "mcp",
+];
 
 /// Maximum size of a text from standard input or a file: 16 MiB.
 const MAX_GIVEN: u64 = 16 << 20;

@@ -147,10 +147,10 @@ pub(crate) struct HelpArgs {
 }
 
 /// Returns all commands. The page of a command is that of its `--help`.
-pub(crate) fn help(args: &HelpArgs, program: Command) -> Done {
+pub(crate) fn help(args: &HelpArgs, program: Command) -> Done<Verbatim> {
     let mut program = grouped(program, args.all);
     let text = program.render_long_help().to_string();
-    Ok(Box::new(Verbatim::new(text)))
+    Ok(Verbatim::new(text))
 }
 
 /// Minimum similarity of a name, from 0 to 1 (Jaro–Winkler).

@@ -96,7 +96,7 @@ use crate::cli::arguments::{Global, with_one_name};
 use crate::cli::config::Environment;
 use crate::cli::context::Context;
 use crate::cli::help::grouped;
-use crate::cli::output::{Done, Printer};
+use crate::cli::output::{Done, Printer, Report};
 use crate::model::error::{Kind, UserError};
 
 /// Memory for AI agents that learns from corrections and failed tool calls
@@ -180,6 +180,12 @@ commands! {
 /// What a command returns: a report, which is printed, or its exit code.
 pub(crate) trait Ended {
     fn ended(self, printer: &Printer) -> Result<u8, UserError>;
+}
+
+impl<R: Report> Ended for Result<R, UserError> {
+    fn ended(self, printer: &Printer) -> Result<u8, UserError> {
+        printer.show(&self?)
+    }
 }
 
 impl Ended for Done {
@@ -330,9 +336,9 @@ fn dispatch(context: &Context, command: Command) -> Result<u8, UserError> {
         context.printer.warn(&format!("{off}: {}", off.hint()));
     }
     let done = carry_out(context, command);
-    if reads && !context.has_memory() {
-        let (missing, way) = context.no_memory();
-        context.printer.warn(&format!("{missing}: {way}"));
+    if reads && let Err(missing) = context.needs_memory() {
+        let (message, way) = (missing.message, missing.hint.unwrap_or_default());
+        context.printer.warn(&format!("{message}: {way}"));
     }
     done
 }

@@ -235,11 +235,11 @@ pub(crate) struct CompletionsArgs {
     shell: Shell,
 }
 
-pub(crate) fn completions(args: &CompletionsArgs, mut command: Command) -> Done {
+pub(crate) fn completions(args: &CompletionsArgs, mut command: Command) -> Done<Verbatim> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut command, "memctl", &mut script);
     let script = String::from_utf8_lossy(&script).into_owned();
-    Ok(Box::new(Verbatim::new(script)))
+    Ok(Verbatim::new(script))
 }
 
 /// Print the manual page, or write one for each command
@@ -255,7 +255,7 @@ pub(crate) struct ManArgs {
     dir: Option<PathBuf>,
 }
 
-pub(crate) fn man(args: &ManArgs, command: &Command) -> Done {
+pub(crate) fn man(args: &ManArgs, command: &Command) -> Done<Verbatim> {
     if let Some(dir) = &args.dir {
         if !named::is_dir(dir) {
             return Err(UserError::usage(
@@ -264,14 +264,9 @@ pub(crate) fn man(args: &ManArgs, command: &Command) -> Done {
             ));
         }
         clap_mangen::generate_to(command.clone(), dir)?;
-        return Ok(Box::new(Verbatim::new(format!(
-            "written to {}",
-            dir.display()
-        ))));
+        return Ok(Verbatim::new(format!("written to {}", dir.display())));
     }
     let mut page = Vec::new();
     clap_mangen::Man::new(command.clone()).render(&mut page)?;
-    Ok(Box::new(Verbatim::new(
-        String::from_utf8_lossy(&page).into_owned(),
-    )))
+    Ok(Verbatim::new(String::from_utf8_lossy(&page).into_owned()))
 }

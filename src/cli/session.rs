@@ -59,7 +59,7 @@ pub(crate) struct StartArgs {
     step: Option<String>,
 }
 
-fn start(context: &Context, args: StartArgs) -> Done {
+fn start(context: &Context, args: StartArgs) -> Done<Changed> {
     let new = NewSession {
         data: context.json_of("--data", args.data.as_deref())?,
         total_steps: Some(args.total_steps),
@@ -68,7 +68,7 @@ fn start(context: &Context, args: StartArgs) -> Done {
     };
     let session = sessions::start(&context.workspace(None)?, new)?;
     let done = "started";
-    Ok(Box::new(Changed { done, session }))
+    Ok(Changed { done, session })
 }
 
 /// Log an action in a session
@@ -117,7 +117,7 @@ pub(crate) struct LogArgs {
     error: Option<String>,
 }
 
-fn log(context: &Context, args: LogArgs) -> Done {
+fn log(context: &Context, args: LogArgs) -> Done<ActionReport> {
     let (input, output) = (args.input.as_deref(), args.output.as_deref());
     Context::one_from_input([("--input", input), ("--output", output)])?;
     let action = NewAction {
@@ -133,7 +133,7 @@ fn log(context: &Context, args: LogArgs) -> Done {
         error: args.error,
     };
     let report = sessions::log_action(&context.workspace(None)?, &args.session, action)?;
-    Ok(Box::new(report))
+    Ok(report)
 }
 
 /// Update the progress of a session
@@ -171,7 +171,7 @@ pub(crate) struct ProgressArgs {
     error: Option<String>,
 }
 
-fn progress(context: &Context, args: ProgressArgs) -> Done {
+fn progress(context: &Context, args: ProgressArgs) -> Done<Changed> {
     let change = SessionChange {
         status: args.status,
         step: args.step,
@@ -187,9 +187,14 @@ fn progress(context: &Context, args: ProgressArgs) -> Done {
     changed(context, &args.session, change, "updated")
 }
 
-fn changed(context: &Context, id: &str, change: SessionChange, done: &'static str) -> Done {
+fn changed(
+    context: &Context,
+    id: &str,
+    change: SessionChange,
+    done: &'static str,
+) -> Done<Changed> {
     let session = sessions::change(&context.workspace(None)?, id, change)?;
-    Ok(Box::new(Changed { done, session }))
+    Ok(Changed { done, session })
 }
 
 /// End a session
@@ -212,7 +217,7 @@ pub(crate) struct EndArgs {
     error: Option<String>,
 }
 
-fn end(context: &Context, args: EndArgs) -> Done {
+fn end(context: &Context, args: EndArgs) -> Done<Changed> {
     let meant = match args.error {
         Some(_) => SessionState::Error,
         None => SessionState::Completed,
@@ -241,10 +246,10 @@ pub(crate) struct ListArgs {
     limit: u32,
 }
 
-fn list(context: &Context, args: &ListArgs) -> Done {
+fn list(context: &Context, args: &ListArgs) -> Done<SessionsReport> {
     let workspace = context.workspace(None)?;
     let found = sessions::list(&workspace, args.status.as_ref(), args.limit as usize)?;
-    Ok(Box::new(found))
+    Ok(found)
 }
 
 /// Show a session and its actions
@@ -262,10 +267,10 @@ pub(crate) struct ShowArgs {
     limit: u32,
 }
 
-fn show(context: &Context, args: &ShowArgs) -> Done {
+fn show(context: &Context, args: &ShowArgs) -> Done<SessionReport> {
     let workspace = context.workspace(None)?;
     let found = sessions::show(&workspace, &args.session, args.limit as usize)?;
-    Ok(Box::new(found))
+    Ok(found)
 }
 
 /// Returns a parser for the known states, or for the final ones only.

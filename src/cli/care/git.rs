@@ -43,7 +43,7 @@ pub(crate) struct MergeDriverArgs {
     their_label: Option<String>,
 }
 
-pub(crate) fn merge_driver(context: &Context, args: &MergeDriverArgs) -> Done {
+pub(crate) fn merge_driver(context: &Context, args: &MergeDriverArgs) -> Done<Driven> {
     let here = |path: &PathBuf| context.environment.absolute(path);
     let (base, ours, theirs) = (here(&args.base), here(&args.ours), here(&args.theirs));
     let repository = Repository::of(&context.environment.current_dir);
@@ -63,7 +63,7 @@ pub(crate) fn merge_driver(context: &Context, args: &MergeDriverArgs) -> Done {
     let reason = match merged(&repository, &input, &mut driven) {
         Ok(Some(text)) => {
             redacting_writer::write_output(&ours, &text)?;
-            return Ok(Box::new(driven));
+            return Ok(driven);
         }
         Ok(None) => "the merge would remove this file".to_owned(),
         Err(reason) => reason,
@@ -72,7 +72,7 @@ pub(crate) fn merge_driver(context: &Context, args: &MergeDriverArgs) -> Done {
     repository.merge_file(&ours, &base, &theirs)?;
     driven.conflicts.clear();
     driven.reason = Some(reason);
-    Ok(Box::new(driven))
+    Ok(driven)
 }
 
 /// Returns `true` if the file at this workspace path is merged by records.

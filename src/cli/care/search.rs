@@ -12,6 +12,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Number;
 
 use crate::cli::ask::{Spending, price};
+use crate::cli::connections;
 use crate::cli::context::Context;
 use crate::cli::output::printer::Work;
 use crate::cli::output::{Done, Page, Report, ms, plural};
@@ -69,7 +70,7 @@ enum FusionName {
     Semantic,
 }
 
-pub(crate) fn eval(context: &Context, command: &EvalCommand) -> Done {
+pub(crate) fn eval(context: &Context, command: &EvalCommand) -> Done<EvaluateReport> {
     let EvalCommand::Retrieval(args) = command;
     let docs = context.environment.absolute(&args.docs);
     let queries = context.environment.absolute(&args.queries);
@@ -89,7 +90,7 @@ pub(crate) fn eval(context: &Context, command: &EvalCommand) -> Done {
         })
     })?;
     let config = context.config()?;
-    let embedder = context.embedder(&config)?;
+    let embedder = connections::embedder(&context.environment, &config)?;
     let fusion = match args.fusion {
         FusionName::Default => Fusion::Coverage,
         FusionName::Rrf => Fusion::Rrf(Rrf::default()),
@@ -106,7 +107,7 @@ pub(crate) fn eval(context: &Context, command: &EvalCommand) -> Done {
         let dataset = dataset(&docs);
         evaluate(dataset, &passages, &questions, fusion, &embedder, progress)
     });
-    Ok(Box::new(report?))
+    Ok(report?)
 }
 
 /// Returns the name of the data set: the directory of the documents, else the file name.
@@ -219,7 +220,7 @@ pub(crate) struct IndexArgs {
     yes: bool,
 }
 
-pub(crate) fn index(context: &Context, args: &IndexArgs) -> Done {
+pub(crate) fn index(context: &Context, args: &IndexArgs) -> Done<IndexReport> {
     let options = IndexOptions {
         keyword: args.keyword,
         rebuild: args.rebuild,
@@ -252,7 +253,7 @@ pub(crate) fn index(context: &Context, args: &IndexArgs) -> Done {
     });
     drop(work);
     answer?;
-    Ok(Box::new(report?))
+    Ok(report?)
 }
 
 /// Returns a sentence with the number of texts, the host that receives them, and the cost.

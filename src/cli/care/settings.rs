@@ -35,7 +35,7 @@ pub(crate) enum ConfigCommand {
     Show,
 }
 
-pub(crate) fn config(context: &Context, command: &ConfigCommand) -> Done {
+pub(crate) fn config(context: &Context, command: &ConfigCommand) -> Done<ConfigReport> {
     let ConfigCommand::Show = command;
     let config = context.config()?;
     let keys = [
@@ -50,7 +50,7 @@ pub(crate) fn config(context: &Context, command: &ConfigCommand) -> Done {
         name,
         set: context.environment.var(name).is_some(),
     };
-    Ok(Box::new(ConfigReport {
+    Ok(ConfigReport {
         memory: context.places.memory.display().to_string(),
         skills: context.places.skills.display().to_string(),
         trusted: context.environment.trusts_settings(&context.places.memory),
@@ -61,7 +61,7 @@ pub(crate) fn config(context: &Context, command: &ConfigCommand) -> Done {
             .collect(),
         settings: config.settings().to_vec(),
         keys: keys.map(state).into(),
-    }))
+    })
 }
 
 #[derive(Debug, Serialize, schemars::JsonSchema)]
@@ -142,7 +142,7 @@ pub(crate) struct TrustArgs {
     yes: bool,
 }
 
-pub(crate) fn trust(context: &Context, args: &TrustArgs) -> Done {
+pub(crate) fn trust(context: &Context, args: &TrustArgs) -> Done<TrustReport> {
     let memory = &context.places.memory;
     Directory::at(memory).check()?;
     context.needs_memory()?;
@@ -168,7 +168,7 @@ pub(crate) fn trust(context: &Context, args: &TrustArgs) -> Done {
             review::revoke(&workspace)?;
             report.decision = "revoked";
         }
-        return Ok(Box::new(report));
+        return Ok(report);
     }
     report.untrusted = review::untrusted(&workspace.store, args.origin.as_deref())?;
     if args.origin.is_none() && !context.environment.trusts_settings(memory) {
@@ -179,12 +179,12 @@ pub(crate) fn trust(context: &Context, args: &TrustArgs) -> Done {
             .collect();
     }
     if args.dry_run || !confirmed(context, args, &report)? {
-        return Ok(Box::new(report));
+        return Ok(report);
     }
     if let Some(origin) = &args.origin {
         review::trust_origin(&workspace, origin)?;
         report.decision = "origin";
-        return Ok(Box::new(report));
+        return Ok(report);
     }
     let (mode, decision) = if args.once {
         (TrustMode::Once, "once")
@@ -194,7 +194,7 @@ pub(crate) fn trust(context: &Context, args: &TrustArgs) -> Done {
     review::trust(&workspace, mode)?;
     approvals.trust_settings(report.digest.clone(), &mut || (workspace.random)())?;
     report.decision = decision;
-    Ok(Box::new(report))
+    Ok(report)
 }
 
 /// Returns `true` if the user agrees. Without a terminal, the command itself is the decision.

@@ -47,7 +47,7 @@ fn assignment(given: &str) -> Result<(String, String), &'static str> {
     Ok((name.trim().to_owned(), value.to_owned()))
 }
 
-pub(crate) fn edit(context: &Context, args: &EditArgs) -> Done {
+pub(crate) fn edit(context: &Context, args: &EditArgs) -> Done<EditReport> {
     let (workspace, id) = context.workspace_of_id(&args.id)?;
     let mut given = Vec::new();
     for (name, value) in &args.set {
@@ -58,7 +58,7 @@ pub(crate) fn edit(context: &Context, args: &EditArgs) -> Done {
         match &args.text {
             Some(text) => given.push((draft.field.to_owned(), context.text(text)?)),
             None if context.is_interactive() => {
-                return Ok(Box::new(in_editor(context, &workspace, &draft)?));
+                return Ok(in_editor(context, &workspace, &draft)?);
             }
             None => {
                 return Err(UserError::usage(
@@ -70,7 +70,7 @@ pub(crate) fn edit(context: &Context, args: &EditArgs) -> Done {
     }
     let mut report = review::edit(&workspace, &id, &given)?;
     report.id = context.id_of(&args.id, report.id);
-    Ok(Box::new(report))
+    Ok(report)
 }
 
 /// Opens the text of a record in the editor until it is valid or the user gives up.
@@ -78,7 +78,7 @@ pub(crate) fn in_editor(
     context: &Context,
     workspace: &Workspace,
     draft: &Draft,
-) -> Result<EditReport, UserError> {
+) -> Done<EditReport> {
     let mut text = draft.text.clone();
     loop {
         let edited = editor(&context.environment)
@@ -149,7 +149,7 @@ pub(crate) struct ForgetArgs {
     for_good: bool,
 }
 
-pub(crate) fn forget(context: &Context, args: &ForgetArgs) -> Done {
+pub(crate) fn forget(context: &Context, args: &ForgetArgs) -> Done<ForgetReport> {
     let (workspace, id) = context.workspace_of_id(&args.id)?;
     let mut report = upkeep::forget(&workspace, &id, args.for_good)?;
     report.id = if args.for_good && id != args.id {
@@ -157,7 +157,7 @@ pub(crate) fn forget(context: &Context, args: &ForgetArgs) -> Done {
     } else {
         context.id_of(&args.id, report.id)
     };
-    Ok(Box::new(report))
+    Ok(report)
 }
 
 impl Report for ForgetReport {
@@ -326,14 +326,14 @@ pub(crate) struct ResolveArgs {
     theirs: bool,
 }
 
-pub(crate) fn resolve(context: &Context, args: &ResolveArgs) -> Done {
+pub(crate) fn resolve(context: &Context, args: &ResolveArgs) -> Done<ResolveReport> {
     let side = if args.theirs {
         Side::Theirs
     } else {
         Side::Ours
     };
     let report = merge::resolve(&context.workspace(None)?, &args.id, side)?;
-    Ok(Box::new(report))
+    Ok(report)
 }
 
 impl Report for ResolveReport {

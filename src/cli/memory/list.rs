@@ -358,9 +358,9 @@ pub(crate) struct ShowArgs {
     id: String,
 }
 
-pub(crate) fn show(context: &Context, args: &ShowArgs) -> Done {
+pub(crate) fn show(context: &Context, args: &ShowArgs) -> Done<ShowReport> {
     let report = notes::show(&context.workspace_of_user(None)?, &args.id)?;
-    Ok(Box::new(report))
+    Ok(report)
 }
 
 impl Report for ShowReport {

@@ -64,13 +64,13 @@ commands! {
 #[derive(Debug, Args)]
 pub(crate) struct StatusArgs {}
 
-fn status(context: &Context, _args: &StatusArgs) -> Done {
+fn status(context: &Context, _args: &StatusArgs) -> Done<StatusReport> {
     let mut report = upkeep::status(&context.workspace(None)?)?;
     report.enabled = context.off.is_none();
     if report.store == "JSONStore" {
-        context.explain_files(&mut report)?;
+        context.choosing(|choice| choice.explain(&mut report))?;
     }
-    Ok(Box::new(report))
+    Ok(report)
 }
 
 impl Report for StatusReport {
@@ -120,7 +120,7 @@ pub(crate) struct PromptArgs {
     input: Option<PathBuf>,
 }
 
-fn prompt(context: &Context, args: &PromptArgs) -> Done {
+fn prompt(context: &Context, args: &PromptArgs) -> Done<Prompt> {
     let skill: SkillPath = args.skill.parse()?;
     let input = args
         .input
@@ -143,10 +143,10 @@ fn prompt(context: &Context, args: &PromptArgs) -> Done {
             ));
         }
     }
-    Ok(Box::new(Prompt {
+    Ok(Prompt {
         report,
         is_incomplete,
-    }))
+    })
 }
 
 /// Prompt of a skill, and `true` if a damaged file may have kept rules out of it.
@@ -195,7 +195,7 @@ pub(crate) struct EnableArgs {}
 #[derive(Debug, Args)]
 pub(crate) struct DisableArgs {}
 
-fn switch(context: &Context, is_disabled: bool) -> Done {
+fn switch(context: &Context, is_disabled: bool) -> Done<SwitchReport> {
     // A project with skills can be switched off before its first record.
     if !named::is_dir(&context.places.skills) {
         context.needs_memory()?;
@@ -209,7 +209,7 @@ fn switch(context: &Context, is_disabled: bool) -> Done {
             Scoped::enable
         };
         let changed = switch(&store)?;
-        return Ok(Box::new(SwitchReport::of(context, changed, None)));
+        return Ok(SwitchReport::of(context, changed, None));
     };
     let config = context.config()?;
     let Viewer::User(user) = config.viewer()? else {
@@ -220,11 +220,7 @@ fn switch(context: &Context, is_disabled: bool) -> Done {
     };
     let store = context.store(&config)?.even_if_disabled();
     let changed = store.switch_user(&user, is_disabled)?;
-    Ok(Box::new(SwitchReport::of(
-        context,
-        changed,
-        Some(user.to_string()),
-    )))
+    Ok(SwitchReport::of(context, changed, Some(user.to_string())))
 }
 
 /// State of the switch.

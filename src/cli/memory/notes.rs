@@ -73,7 +73,7 @@ fn describe(text: &mut String, indent: &str, field: &MetadataField) {
     }
 }
 
-pub(crate) fn add(context: &Context, args: AddArgs) -> Done {
+pub(crate) fn add(context: &Context, args: AddArgs) -> Done<AddReport> {
     let metadata = args.metadata.as_deref();
     Context::one_from_input([("--content", Some(&args.content)), ("--metadata", metadata)])?;
     let options = AddOptions {
@@ -85,7 +85,7 @@ pub(crate) fn add(context: &Context, args: AddArgs) -> Done {
     };
     let workspace = context.workspace(None)?;
     if !context.environment.is_of_agent() {
-        return Ok(Box::new(notes::add_memory(&workspace, &options)?));
+        return Ok(notes::add_memory(&workspace, &options)?);
     }
     if !options.replaces.is_empty() {
         return Err(UserError::usage(
@@ -98,7 +98,7 @@ pub(crate) fn add(context: &Context, args: AddArgs) -> Done {
         "an agent has added it: it is data until a person runs `memctl approve {}`",
         report.id
     ));
-    Ok(Box::new(report))
+    Ok(report)
 }
 
 impl Report for AddReport {
@@ -192,7 +192,7 @@ pub(crate) struct PurgeArgs {
     dry_run: bool,
 }
 
-pub(crate) fn purge(context: &Context, args: &PurgeArgs) -> Done {
+pub(crate) fn purge(context: &Context, args: &PurgeArgs) -> Done<PurgeReport> {
     let mut workspace = context.workspace(None)?;
     context.needs_memory()?;
     // A purge works while memory is switched off.
@@ -200,7 +200,7 @@ pub(crate) fn purge(context: &Context, args: &PurgeArgs) -> Done {
     if !args.dry_run && !args.yes {
         confirm(context, &upkeep::purge(&workspace, true)?)?;
     }
-    Ok(Box::new(upkeep::purge(&workspace, args.dry_run)?))
+    Ok(upkeep::purge(&workspace, args.dry_run)?)
 }
 
 /// Asks the user to type the name of the workspace.

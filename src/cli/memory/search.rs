@@ -73,7 +73,7 @@ fn time(text: &str) -> Result<i64, String> {
     time.ok_or_else(|| "expected a time such as 2026-01-31 or 2026-01-31T12:00:00Z".to_owned())
 }
 
-pub(crate) fn search(context: &Context, args: &SearchArgs) -> Done {
+pub(crate) fn search(context: &Context, args: &SearchArgs) -> Done<FindReport> {
     let mut filter = Filter {
         kind: args.kind,
         skill: args.skill.as_deref().map(str::parse).transpose()?,
@@ -109,7 +109,7 @@ pub(crate) fn search(context: &Context, args: &SearchArgs) -> Done {
     let report = context.printer.counting("indexing", |progress| {
         notes::find(&workspace, &options, progress)
     })?;
-    Ok(Box::new(report))
+    Ok(report)
 }
 
 impl Report for FindReport {

@@ -209,7 +209,7 @@ pub(crate) struct ImportArgs {
     trust: bool,
 }
 
-pub(crate) fn import(context: &Context, args: &ImportArgs) -> Done {
+pub(crate) fn import(context: &Context, args: &ImportArgs) -> Done<ImportReport> {
     let options = ImportOptions {
         path: context.environment.absolute(&args.path),
         from: args.from,
@@ -227,7 +227,7 @@ pub(crate) fn import(context: &Context, args: &ImportArgs) -> Done {
             .filter(|one| !matches!(one.before, "approved" | "user"));
         report.approved = new.map(|one| one.id).collect();
     }
-    Ok(Box::new(report))
+    Ok(report)
 }
 
 impl Report for ImportReport {

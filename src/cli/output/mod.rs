@@ -41,8 +41,8 @@ pub(crate) trait Report: Document {
     }
 }
 
-/// Outcome of a command.
-pub(crate) type Done = Result<Box<dyn Report>, UserError>;
+/// Outcome of a command: its report, which is one of several if none is named.
+pub(crate) type Done<R = Box<dyn Report>> = Result<R, UserError>;
 
 /// Data that `--json` prints as one document.
 pub(crate) trait Document {

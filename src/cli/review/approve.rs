@@ -1,7 +1,6 @@
 //! `approve`, `memory pin`, `memory promote`: a person's word about records.
 
 use clap::Args;
-use memctl_files::Directory;
 use serde::Serialize;
 
 use crate::cli::ask::confirms;
@@ -39,7 +38,7 @@ pub(crate) struct ApproveArgs {
     action: Option<CallAction>,
 }
 
-pub(crate) fn approve(context: &Context, args: &ApproveArgs) -> Done {
+pub(crate) fn approve(context: &Context, args: &ApproveArgs) -> Done<Approval> {
     let (mut own, mut of_user) = (Vec::new(), Vec::new());
     for id in &args.ids {
         match split_origin(id) {
@@ -67,14 +66,14 @@ pub(crate) fn approve(context: &Context, args: &ApproveArgs) -> Done {
         context.note_change_of_user_store();
     }
     let warnings = records.iter().flat_map(|record| record.warnings.clone());
-    Ok(Box::new(Approval {
+    Ok(Approval {
         warnings: warnings.collect(),
         record: match records.as_slice() {
             [record] => Some(record.clone()),
             _ => None,
         },
         records,
-    }))
+    })
 }
 
 /// Approved records, and the warnings of all of them.
@@ -156,9 +155,9 @@ pub(crate) struct PinArgs {
     remove: bool,
 }
 
-pub(crate) fn pin(context: &Context, args: &PinArgs) -> Done {
+pub(crate) fn pin(context: &Context, args: &PinArgs) -> Done<PinReport> {
     let workspace = context.workspace(None)?;
-    Ok(Box::new(rules::pin(&workspace, &args.id, !args.remove)?))
+    Ok(rules::pin(&workspace, &args.id, !args.remove)?)
 }
 
 impl Report for PinReport {
@@ -193,7 +192,7 @@ pub(crate) struct PromoteArgs {
     yes: bool,
 }
 
-pub(crate) fn promote(context: &Context, args: &PromoteArgs) -> Done {
+pub(crate) fn promote(context: &Context, args: &PromoteArgs) -> Done<Promoted> {
     let of_user = context.of_user_store()?;
     let workspace = context.workspace(None)?;
     let directory = &of_user.places.memory;
@@ -204,7 +203,7 @@ pub(crate) fn promote(context: &Context, args: &PromoteArgs) -> Done {
         ));
     }
     // Without a terminal, the command itself is the decision.
-    if !Directory::at(directory).is_there() && !args.yes && context.is_interactive() {
+    if !of_user.has_memory() && !args.yes && context.is_interactive() {
         context.printer.note(&format!(
             "The user store is new: {}\nIts rules and lessons reach agents in all of your projects.",
             directory.display()
@@ -216,11 +215,11 @@ pub(crate) fn promote(context: &Context, args: &PromoteArgs) -> Done {
             ));
         }
     }
-    Ok(Box::new(review::promote(
+    Ok(review::promote(
         &workspace,
         &of_user.workspace(None)?,
         &args.id,
-    )?))
+    )?)
 }
 
 impl Report for Promoted {

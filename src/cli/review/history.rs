@@ -1,7 +1,6 @@
 //! `undo`: revert of a change. `why`: origin and effects of a record, as a tree.
 
 use clap::Args;
-use memctl_files::Directory;
 use serde::Serialize;
 
 use crate::cli::context::Context;
@@ -74,14 +73,10 @@ pub(crate) fn undo(context: &Context, args: &UndoArgs) -> Done {
 }
 
 /// Reverts a change of the workspace, with its part in the user store.
-pub(crate) fn revert(
-    context: &Context,
-    name: Option<&str>,
-    dry_run: bool,
-) -> Result<UndoReport, UserError> {
+pub(crate) fn revert(context: &Context, name: Option<&str>, dry_run: bool) -> Done<UndoReport> {
     let workspace = context.workspace(None)?;
     let user = context.of_user_store().ok();
-    let user = user.filter(|user| Directory::at(&user.places.memory).is_there());
+    let user = user.filter(|user| user.has_memory());
     Ok(match user {
         Some(user) => {
             let user = user.workspace(None)?;
@@ -158,9 +153,9 @@ pub(crate) struct WhyArgs {
     id: String,
 }
 
-pub(crate) fn why(context: &Context, args: &WhyArgs) -> Done {
+pub(crate) fn why(context: &Context, args: &WhyArgs) -> Done<WhyReport> {
     let (workspace, id) = context.workspace_of_id(&args.id)?;
-    Ok(Box::new(upkeep::why(&workspace, &id)?))
+    Ok(upkeep::why(&workspace, &id)?)
 }
 
 /// Returns what a link says of executions or places that are not listed: ` and 2 more executions`.

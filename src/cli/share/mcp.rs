@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
-use memctl_files::{Directory, SharedFile, named};
+use memctl_files::{SharedFile, named};
 use memctl_search::embedder::EmbedderCache;
 use serde::Serialize;
 
@@ -193,7 +193,7 @@ fn open(
         return Err(off.clone().into());
     }
     // An agent host starts the server in every project; only a person creates a memory there.
-    if !operation.reads() && !Directory::at(&context.places.memory).is_there() {
+    if !operation.reads() && !context.has_memory() {
         let message = format!("no memory found in `{}`", context.project().display());
         let hint = "the user can create one there: memctl init";
         return Err(UserError::usage(message, hint));

@@ -119,38 +119,34 @@ pub(crate) struct UserUrl {
 
 pub(crate) fn remote(context: &Context, command: RemoteCommand) -> Done {
     forget(&context.environment);
-    match command {
+    let (printer, given) = (&context.printer, |url| address(context, url));
+    Ok(match command {
         RemoteCommand::Init(args) => {
-            let address = address(context, Some(&args.url))?;
+            let address = given(Some(&args.url))?;
             let init = || wait(remote::init(&address));
-            Ok(Box::new(
-                context.printer.during("preparing the database", init)??,
-            ))
+            Box::new(printer.during("preparing the database", init)??)
         }
         RemoteCommand::User(UserCommand::Add(args)) => {
-            let address = address(context, Some(&args.url))?;
+            let address = given(Some(&args.url))?;
             let user_id = args.user_id.as_deref();
-            Ok(Box::new(wait(remote::add_user(
-                &address, &args.name, user_id, random,
-            ))??))
+            let adding = remote::add_user(&address, &args.name, user_id, random);
+            Box::new(wait(adding)??)
         }
         RemoteCommand::Check(args) => {
-            let address = address(context, args.url.as_deref())?;
+            let address = given(args.url.as_deref())?;
             let check = || wait(remote::check(&address));
-            Ok(Box::new(
-                context.printer.during("checking the database", check)??,
-            ))
+            Box::new(printer.during("checking the database", check)??)
         }
         RemoteCommand::Status(args) => {
-            let address = address(context, args.url.as_deref())?;
-            Ok(Box::new(wait(remote::status(&address))??))
+            let address = given(args.url.as_deref())?;
+            Box::new(wait(remote::status(&address))??)
         }
         RemoteCommand::Join(args) => {
-            let address = address(context, args.of.url.as_deref())?;
-            join(context, &args.name, address)
+            let address = given(args.of.url.as_deref())?;
+            Box::new(join(context, &args.name, address)?)
         }
-        RemoteCommand::Leave(_) => leave(context),
-    }
+        RemoteCommand::Leave(_) => Box::new(leave(context)?),
+    })
 }
 
 /// Returns the database from the command line, else from the environment.
@@ -256,7 +252,7 @@ pub(crate) struct JoinArgs {
     of: UserUrl,
 }
 
-pub(crate) fn join(context: &Context, name: &str, address: Address) -> Done {
+pub(crate) fn join(context: &Context, name: &str, address: Address) -> Done<JoinReport> {
     let workspace = context.workspace_over_files(None)?;
     let mut on = stages(&context.printer);
     let made = &mut random;
@@ -264,7 +260,7 @@ pub(crate) fn join(context: &Context, name: &str, address: Address) -> Done {
     let mut report: JoinReport = wait(joining)??;
     drop(on);
     let Some(name) = workspace.store.primary_name()? else {
-        return Ok(Box::new(report));
+        return Ok(report);
     };
     let primary = Arc::new(PgStore::new(address, name)?);
     let store = workspace.store.clone().backed_by(primary);
@@ -272,7 +268,7 @@ pub(crate) fn join(context: &Context, name: &str, address: Address) -> Done {
     for kind in Kind::ALL {
         report.records += store.count(kind)?;
     }
-    Ok(Box::new(report))
+    Ok(report)
 }
 
 /// Make this directory a separate memory again, with its current records
@@ -286,16 +282,16 @@ pub(crate) fn join(context: &Context, name: &str, address: Address) -> Done {
 #[derive(Debug, Args)]
 pub(crate) struct LeaveArgs {}
 
-fn leave(context: &Context) -> Done {
+fn leave(context: &Context) -> Done<LeaveReport> {
     let workspace = context.workspace_over_files(None)?;
     let left = workspace.store.primary_name()?;
     if left.is_some() {
         workspace.store.leave_primary(&mut random)?;
     }
-    Ok(Box::new(LeaveReport {
+    Ok(LeaveReport {
         memory: left.as_ref().map(|name| name.origin.clone()),
         database: left.map(|name| name.shown),
-    }))
+    })
 }
 
 /// Result of leaving a primary.
@@ -351,7 +347,7 @@ pub(crate) struct SyncArgs {
     url: Option<String>,
 }
 
-pub(crate) fn sync(context: &Context, args: &SyncArgs) -> Done {
+pub(crate) fn sync(context: &Context, args: &SyncArgs) -> Done<SyncReport> {
     let address = address(context, args.url.as_deref())?;
     let workspace = context.workspace(None)?;
     let options = SyncOptions {
@@ -371,7 +367,7 @@ pub(crate) fn sync(context: &Context, args: &SyncArgs) -> Done {
         };
         done = carry_out(context, &workspace, &address, options)?;
     }
-    Ok(Box::new(done?))
+    Ok(done?)
 }
 
 /// Exchanges the records, then embeds the shared ones.

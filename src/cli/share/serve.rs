@@ -244,7 +244,7 @@ fn span(text: &str) -> Result<TimeDelta, String> {
     Ok(TimeDelta::seconds(seconds))
 }
 
-pub(crate) fn token(context: &Context, args: &TokenArgs) -> Done {
+pub(crate) fn token(context: &Context, args: &TokenArgs) -> Done<Minted> {
     let Some(given) = &context.global.scope else {
         return Err(UserError::usage(
             "`--scope` is required",
@@ -268,7 +268,7 @@ pub(crate) fn token(context: &Context, args: &TokenArgs) -> Done {
         let hint = format!("memctl token --sub {} --scope hr,dev", args.sub);
         UserError::input(reason, hint)
     })?;
-    Ok(Box::new(minted))
+    Ok(minted)
 }
 
 /// Returns the secret in the given file, or the secret of this workspace.

@@ -50,7 +50,7 @@ pub(crate) struct RunArgs {
     session: Option<String>,
 }
 
-pub(crate) fn run(context: &Context, args: &RunArgs) -> Done {
+pub(crate) fn run(context: &Context, args: &RunArgs) -> Done<RunReport> {
     let skill: SkillPath = args.skill.parse()?;
     let input = args
         .input
@@ -75,7 +75,7 @@ pub(crate) fn run(context: &Context, args: &RunArgs) -> Done {
             .printer
             .note(&format!("using {sample} (no --input given)"));
     }
-    Ok(Box::new(report))
+    Ok(report)
 }
 
 impl Report for RunReport {
@@ -179,11 +179,11 @@ pub(crate) struct AcceptArgs {
     id: String,
 }
 
-pub(crate) fn accept(context: &Context, args: &AcceptArgs) -> Done {
+pub(crate) fn accept(context: &Context, args: &AcceptArgs) -> Done<ReviewReport> {
     let workspace = context.workspace(None)?;
     let blame = Blame::default();
     let report = rules::give_verdict(&workspace, &args.id, Outcome::Accepted, None, blame)?;
-    Ok(Box::new(report))
+    Ok(report)
 }
 
 /// Mark an execution as wrong, or a learned record as useless

@@ -4,7 +4,7 @@ use std::env::consts::EXE_SUFFIX;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
-use memctl_files::{Directory, SharedFile, named};
+use memctl_files::{SharedFile, named};
 use serde::Serialize;
 
 use crate::cli::arguments::{HostArgs, HostsArgs};
@@ -229,7 +229,7 @@ pub(crate) fn notes(context: &Context, host: Host, place: &Place, project: bool)
     };
     let no_path = "`memctl` is not on your PATH; project hooks start it from there";
     let no_memory = "hooks learn only in projects with a memory: run `memctl init` there";
-    let has_memory = Directory::at(&context.places.memory).is_there();
+    let has_memory = context.has_memory();
     let more = [
         (true, said.as_str()),
         (project && !is_on_path(context), no_path),

@@ -36,7 +36,7 @@ pub(crate) struct InitArgs {
     git: bool,
 }
 
-pub(crate) fn init(context: &Context, args: &InitArgs) -> Done {
+pub(crate) fn init(context: &Context, args: &InitArgs) -> Done<InitReport> {
     // Nothing is created without the repository that was asked for.
     let repository = if args.git {
         Some(Repository::of(context.project()).ok_or_else(no_repository)?)
@@ -54,7 +54,7 @@ pub(crate) fn init(context: &Context, args: &InitArgs) -> Done {
         report.created.extend(done);
         report.warnings.extend(warnings);
     }
-    Ok(Box::new(report))
+    Ok(report)
 }
 
 /// Returns the first skill of the workspace; `None` if there is none.

@@ -10,7 +10,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use memctl_files::{Directory, named};
+use memctl_files::named;
 use serde::Serialize;
 
 use crate::cli::ask::confirms;
@@ -59,7 +59,7 @@ pub(crate) struct SetupArgs {
     undo: bool,
 }
 
-pub(crate) fn setup(context: &Context, args: &SetupArgs) -> Done {
+pub(crate) fn setup(context: &Context, args: &SetupArgs) -> Done<SetupReport> {
     let hosts: Vec<SetupHost> = if args.hosts.is_empty() {
         let all = ServerHost::of_coding_agents();
         let all = all.map(|host| SetupHost::new(host, found_by(context, host)));
@@ -73,22 +73,22 @@ pub(crate) fn setup(context: &Context, args: &SetupArgs) -> Done {
     };
     let setup = Setup { context };
     if args.undo {
-        return Ok(Box::new(setup.undo(hosts)));
+        return Ok(setup.undo(hosts));
     }
     let mut report = setup.plan(hosts);
     if args.dry_run {
-        return Ok(Box::new(report));
+        return Ok(report);
     }
     let asks = !args.yes && context.is_interactive();
     if !args.yes && report.steps.iter().any(|step| step.state == State::Planned) {
         if !is_wanted(context, &report)? {
             report.note = Some("nothing was changed".to_owned());
-            return Ok(Box::new(report));
+            return Ok(report);
         }
         report.is_confirmed = true;
     }
     setup.run(&mut report);
-    if Directory::at(&context.places.memory).is_there() {
+    if context.has_memory() {
         let workspace = context.workspace(None)?;
         report.repeats = repeats::of_project(context, &workspace)?;
     }
@@ -97,7 +97,7 @@ pub(crate) fn setup(context: &Context, args: &SetupArgs) -> Done {
         repeats::go_through(context, &repeats, model(context)?.as_deref())?;
     }
     report.next = next_steps(context, &report);
-    Ok(Box::new(report))
+    Ok(report)
 }
 
 /// Shows the plan and asks.
