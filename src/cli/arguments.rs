@@ -6,10 +6,10 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::builder::PossibleValue;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 
-use crate::host::{Host, ServerHost};
+use crate::host::Host;
 use crate::model::{CallAction, Kind, MemoryType, Trust};
 use crate::remote::Direction;
 use crate::upkeep::exchange::ImportSource;
@@ -136,16 +136,22 @@ values!(Direction: [Self::Push, Self::Pull], |way| match way {
     Direction::Pull | Direction::Both => value("pull", "Fetch records that others share"),
 });
 values!(ImportSource: Self::ALL, |source| PossibleValue::new(source.name()));
-// A host answers to the name of its program too: `claude`, `gemini-cli`.
-values!(Host: Self::ALL, |host| value(host.name(), host.title()).aliases(host.alias()));
-values!(ServerHost: Self::ALL, |host| value(host.name(), host.title()).aliases(host.hooks().and_then(Host::alias)));
+/// Returns a parser for agent hosts. A host answers to the name of its program too: `claude`, `gemini-cli`.
+pub(crate) fn hosts(has_hooks: bool) -> impl TypedValueParser<Value = Host> {
+    let hosts = Host::ALL
+        .into_iter()
+        .filter(move |host| !has_hooks || host.has_hooks());
+    let values = hosts.map(|host| value(host.name(), host.title()).aliases(host.alias()));
+    let none = "no agent host";
+    PossibleValuesParser::new(values).try_map(move |name| Host::from_name(&name).ok_or(none))
+}
 
-/// Settings of one agent host.
+/// Settings of one agent host; of one with hooks if `HOOKS`.
 #[derive(Debug, Args)]
-pub(crate) struct HostArgs<H: ValueEnum + Send + Sync + 'static> {
+pub(crate) struct HostArgs<const HOOKS: bool> {
     /// Agent host
-    #[arg(value_enum)]
-    pub(crate) host: H,
+    #[arg(value_parser = hosts(HOOKS))]
+    pub(crate) host: Host,
     /// Use the settings of this project instead of yours
     #[arg(long)]
     pub(crate) project: bool,
@@ -153,10 +159,10 @@ pub(crate) struct HostArgs<H: ValueEnum + Send + Sync + 'static> {
 
 /// Settings of one agent host, or of all.
 #[derive(Debug, Args)]
-pub(crate) struct HostsArgs<H: ValueEnum + Send + Sync + 'static> {
+pub(crate) struct HostsArgs<const HOOKS: bool> {
     /// Agent host; all of them by default
-    #[arg(value_enum)]
-    pub(crate) host: Option<H>,
+    #[arg(value_parser = hosts(HOOKS))]
+    pub(crate) host: Option<Host>,
     /// Use the settings of this project instead of yours
     #[arg(long)]
     pub(crate) project: bool,

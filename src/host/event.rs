@@ -305,6 +305,8 @@ pub(super) fn outcome(host: Host, kind: EventKind, fields: &Fields<'_>) -> Optio
             (outcome.output, outcome.failed)
         }
         Host::Cursor => (cursor(fields.texts("tool_output")), false),
+        // They have no hooks.
+        Host::VsCode | Host::ClaudeDesktop => return None,
     })
 }
 

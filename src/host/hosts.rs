@@ -3,8 +3,9 @@
 //! A new host is a row here, its answers in `respond`, and the end of its calls in `event`.
 
 use super::EventKind;
+use super::settings::codex;
 
-/// Agent host with hooks.
+/// Agent host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Host {
     /// Claude Code.
@@ -21,6 +22,10 @@ pub enum Host {
     Cline,
     /// Cursor.
     Cursor,
+    /// Visual Studio Code, which has no hooks.
+    VsCode,
+    /// Claude Desktop, which has no hooks and runs no coding agent.
+    ClaudeDesktop,
 }
 
 /// Form of an installation.
@@ -55,32 +60,76 @@ const fn renamed(event: &'static str, sent: &'static str, kind: EventKind) -> Ho
     Hook { event, sent, kind }
 }
 
+/// File of the user that lists the MCP servers.
+#[derive(Debug, Clone, Copy)]
+pub enum ServerFile {
+    /// In the settings directory of the agent host.
+    InSettings(&'static str),
+    /// In the home directory; in the settings directory if a variable names that.
+    InHome(&'static str),
+    /// In the system's configuration directory, as graphical programs have it.
+    InConfiguration(&'static str),
+}
+
 /// What is particular to an agent host.
-pub(super) struct Profile {
+pub struct Profile {
     name: &'static str,
     alias: &'static str,
     title: &'static str,
-    directory: &'static str,
-    project_directory: Option<&'static str>,
-    directory_variable: Option<(&'static str, &'static str)>,
-    settings_file: &'static str,
+    /// Name of its program.
+    pub program: &'static str,
+    /// Settings directory in the user's home.
+    pub directory: &'static str,
+    /// Settings directory in a project; `None` if there is none for hooks.
+    pub project_directory: Option<&'static str>,
+    /// Variable that overrides the user's settings directory, and the directory below its value.
+    pub directory_variable: Option<(&'static str, &'static str)>,
+    /// File in that directory that contains the hooks, or the directory of their files.
+    pub settings_file: &'static str,
     pub(super) form: Form,
     hooks: &'static [Hook],
     /// Limits for rules that act on calls.
     pub(super) limits: &'static str,
+    /// File of the user that lists the MCP servers.
+    pub server_file: ServerFile,
+    /// File in a project that lists its servers; `None` if the agent host has no project settings.
+    pub project_file: Option<&'static str>,
+    /// Object that has the servers.
+    pub(super) servers: &'static str,
+    /// `true` if the agent host starts servers in the current project directory.
+    pub starts_in_project: bool,
 }
 
+/// What most agent hosts have in common.
+const USUAL: Profile = Profile {
+    name: "",
+    alias: "",
+    title: "",
+    program: "",
+    directory: "",
+    project_directory: None,
+    directory_variable: None,
+    settings_file: "",
+    form: Form::Groups,
+    hooks: &[],
+    limits: "",
+    server_file: ServerFile::InSettings(""),
+    project_file: None,
+    servers: "mcpServers",
+    starts_in_project: true,
+};
+
 /// In the order of [`Host`].
-static PROFILES: [Profile; 7] = [
+static PROFILES: [Profile; 9] = [
     Profile {
         name: "claude-code",
         alias: "claude",
+        program: "claude",
         title: "Claude Code",
         directory: ".claude",
         project_directory: Some(".claude"),
         directory_variable: Some(("CLAUDE_CONFIG_DIR", "")),
         settings_file: "settings.json",
-        form: Form::Groups,
         hooks: &[
             hook("SessionStart", EventKind::SessionStart),
             hook("SubagentStart", EventKind::SubagentStart),
@@ -93,16 +142,18 @@ static PROFILES: [Profile; 7] = [
         ],
         limits: "rules act before a call (`PreToolUse`, tested with 2.1.329); a note reaches the agent \
                  with the output of the call",
+        server_file: ServerFile::InHome(".claude.json"),
+        project_file: Some(".mcp.json"),
+        ..USUAL
     },
     Profile {
         name: "codex",
-        alias: "",
+        program: "codex",
         title: "Codex CLI",
         directory: ".codex",
         project_directory: Some(".codex"),
         directory_variable: Some(("CODEX_HOME", "")),
         settings_file: "hooks.json",
-        form: Form::Groups,
         hooks: &[
             hook("SessionStart", EventKind::SessionStart),
             hook("SubagentStart", EventKind::SubagentStart),
@@ -114,16 +165,20 @@ static PROFILES: [Profile; 7] = [
         ],
         limits: "rules act before a call (`PreToolUse`, tested with 0.169.0); Codex cannot ask for a \
                  rule, so `ask` becomes a note",
+        server_file: ServerFile::InSettings("config.toml"),
+        project_file: Some(".codex/config.toml"),
+        servers: codex::SERVERS,
+        ..USUAL
     },
     Profile {
         name: "gemini",
         alias: "gemini-cli",
+        program: "gemini",
         title: "Gemini CLI",
         directory: ".gemini",
         project_directory: Some(".gemini"),
         directory_variable: Some(("GEMINI_CONFIG_DIR", "")),
         settings_file: "settings.json",
-        form: Form::Groups,
         // `PreCompress` takes no answer: what was told at the start is told again with the next output.
         hooks: &[
             hook("SessionStart", EventKind::SessionStart),
@@ -136,10 +191,13 @@ static PROFILES: [Profile; 7] = [
         ],
         limits: "rules act before a call (`BeforeTool`, tested with 0.61.0); Gemini CLI takes a note \
                  only after the call",
+        server_file: ServerFile::InSettings("settings.json"),
+        project_file: Some(".gemini/settings.json"),
+        ..USUAL
     },
     Profile {
         name: "copilot",
-        alias: "",
+        program: "copilot",
         title: "GitHub Copilot CLI",
         directory: ".copilot",
         project_directory: Some(".github"),
@@ -156,13 +214,16 @@ static PROFILES: [Profile; 7] = [
             hook("SessionEnd", EventKind::SessionEnd),
         ],
         limits: "rules act before a call (`PreToolUse`, tested with 1.0.102)",
+        server_file: ServerFile::InSettings("mcp-config.json"),
+        project_file: Some(".github/mcp.json"),
+        ..USUAL
     },
     // It runs plugins in its own process. The installed one (`plugin.js`) passes events to this program in
     // the form of Claude Code, puts rules into the system prompt, and every other answer behind the output
     // of the call.
     Profile {
         name: "opencode",
-        alias: "",
+        program: "opencode",
         title: "OpenCode",
         directory: ".config/opencode",
         project_directory: Some(".opencode"),
@@ -186,15 +247,17 @@ static PROFILES: [Profile; 7] = [
         ],
         limits: "rules act before a call (`tool.execute.before`, tested with 1.18.33); OpenCode cannot \
                  ask for a rule, so `ask` becomes a note; a call that throws gets no hint",
+        server_file: ServerFile::InSettings("opencode.json"),
+        project_file: Some("opencode.json"),
+        servers: "mcp",
+        ..USUAL
     },
     // Of the command line 3.0.65, which sends no `UserPromptSubmit`.
     Profile {
         name: "cline",
-        alias: "",
+        program: "cline",
         title: "Cline",
         directory: ".cline",
-        project_directory: None,
-        directory_variable: None,
         settings_file: "hooks",
         form: Form::Scripts,
         hooks: &[
@@ -204,15 +267,16 @@ static PROFILES: [Profile; 7] = [
         ],
         limits: "rules act before a call (`PreToolUse`, tested with 3.0.65); Cline cannot ask for a rule, \
                  so `ask` becomes a note; `deny` ends its task; rules are not told at the start",
+        server_file: ServerFile::InSettings("data/settings/cline_mcp_settings.json"),
+        ..USUAL
     },
     // Not run here: after the documents of hooks and the code of the command line of 2026-09-18.
     Profile {
         name: "cursor",
-        alias: "",
+        program: "cursor",
         title: "Cursor",
         directory: ".cursor",
         project_directory: Some(".cursor"),
-        directory_variable: None,
         settings_file: "hooks.json",
         form: Form::Handlers,
         hooks: &[
@@ -225,12 +289,34 @@ static PROFILES: [Profile; 7] = [
         ],
         limits: "not tested with Cursor: written after its documents; Cursor takes a note only after the \
                  call",
+        server_file: ServerFile::InHome(".cursor/mcp.json"),
+        project_file: Some(".cursor/mcp.json"),
+        starts_in_project: false,
+        ..USUAL
+    },
+    Profile {
+        name: "vscode",
+        title: "Visual Studio Code",
+        program: "code",
+        server_file: ServerFile::InConfiguration("Code/User/mcp.json"),
+        project_file: Some(".vscode/mcp.json"),
+        servers: "servers",
+        starts_in_project: false,
+        ..USUAL
+    },
+    Profile {
+        name: "claude-desktop",
+        title: "Claude Desktop",
+        program: "claude-desktop",
+        server_file: ServerFile::InConfiguration("Claude/claude_desktop_config.json"),
+        starts_in_project: false,
+        ..USUAL
     },
 ];
 
 impl Host {
     /// Every agent host.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 9] = [
         Self::ClaudeCode,
         Self::Codex,
         Self::Gemini,
@@ -238,10 +324,22 @@ impl Host {
         Self::OpenCode,
         Self::Cline,
         Self::Cursor,
+        Self::VsCode,
+        Self::ClaudeDesktop,
     ];
 
+    /// Returns the agent hosts with hooks.
+    pub fn with_hooks() -> impl Iterator<Item = Self> {
+        Self::ALL.into_iter().filter(|host| host.has_hooks())
+    }
+
+    /// Returns `true` if the agent host has hooks.
+    pub const fn has_hooks(self) -> bool {
+        !self.hooks().is_empty()
+    }
+
     /// Returns what is particular to the agent host.
-    pub(super) const fn profile(self) -> &'static Profile {
+    pub const fn profile(self) -> &'static Profile {
         &PROFILES[self as usize]
     }
 
@@ -265,27 +363,6 @@ impl Host {
     pub fn from_name(name: &str) -> Option<Self> {
         let is_it = |host: &Self| host.name() == name || host.alias() == Some(name);
         Self::ALL.into_iter().find(is_it)
-    }
-
-    /// Returns the settings directory in the user's home.
-    pub const fn directory(self) -> &'static str {
-        self.profile().directory
-    }
-
-    /// Returns the settings directory in a project; `None` if there is none for hooks.
-    pub const fn project_directory(self) -> Option<&'static str> {
-        self.profile().project_directory
-    }
-
-    /// Returns the variable that overrides the user's settings directory, and the directory below its
-    /// value.
-    pub const fn directory_variable(self) -> Option<(&'static str, &'static str)> {
-        self.profile().directory_variable
-    }
-
-    /// Returns the file in that directory that contains the hooks, or the directory of their files.
-    pub const fn settings_file(self) -> &'static str {
-        self.profile().settings_file
     }
 
     /// Returns the hooks to install.
@@ -339,7 +416,7 @@ mod tests {
     #[test]
     fn the_book_names_the_events_of_every_host() {
         let page = text("docs/agent-hosts.md");
-        for host in Host::ALL {
+        for host in Host::with_hooks() {
             let events: Vec<_> = host.hooks().iter().map(|hook| hook.event).collect();
             let row = format!("| {} | `{}` |", host.title(), events.join("`, `"));
             assert!(page.contains(&row), "{row}");

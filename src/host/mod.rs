@@ -22,19 +22,14 @@ mod settings;
 pub use briefing::{Briefing, SessionCounts};
 pub use delivery::Delivery;
 pub use event::{Event, EventKind};
-pub use hosts::Host;
+pub use hosts::{Host, ServerFile};
 pub use respond::respond;
-pub use settings::claude_code::{
-    LESSON_TOOL, StatusLine, allow_lessons, allows_lessons, disallow_lessons, remove_status_line,
-    set_status_line, status_line,
-};
+pub use settings::claude_code::{LESSON_TOOL, has_other_status_line};
 pub use settings::codex::obstacles as codex_obstacles;
-pub(crate) use settings::hooks::quoted;
-pub use settings::hooks::{InstallReport, Place, StatusReport, install, status, uninstall};
-pub use settings::servers::{
-    RegisterReport, ServerHost, ServerReport, Start, register, registered, unregister,
-};
-pub use settings::{Error, InstallationStatus};
+pub use settings::hooks::{Events, FoundHooks, hook_command, status as hooks_status};
+pub(crate) use settings::quoted;
+pub use settings::servers::{Served, status as server_status};
+pub use settings::{Error, Found, InstallationStatus, Installed, Item, Place, Start};
 
 /// Maximum length of an answer, in UTF-16 units; agent hosts truncate or drop more than 10,000.
 const LONGEST_ANSWER: usize = 9_000;

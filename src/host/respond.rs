@@ -213,6 +213,7 @@ impl Host {
             Self::Copilot => json!({"additionalContext": text}),
             Self::Cline => json!({"cancel": false, "contextModification": text}),
             Self::Cursor => json!({"additional_context": text}),
+            Self::VsCode | Self::ClaudeDesktop => Value::Null,
         }
         .to_string()
     }
@@ -267,6 +268,7 @@ impl Host {
             }
             Self::Gemini => json!({"decision": decision, "reason": reason}),
             Self::Cline => json!({"cancel": true, "errorMessage": reason}),
+            Self::VsCode | Self::ClaudeDesktop => Value::Null,
         }
     }
 
@@ -278,9 +280,7 @@ impl Host {
             Self::ClaudeCode | Self::Codex | Self::Gemini => {
                 json!({"systemMessage": message}).to_string()
             }
-            Self::Copilot | Self::OpenCode | Self::Cline | Self::Cursor => {
-                self.answer(event, message)
-            }
+            _ => self.answer(event, message),
         }
     }
 

@@ -357,6 +357,16 @@ impl Page {
         }
     }
 
+    /// Returns an empty page of the same form, for what comes after something that it decides.
+    pub(crate) fn beside(&self) -> Self {
+        Self::new(self.width, self.colour, self.now)
+    }
+
+    /// Adds the text of another page.
+    pub(crate) fn append(&mut self, other: Self) {
+        self.text += &other.text;
+    }
+
     /// Returns `true` if there is nothing on it.
     pub(crate) fn is_empty(&self) -> bool {
         self.text.is_empty()

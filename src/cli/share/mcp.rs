@@ -1,22 +1,19 @@
 //! `mcp`: the MCP server on standard input and output, and its installation in agent hosts.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
-use memctl_files::{SharedFile, named};
+use memctl_files::named;
 use memctl_search::embedder::EmbedderCache;
-use serde::Serialize;
 
 use crate::cli::arguments::{Global, HostArgs, HostsArgs};
 use crate::cli::config::Environment;
 use crate::cli::connections;
 use crate::cli::context::Context;
 use crate::cli::output::{Page, Printer, Report};
-use crate::cli::start::hooks::{self, in_project, is_on_path, of_user};
-use crate::host::{
-    self, Host, InstallationStatus, RegisterReport, ServerHost, ServerReport, Start,
-};
+use crate::cli::start::hooks::{self, OnPage, Statuses, in_project, is_on_path, of_user};
+use crate::host::{self, Found, Host, InstallationStatus, Item, Place, Served, ServerFile, Start};
 use crate::model::error::UserError;
 use crate::serve::mcp::{Server, serve};
 use crate::serve::operations::Operation;
@@ -56,7 +53,7 @@ enum McpCommand {
     /// $ memctl mcp uninstall claude-code
     /// $ memctl mcp uninstall cursor --project
     /// ```
-    Uninstall(HostArgs<ServerHost>),
+    Uninstall(HostArgs<false>),
     /// Show which agent hosts have the server, in your settings or this project's
     ///
     /// A settings file that cannot be read does not hide the other agent hosts; the exit code is 1.
@@ -65,7 +62,7 @@ enum McpCommand {
     /// $ memctl mcp status
     /// $ memctl mcp status codex --project
     /// ```
-    Status(HostsArgs<ServerHost>),
+    Status(HostsArgs<false>),
 }
 
 /// Add the server to the agent host's settings; keep everything else
@@ -79,7 +76,7 @@ enum McpCommand {
 #[derive(Debug, Args)]
 struct InstallArgs {
     #[command(flatten)]
-    of: HostArgs<ServerHost>,
+    of: HostArgs<false>,
     /// Offer only the tools that change nothing: search, hint
     #[arg(long)]
     read_only: bool,
@@ -89,61 +86,49 @@ pub(crate) fn mcp(context: &Context, args: &McpArgs) -> Result<u8, UserError> {
     let Some(command) = &args.command else {
         return be_server(context, args.read_only);
     };
-    let state = context.environment.state_dir.as_deref();
     let report: Box<dyn Report> = match command {
         McpCommand::Install(args) => {
             let HostArgs { host, project } = args.of;
-            let settings = settings(context, host, project)?;
-            let start = start(context, host, project, args.read_only);
-            let mut report = host::register(host, &settings, state, &start)?;
-            report.notes = notes(context, host, project);
-            Box::new(report)
+            let place = place(context, host, project, args.read_only)?;
+            let changed = place.install()?;
+            let start = Some(place.start.clone());
+            Box::new(place.done(changed, Served { start }, notes(context, host, project)))
         }
         McpCommand::Uninstall(args) => {
-            let settings = settings(context, args.host, args.project)?;
-            Box::new(host::unregister(args.host, &settings, state)?)
+            let place = place(context, args.host, args.project, false)?;
+            let changed = place.remove()?;
+            Box::new(place.done(changed, Served::default(), Vec::new()))
         }
         McpCommand::Status(args) => {
-            let mut reports: Vec<ServerReport> = Vec::new();
-            let hosts = args
-                .host
-                .map_or(ServerHost::ALL.to_vec(), |host| vec![host]);
+            let mut reports: Vec<Found<Served>> = Vec::new();
+            let is_asked_for = args.host.is_some();
+            let hosts = args.host.map_or(Host::ALL.to_vec(), |host| vec![host]);
             let places = hosts
                 .into_iter()
                 .flat_map(|host| [(host, false), (host, true)]);
             for (host, project) in places {
-                let is_named = args.project && args.host.is_some();
+                let is_named = args.project && is_asked_for;
                 let is_left_out = match project {
-                    true => host.project_file().is_none() && !is_named,
+                    true => host.profile().project_file.is_none() && !is_named,
                     false => args.project,
                 };
                 if is_left_out {
                     continue;
                 }
-                let settings = settings(context, host, project)?;
-                if reports
-                    .iter()
-                    .any(|known| known.settings == settings.path())
-                {
+                let place = place(context, host, project, false)?;
+                let path = place.settings.path();
+                if reports.iter().any(|known| known.settings == path) {
                     continue;
                 }
                 // Only the presence of the entry counts; its command line is the user's choice.
-                let found = match host::registered(host, &settings) {
-                    Ok(found) => found,
-                    // One broken host does not hide the rest.
-                    Err(error) if args.host.is_none() => {
-                        let problem = UserError::from(error).message;
-                        ServerReport::broken(host, &settings, problem)
-                    }
-                    Err(error) => return Err(error.into()),
-                };
+                let found = hooks::found_in(&place, is_asked_for, host::server_status)?;
                 // Unless it is asked for, the project is of interest where it has the server.
                 let is_absent = found.standing == InstallationStatus::Absent;
                 if !(project && is_absent) || args.project {
                     reports.push(found);
                 }
             }
-            Box::new(Registered { hosts: reports })
+            Box::new(Statuses { hosts: reports })
         }
     };
     context.printer.show(report.as_ref())
@@ -201,63 +186,67 @@ fn open(
     context.workspace_of_user(None)
 }
 
-/// Returns the file in which an agent host looks for servers.
-pub(crate) fn settings(
+/// Returns the place of the server: the file in which an agent host looks for it, and the command that starts it.
+pub(crate) fn place(
     context: &Context,
-    host: ServerHost,
+    host: Host,
     project: bool,
-) -> Result<SharedFile, UserError> {
-    let environment = &context.environment;
-    if project {
+    read_only: bool,
+) -> Result<Place, UserError> {
+    let settings = if project {
         let name = host.name();
-        let file = host.project_file().ok_or_else(|| {
+        let file = host.profile().project_file.ok_or_else(|| {
             let message = format!("`{name}` has no project settings");
             UserError::usage(message, format!("memctl mcp install {name}"))
         })?;
-        return in_project(context, Path::new(file));
-    }
-    let home = environment.home.as_ref();
-    let of_host = |host: Host, file: &str| Some(hooks::directory(context, host)?.join(file));
-    // It reads both, and makes one of them itself.
-    let of_opencode = || {
-        let file = of_host(Host::OpenCode, "opencode.json")?;
-        let commented = file.with_extension("jsonc");
-        let is_commented = !named::is_file(&file) && named::is_file(&commented);
-        Some(if is_commented { commented } else { file })
+        in_project(context, Path::new(file))?
+    } else {
+        let hint = "memctl mcp install HOST --project";
+        let none = || UserError::usage("no home directory found", hint);
+        of_user(server_file(context, host).ok_or_else(none)?)?
     };
-    // Graphical programs keep their settings in the system's configuration directory.
-    let of_system = |file: &str| Some(environment.all_settings_dir.as_ref()?.join(file));
-    let file = match host {
-        // Without the variable the file is in the home directory itself, not in `.claude`.
-        ServerHost::ClaudeCode => {
-            let variable = Host::ClaudeCode.directory_variable();
-            if variable.is_some_and(|(name, _)| environment.var(name).is_some()) {
-                of_host(Host::ClaudeCode, ".claude.json")
+    Ok(Place {
+        item: Item::Server,
+        host,
+        settings,
+        state_dir: context.environment.state_dir.clone(),
+        start: start(context, host, project, read_only),
+    })
+}
+
+/// Returns the file of the user that lists the servers of a host; `None` without a home directory.
+fn server_file(context: &Context, host: Host) -> Option<PathBuf> {
+    let environment = &context.environment;
+    let of = host.profile();
+    let is_moved = of
+        .directory_variable
+        .is_some_and(|(name, _)| environment.var(name).is_some());
+    Some(match of.server_file {
+        ServerFile::InHome(name) if !is_moved => environment.home.as_ref()?.join(name),
+        ServerFile::InConfiguration(name) => environment.all_settings_dir.as_ref()?.join(name),
+        ServerFile::InSettings(name) | ServerFile::InHome(name) => {
+            let file = hooks::directory(context, host)?.join(name);
+            // OpenCode reads both, and makes one of them itself.
+            let commented = file.with_extension("jsonc");
+            let is_commented = !named::is_file(&file) && named::is_file(&commented);
+            if host == Host::OpenCode && is_commented {
+                commented
             } else {
-                home.map(|home| home.join(".claude.json"))
+                file
             }
         }
-        ServerHost::Codex => of_host(Host::Codex, "config.toml"),
-        ServerHost::Gemini => of_host(Host::Gemini, Host::Gemini.settings_file()),
-        ServerHost::Copilot => of_host(Host::Copilot, "mcp-config.json"),
-        ServerHost::OpenCode => of_opencode(),
-        ServerHost::Cline => of_host(Host::Cline, "data/settings/cline_mcp_settings.json"),
-        ServerHost::Cursor => home.map(|home| home.join(".cursor/mcp.json")),
-        ServerHost::VsCode => of_system("Code/User/mcp.json"),
-        ServerHost::ClaudeDesktop => of_system("Claude/claude_desktop_config.json"),
-    };
-    let hint = "memctl mcp install HOST --project";
-    of_user(file.ok_or_else(|| UserError::usage("no home directory found", hint))?)
+    })
 }
 
 /// Returns the command with which an agent host starts the server.
-pub(crate) fn start(context: &Context, host: ServerHost, project: bool, read_only: bool) -> Start {
+fn start(context: &Context, host: Host, project: bool, read_only: bool) -> Start {
     let global = &context.global;
+    let starts_in_project = host.profile().starts_in_project;
     // Shared settings contain no path of this machine; graphical programs have no `PATH`.
-    let by_name = project || (is_on_path(context) && host.starts_in_project());
+    let by_name = project || (is_on_path(context) && starts_in_project);
     let own = context.environment.program.as_ref().filter(|_| !by_name);
     let mut args = vec!["mcp".to_owned()];
-    let root = match (host.starts_in_project(), project) {
+    let root = match (starts_in_project, project) {
         (true, _) if global.root.is_none() || project => None,
         (false, true) => Some(WORKSPACE_FOLDER.to_owned()),
         _ => Some(context.project().display().to_string()),
@@ -270,9 +259,7 @@ pub(crate) fn start(context: &Context, host: ServerHost, project: bool, read_onl
     for (flag, value) in given {
         args.extend(value.into_iter().flat_map(|value| [flag.to_owned(), value]));
     }
-    if read_only {
-        args.push("--read-only".to_owned());
-    }
+    args.extend(read_only.then(|| "--read-only".to_owned()));
     Start {
         command: own.map_or_else(|| "memctl".to_owned(), |path| path.display().to_string()),
         args,
@@ -280,12 +267,12 @@ pub(crate) fn start(context: &Context, host: ServerHost, project: bool, read_onl
 }
 
 /// Returns notes for the user after an installation.
-pub(crate) fn notes(context: &Context, host: ServerHost, project: bool) -> Vec<String> {
+pub(crate) fn notes(context: &Context, host: Host, project: bool) -> Vec<String> {
     let said = match (host, project) {
-        (ServerHost::ClaudeCode, true) => "Claude Code asks once before it starts project servers",
-        (ServerHost::Codex, true) => "Codex reads this only in a trusted project",
-        (ServerHost::Cursor, _) => "enable it in Cursor's settings, under MCP",
-        (ServerHost::VsCode, _) => "VS Code asks once before it starts the server",
+        (Host::ClaudeCode, true) => "Claude Code asks once before it starts project servers",
+        (Host::Codex, true) => "Codex reads this only in a trusted project",
+        (Host::Cursor, _) => "enable it in Cursor's settings, under MCP",
+        (Host::VsCode, _) => "VS Code asks once before it starts the server",
         _ => "",
     };
     let said = match said {
@@ -293,7 +280,7 @@ pub(crate) fn notes(context: &Context, host: ServerHost, project: bool) -> Vec<S
         said => said.to_owned(),
     };
     let mut notes = vec![said];
-    if !host.starts_in_project() && !project {
+    if !host.profile().starts_in_project && !project {
         let root = context.project().display().to_string();
         notes.push(format!("it uses the memory of `{root}` for every project"));
     }
@@ -303,36 +290,14 @@ pub(crate) fn notes(context: &Context, host: ServerHost, project: bool) -> Vec<S
     notes
 }
 
-impl Report for RegisterReport {
-    fn page(&self, page: &mut Page) {
-        hooks::changed(page, self.start.is_some(), self.changed, &self.settings);
-        page.some("starts", self.start.as_ref().map(shown));
-        self.notes.iter().for_each(|note| page.field("note", note));
-    }
-}
+impl OnPage for Served {
+    const OUTDATED: &'static str = "the program it starts does not exist";
+    const ABSENT: &'static str = "no server in";
 
-fn shown(start: &Start) -> String {
-    let args = start.args.join(" ");
-    format!("{} {args}", start.command)
-}
-
-/// Installation status of each agent host.
-#[derive(Debug, Serialize, schemars::JsonSchema)]
-pub(crate) struct Registered {
-    hosts: Vec<ServerReport>,
-}
-
-impl Report for Registered {
-    fn page(&self, page: &mut Page) {
-        page.fails_if(self.hosts.iter().any(|host| host.problem.is_some()));
-        for report in &self.hosts {
-            let outdated = "the program it starts does not exist";
-            let (host, settings) = (report.host, &report.settings);
-            hooks::status_line(page, host, report.standing, outdated, settings);
-            if let Some(start) = &report.start {
-                page.field("starts", &shown(start));
-            }
-            hooks::problem(page, report.problem.as_deref());
+    fn show(&self, page: &mut Page) -> bool {
+        if let Some(Start { command, args }) = &self.start {
+            page.field("starts", &format!("{command} {}", args.join(" ")));
         }
+        self.start.is_some()
     }
 }

@@ -81,8 +81,9 @@ pub(crate) fn hook(
     read_only: bool,
     root: Option<&Path>,
 ) -> Result<Option<String>, String> {
-    let Some(host) = Host::from_name(host) else {
-        let all = Host::ALL.map(Host::name).join("`, `");
+    let Some(host) = Host::from_name(host).filter(|host| host.has_hooks()) else {
+        let all: Vec<&str> = Host::with_hooks().map(Host::name).collect();
+        let all = all.join("`, `");
         let host = host.escape_debug();
         return Err(format!(
             "`{host}` is no agent host with hooks; these are: `{all}`"

@@ -10,7 +10,9 @@ use serde::Serialize;
 use crate::cli::arguments::{HostArgs, HostsArgs};
 use crate::cli::context::Context;
 use crate::cli::output::{Done, Page, Report, Style};
-use crate::host::{self, Delivery, Host, InstallReport, InstallationStatus, Place, StatusReport};
+use crate::host::{
+    self, Events, Found, FoundHooks, Host, InstallationStatus, Installed, Item, Place, Start,
+};
 use crate::model::error::UserError;
 
 /// Install memctl hooks in an agent host, for failures and session events
@@ -31,7 +33,7 @@ pub(crate) enum HooksCommand {
     /// $ memctl hooks uninstall claude-code
     /// $ memctl hooks uninstall codex --project
     /// ```
-    Uninstall(HostArgs<Host>),
+    Uninstall(HostArgs<true>),
     /// Show where hooks are installed, the last event of each, and what may block them
     ///
     /// The last event that a hook received, and what it answered, show that an agent host calls it.
@@ -41,7 +43,7 @@ pub(crate) enum HooksCommand {
     /// $ memctl hooks status
     /// $ memctl hooks status codex --project
     /// ```
-    Status(HostsArgs<Host>),
+    Status(HostsArgs<true>),
 }
 
 /// Add the hooks to the agent host's settings; keep everything else
@@ -54,7 +56,7 @@ pub(crate) enum HooksCommand {
 #[derive(Debug, Args)]
 pub(crate) struct InstallArgs {
     #[command(flatten)]
-    of: HostArgs<Host>,
+    of: HostArgs<true>,
     /// Recall only: the hooks write nothing to the memory, and learn nothing
     #[arg(long)]
     read_only: bool,
@@ -64,58 +66,67 @@ pub(crate) fn hooks(context: &Context, command: &HooksCommand) -> Done {
     match command {
         HooksCommand::Install(args) => {
             let HostArgs { host, project } = args.of;
-            let place = Place {
-                read_only: args.read_only,
-                ..place(context, host, project)?
-            };
-            let mut report = host::install(host, &place)?;
-            report.notes = notes(context, host, &place, project);
-            Ok(Box::new(report))
+            let place = place(context, Item::Hooks, (host, project), args.read_only)?;
+            let changed = place.install()?;
+            let notes = notes(context, &place, project);
+            Ok(Box::new(place.done(changed, Events::of(host), notes)))
         }
         HooksCommand::Uninstall(args) => {
-            let place = place(context, args.host, args.project)?;
-            Ok(Box::new(host::uninstall(args.host, &place)?))
+            let place = place(context, Item::Hooks, (args.host, args.project), false)?;
+            let changed = place.remove()?;
+            Ok(Box::new(place.done(changed, Events::default(), Vec::new())))
         }
         HooksCommand::Status(args) => {
-            let hosts = args.host.map_or(Host::ALL.to_vec(), |host| vec![host]);
-            let mut reports = Vec::new();
+            let hosts = args
+                .host
+                .map_or(Host::with_hooks().collect(), |host| vec![host]);
+            let mut found = Vec::new();
             for host in hosts {
-                let place = place(context, host, args.project)?;
-                let mut report = match host::status(host, &place) {
-                    Ok(report) => report,
-                    // One broken host does not hide the rest.
-                    Err(error) if args.host.is_none() => {
-                        let problem = UserError::from(error).message;
-                        StatusReport::broken(host, &place, problem)
-                    }
-                    Err(error) => return Err(error.into()),
-                };
+                let place = place(context, Item::Hooks, (host, args.project), false)?;
+                let mut report = found_in(&place, args.host.is_some(), host::hooks_status)?;
                 let (absent, broken) = (InstallationStatus::Absent, InstallationStatus::Broken);
                 if ![absent, broken].contains(&report.standing) {
-                    report.notes.extend(obstacles(context, host, &place));
+                    report.of.notes.extend(obstacles(context, &place));
                 }
-                reports.push(report);
+                found.push(report);
             }
-            Ok(Box::new(HookStatuses { hosts: reports }))
+            Ok(Box::new(Statuses { hosts: found }))
         }
     }
 }
 
-/// Returns the settings file of an agent host, and the program that its hooks start.
-pub(crate) fn place(context: &Context, host: Host, project: bool) -> Result<Place, UserError> {
+/// Returns what is found in a place. Settings that cannot be read do not hide the other agent hosts, unless one is
+/// asked for.
+pub(crate) fn found_in<T: Default>(
+    place: &Place,
+    is_asked_for: bool,
+    find: impl FnOnce(&Place) -> Result<Found<T>, host::Error>,
+) -> Result<Found<T>, UserError> {
+    match find(place) {
+        Err(error) if !is_asked_for => Ok(place.found(Err(UserError::from(error).message))),
+        found => Ok(found?),
+    }
+}
+
+/// Returns the place of hooks, a status line or a permission: in the settings that have the hooks of a host.
+pub(crate) fn place(
+    context: &Context,
+    item: Item,
+    (host, project): (Host, bool),
+    read_only: bool,
+) -> Result<Place, UserError> {
+    let (name, of) = (host.name(), host.profile());
     let settings = if project {
-        let name = host.name();
-        let directory = host.project_directory().ok_or_else(|| {
+        let directory = of.project_directory.ok_or_else(|| {
             let message = format!("`{name}` has no hooks in a project");
             UserError::usage(message, format!("memctl hooks install {name}"))
         })?;
-        let below = Path::new(directory).join(host.settings_file());
-        in_project(context, &below)?
+        in_project(context, &Path::new(directory).join(of.settings_file))?
     } else {
         let hint = "memctl hooks install HOST --project";
         let none = || UserError::usage("no home directory found", hint);
         let directory = directory(context, host).ok_or_else(none)?;
-        of_user(directory.join(host.settings_file()))?
+        of_user(directory.join(of.settings_file))?
     };
     // Project settings are shared with others and contain no path of this machine.
     let program = if project {
@@ -123,11 +134,19 @@ pub(crate) fn place(context: &Context, host: Host, project: bool) -> Result<Plac
     } else {
         program(context)
     };
+    let start = match item {
+        Item::StatusLine => Start {
+            command: program,
+            args: vec!["statusline".to_owned()],
+        },
+        _ => host::hook_command(&program, host, read_only),
+    };
     Ok(Place {
+        item,
+        host,
         settings,
         state_dir: context.environment.state_dir.clone(),
-        program,
-        read_only: false,
+        start,
     })
 }
 
@@ -150,10 +169,11 @@ pub(crate) fn in_project(context: &Context, name: &Path) -> Result<SharedFile, U
 /// Returns the directory with the user's settings of an agent host; `None` if there is no home.
 pub(crate) fn directory(context: &Context, host: Host) -> Option<PathBuf> {
     let environment = &context.environment;
-    let named = host.directory_variable().and_then(|(variable, below)| {
+    let of = host.profile();
+    let named = of.directory_variable.and_then(|(variable, below)| {
         Some(environment.absolute(environment.var(variable)?).join(below))
     });
-    let home = || Some(environment.home.as_ref()?.join(host.directory()));
+    let home = || Some(environment.home.as_ref()?.join(of.directory));
     named.or_else(home)
 }
 
@@ -196,8 +216,8 @@ fn lasting_install(program: &Path) -> Option<&'static str> {
 }
 
 /// Returns notes for the user after an installation.
-pub(crate) fn notes(context: &Context, host: Host, place: &Place, project: bool) -> Vec<String> {
-    let mut notes = Vec::new();
+pub(crate) fn notes(context: &Context, place: &Place, project: bool) -> Vec<String> {
+    let (host, mut notes) = (place.host, Vec::new());
     let program = context.environment.program.as_deref();
     if let Some(install) = program.and_then(lasting_install).filter(|_| !project) {
         notes.push(format!(
@@ -206,7 +226,7 @@ pub(crate) fn notes(context: &Context, host: Host, place: &Place, project: bool)
             host.name()
         ));
     }
-    notes.extend(obstacles(context, host, place));
+    notes.extend(obstacles(context, place));
     let said = match (host, project) {
         (Host::ClaudeCode, true) => {
             "Claude Code asks once whether you trust this folder before it runs the hooks"
@@ -241,140 +261,117 @@ pub(crate) fn notes(context: &Context, host: Host, place: &Place, project: bool)
 }
 
 /// Returns reasons in the agent host's own settings why its hooks do not run.
-fn obstacles(context: &Context, host: Host, place: &Place) -> Vec<String> {
-    if host != Host::Codex {
+fn obstacles(context: &Context, place: &Place) -> Vec<String> {
+    if place.host != Host::Codex {
         return Vec::new();
     }
-    let directory = directory(context, host);
+    let directory = directory(context, place.host);
     let config =
         directory.and_then(|dir| named::read_text(&dir.join("config.toml"), 16 << 20).ok());
     host::codex_obstacles(config.as_deref().unwrap_or_default(), place.settings.path())
 }
 
-impl Report for InstallReport {
+/// Page of an item of an agent host.
+pub(crate) trait OnPage: Serialize {
+    /// What is wrong with an outdated one.
+    const OUTDATED: &'static str;
+    /// Label of the list of agent hosts without it.
+    const ABSENT: &'static str;
+
+    /// Adds what there is to say about it. Returns `true` if it is installed.
+    fn show(&self, page: &mut Page) -> bool;
+}
+
+impl OnPage for Events {
+    const OUTDATED: &'static str = "";
+    const ABSENT: &'static str = "";
+
+    fn show(&self, page: &mut Page) -> bool {
+        page.list(
+            "events",
+            &self
+                .events
+                .iter()
+                .map(ToString::to_string)
+                .collect::<Vec<_>>(),
+        );
+        !self.events.is_empty()
+    }
+}
+
+impl OnPage for FoundHooks {
+    const OUTDATED: &'static str = "outdated; install the hooks again";
+    const ABSENT: &'static str = "no hooks in";
+
+    fn show(&self, page: &mut Page) -> bool {
+        let is_there = !self.commands.is_empty();
+        match &self.last {
+            Some(last) => {
+                let age = page.age(&last.at);
+                let received = format!("{} ({age}) in {}", last.event, last.directory);
+                page.field("last event", &received);
+                let told = last.told.as_ref();
+                let told = told.map(|told| format!("told \u{201c}{told}\u{201d}"));
+                page.field("answered", &told.unwrap_or_else(|| last.silent.clone()));
+            }
+            None if is_there => {
+                let none = "none yet: start a session in a project with a memory";
+                page.field("last event", none);
+            }
+            None => {}
+        }
+        self.notes
+            .iter()
+            .for_each(|note| page.field("  note", note));
+        is_there
+    }
+}
+
+impl<T: OnPage> Report for Installed<T> {
     fn page(&self, page: &mut Page) {
-        let is_there = !self.events.is_empty();
-        changed(page, is_there, self.changed, &self.settings);
-        let events: Vec<String> = self.events.iter().map(ToString::to_string).collect();
-        page.list("events", &events);
+        let mut more = page.beside();
+        let done = match (self.of.show(&mut more), self.changed) {
+            (true, true) => "installed in ",
+            (true, false) => "already installed in ",
+            (false, true) => "removed from ",
+            (false, false) => "not installed in ",
+        };
+        page.good(done, self.settings.display().to_string());
+        page.append(more);
         self.notes.iter().for_each(|note| page.field("note", note));
     }
 }
 
 /// Installation status of each agent host.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
-pub(crate) struct HookStatuses {
-    hosts: Vec<StatusReport>,
+pub(crate) struct Statuses<T> {
+    pub(crate) hosts: Vec<Found<T>>,
 }
 
-impl Report for HookStatuses {
+impl<T: OnPage> Report for Statuses<T> {
     fn page(&self, page: &mut Page) {
         page.fails_if(self.hosts.iter().any(|host| host.problem.is_some()));
-        let is_absent = |one: &&StatusReport| {
-            self.hosts.len() > 1 && one.standing == InstallationStatus::Absent && one.last.is_none()
-        };
-        let absent = self.hosts.iter().filter(is_absent);
-        let absent: Vec<String> = absent.map(|one| one.host.to_owned()).collect();
-        for report in self.hosts.iter().filter(|one| !is_absent(one)) {
-            let outdated = "outdated; install the hooks again";
-            let (host, settings) = (report.host, &report.settings);
-            status_line(page, host, report.standing, outdated, settings);
-            problem(page, report.problem.as_deref());
-            if report.standing == InstallationStatus::Installed || report.last.is_some() {
-                delivered(page, report.last.as_ref());
+        let mut absent = Vec::new();
+        for found in &self.hosts {
+            let mut more = page.beside();
+            let is_there = found.of.show(&mut more);
+            if !is_there && more.is_empty() && found.problem.is_none() && self.hosts.len() > 1 {
+                absent.push(found.host.to_owned());
+                continue;
             }
-            report
-                .notes
-                .iter()
-                .for_each(|note| page.field("  note", note));
+            let (style, said) = match found.standing {
+                InstallationStatus::Installed => (Style::Good, "installed"),
+                InstallationStatus::Outdated => (Style::Warn, T::OUTDATED),
+                InstallationStatus::Absent => (Style::Dim, "not installed"),
+                InstallationStatus::Broken => (Style::Bad, "settings cannot be read"),
+            };
+            let name = format!("{}: ", found.host);
+            let path = format!(" ({})", found.settings.display());
+            page.styled(&[(Style::Plain, &name), (style, said), (Style::Dim, &path)]);
+            let problem = found.problem.iter();
+            problem.for_each(|problem| page.bad("  error: ", problem));
+            page.append(more);
         }
-        page.list("no hooks in", &absent);
-    }
-}
-
-/// Prints the last event that a hook received, and what it was answered.
-fn delivered(page: &mut Page, last: Option<&Delivery>) {
-    let Some(last) = last else {
-        let none = "none yet: start a session in a project with a memory";
-        return page.field("last event", none);
-    };
-    let received = format!(
-        "{} ({}) in {}",
-        last.event,
-        page.age(&last.at),
-        last.directory
-    );
-    page.field("last event", &received);
-    let told = last
-        .told
-        .as_ref()
-        .map(|told| format!("told \u{201c}{told}\u{201d}"));
-    page.field("answered", &told.unwrap_or_else(|| last.silent.clone()));
-}
-
-/// Says what became of a settings file.
-pub(crate) fn changed(page: &mut Page, is_there: bool, has_changed: bool, settings: &Path) {
-    let done = match (is_there, has_changed) {
-        (true, true) => "installed in ",
-        (true, false) => "already installed in ",
-        (false, true) => "removed from ",
-        (false, false) => "not installed in ",
-    };
-    page.good(done, settings.display().to_string());
-}
-
-/// Prints the installation status of an agent host. `outdated` is the text for an outdated one.
-pub(crate) fn status_line(
-    page: &mut Page,
-    host: &str,
-    status: InstallationStatus,
-    outdated: &str,
-    settings: &Path,
-) {
-    let (style, said) = match status {
-        InstallationStatus::Installed => (Style::Good, "installed"),
-        InstallationStatus::Outdated => (Style::Warn, outdated),
-        InstallationStatus::Absent => (Style::Dim, "not installed"),
-        InstallationStatus::Broken => (Style::Bad, "settings cannot be read"),
-    };
-    let name = format!("{host}: ");
-    let path = format!(" ({})", settings.display());
-    page.styled(&[(Style::Plain, &name), (style, said), (Style::Dim, &path)]);
-}
-
-/// Prints the reason why an agent host's settings cannot be read.
-pub(crate) fn problem(page: &mut Page, problem: Option<&str>) {
-    if let Some(problem) = problem {
-        page.bad("  error: ", problem);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn caches_of_package_managers_are_known() {
-        let check = |path: &str, install| assert_eq!(lasting_install(Path::new(path)), install);
-        check(
-            "/home/a/.npm/_npx/57b/node_modules/@memctl/linux-x64/bin/memctl",
-            Some("npm install -g memctl"),
-        );
-        check(
-            "/home/a/.cache/uv/archive-v0/x1Y/bin/memctl",
-            Some("uv tool install memctl"),
-        );
-        check(
-            "/home/a/.local/pipx/.cache/9f/bin/memctl",
-            Some("pipx install memctl"),
-        );
-        check(
-            "/home/a/.cache/pipx/9f/bin/memctl",
-            Some("pipx install memctl"),
-        );
-        check("/home/a/.local/share/uv/tools/memctl/bin/memctl", None);
-        check("/home/a/.local/share/pipx/venvs/memctl/bin/memctl", None);
-        check("/usr/lib/node_modules/memctl/bin/memctl", None);
-        check("/home/a/archive-v1/memctl", None);
+        page.list(T::ABSENT, &absent);
     }
 }

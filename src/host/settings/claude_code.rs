@@ -5,74 +5,39 @@
 //! would open a dialog when it answers, so it answers in its last message there; only this tool is allowed,
 //! and only if the person says so.
 
-use std::path::Path;
-
 use jsonc_parser::cst::{CstNode, CstObject};
 use jsonc_parser::json;
 
 use memctl_files::SharedFile;
 
 use super::{
-    Document, Entry, Error, Fault, InstallationStatus, Settings, member, object_for, object_in,
-    read_in, text_in,
+    Document, Entry, Error, Fault, InstallationStatus, member, object_for, object_in, read_in,
+    text_in,
 };
 
 const KEY: &str = "statusLine";
 /// End of the command that prints the line.
 const CALL: &str = " statusline";
 
-/// Status line in a settings file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum StatusLine {
-    /// That of this program.
-    Own,
-    /// Another one, which is kept.
-    Other,
-    /// None.
-    Absent,
-}
-
-/// Returns the status line that is set.
-pub fn status_line(settings: &SharedFile) -> Result<StatusLine, Error> {
-    read_in(settings, |text| Ok(line_in(&Document::read(text)?.object)))
-}
-
-/// Sets the status line if there is none. Returns the one that was set before.
-pub fn set_status_line(
-    settings: &SharedFile,
-    state_dir: Option<&Path>,
-    command: &str,
-) -> Result<StatusLine, Error> {
-    let found = status_line(settings)?;
-    if found == StatusLine::Absent {
-        let file = settings;
-        Settings { file, state_dir }.add(&Line { command })?;
-    }
-    Ok(found)
-}
-
-/// Removes the status line of this program. Returns `true` if there was one.
-pub fn remove_status_line(file: &SharedFile, state_dir: Option<&Path>) -> Result<bool, Error> {
-    Settings { file, state_dir }.remove(&Line { command: "" })
-}
-
-struct Line<'a> {
-    command: &'a str,
-}
+/// The status line, with its command.
+pub(super) struct Line<'a>(pub(super) &'a str);
 
 impl Entry for Line<'_> {
-    const NAME: &'static str = "statusline";
+    fn name(&self) -> &'static str {
+        "statusline"
+    }
 
     fn find(&self, text: &str) -> Result<InstallationStatus, Fault> {
-        Ok(match line_in(&Document::read(text)?.object) {
-            StatusLine::Own => InstallationStatus::Installed,
-            StatusLine::Other | StatusLine::Absent => InstallationStatus::Absent,
-        })
+        match own_line(&Document::read(text)?.object) {
+            None => Ok(InstallationStatus::Absent),
+            Some(true) => Ok(InstallationStatus::Installed),
+            Some(false) => Err("has another status line".to_owned()),
+        }
     }
 
     fn add(&self, text: &str) -> Result<String, Fault> {
         let document = Document::read(text)?;
-        let value = json!({"type": "command", "command": (self.command)});
+        let value = json!({"type": "command", "command": (self.0)});
         document.object.append(KEY, value);
         Ok(document.text())
     }
@@ -84,48 +49,42 @@ impl Entry for Line<'_> {
         }
         Ok(document.text())
     }
+
+    /// One of the user is never removed.
+    fn is_ours(&self, text: &str, _is_kept: bool) -> bool {
+        let is_own = Document::read(text).map(|document| own_line(&document.object));
+        is_own != Ok(Some(false))
+    }
 }
 
-fn line_in(settings: &CstObject) -> StatusLine {
-    let Some(line) = member(settings, KEY) else {
-        return StatusLine::Absent;
-    };
+/// Returns `true` if the settings have a status line of another program.
+pub fn has_other_status_line(settings: &SharedFile) -> Result<bool, Error> {
+    read_in(settings, |text| {
+        Ok(own_line(&Document::read(text)?.object) == Some(false))
+    })
+}
+
+/// Returns whether the status line is that of this program; `None` if there is none.
+fn own_line(settings: &CstObject) -> Option<bool> {
+    let line = member(settings, KEY)?;
     let command = line
         .object_value()
         .and_then(|line| text_in(&line, "command"))
         .unwrap_or_default();
     // A script that calls this program beside another is the user's.
     let is_own = command.trim_end().strip_suffix(CALL);
-    match is_own.map(|program| program.trim_matches('\'')) {
-        Some(program) if program.ends_with("memctl") || program.ends_with("memctl.exe") => {
-            StatusLine::Own
-        }
-        _ => StatusLine::Other,
-    }
+    let program = is_own.map(|program| program.trim_matches('\''));
+    Some(
+        program
+            .is_some_and(|program| program.ends_with("memctl") || program.ends_with("memctl.exe")),
+    )
 }
 
 /// Name of the tool in the settings.
 pub const LESSON_TOOL: &str = "mcp__memctl__lesson";
 
-/// Returns `true` if the settings allow the tool.
-pub fn allows_lessons(settings: &SharedFile) -> Result<bool, Error> {
-    let found = read_in(settings, |text| Permission.find(text));
-    Ok(found? == InstallationStatus::Installed)
-}
-
-/// Allows the tool. Returns `false` if it was allowed before.
-pub fn allow_lessons(file: &SharedFile, state_dir: Option<&Path>) -> Result<bool, Error> {
-    Settings { file, state_dir }.add(&Permission)
-}
-
-/// Takes the permission out again. Returns `false` if this program did not give it: a permission that a
-/// person gave stays.
-pub fn disallow_lessons(file: &SharedFile, state_dir: Option<&Path>) -> Result<bool, Error> {
-    let settings = Settings { file, state_dir };
-    Ok(settings.kept(Permission::NAME).is_some() && settings.remove(&Permission)?)
-}
-
-struct Permission;
+/// The permission for the tool.
+pub(super) struct Permission;
 
 impl Permission {
     /// The tool in the list of what is allowed.
@@ -140,7 +99,9 @@ impl Permission {
 }
 
 impl Entry for Permission {
-    const NAME: &'static str = "permission";
+    fn name(&self) -> &'static str {
+        "permission"
+    }
 
     fn find(&self, text: &str) -> Result<InstallationStatus, Fault> {
         Ok(match Self::place(&Document::read(text)?) {
@@ -166,22 +127,41 @@ impl Entry for Permission {
         }
         Ok(document.text())
     }
+
+    /// A permission that the person gave stays.
+    fn is_ours(&self, _text: &str, is_kept: bool) -> bool {
+        is_kept
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use memctl_files::named;
 
     use super::*;
+    use crate::host::{Host, Item, Place, Start};
 
-    const OWN: &str = "/opt/memctl statusline";
+    fn place(item: Item, file: &Path, state: Option<&Path>) -> Place {
+        Place {
+            item,
+            host: Host::ClaudeCode,
+            settings: SharedFile::of_user(file).unwrap(),
+            state_dir: state.map(Path::to_owned),
+            start: Start {
+                command: "/opt/memctl".to_owned(),
+                args: vec!["statusline".to_owned()],
+            },
+        }
+    }
 
     #[test]
     fn removal_of_the_line_restores_every_byte() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("settings.json");
-        let settings = SharedFile::of_user(&file).unwrap();
         let state = dir.path().join("state");
+        let line = place(Item::StatusLine, &file, Some(&state));
         for original in [
             "{}",
             "{}\n",
@@ -191,16 +171,17 @@ mod tests {
             "{\"model\":\"opus\",\"hooks\":{}}",
         ] {
             named::replace(&file, original.as_bytes()).unwrap();
-            let set = || set_status_line(&settings, Some(&state), OWN).unwrap();
-            assert_eq!((set(), set()), (StatusLine::Absent, StatusLine::Own));
-            assert_eq!(status_line(&settings).unwrap(), StatusLine::Own);
-            assert!(remove_status_line(&settings, Some(&state)).unwrap());
+            let set = || line.install().unwrap();
+            assert_eq!((set(), set()), (true, false));
+            assert_eq!(line.status().unwrap(), InstallationStatus::Installed);
+            assert!(line.remove().unwrap());
             let now = std::fs::read_to_string(&file).unwrap();
             assert_eq!(now, original);
             // Without the stored piece, the rest stays valid.
             set();
-            assert!(remove_status_line(&settings, None).unwrap());
-            assert_eq!(status_line(&settings).unwrap(), StatusLine::Absent);
+            let without = place(Item::StatusLine, &file, None);
+            assert!(without.remove().unwrap());
+            assert_eq!(without.status().unwrap(), InstallationStatus::Absent);
         }
     }
 
@@ -208,14 +189,14 @@ mod tests {
     fn the_line_of_a_user_stays() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("settings.json");
-        let settings = SharedFile::of_user(&file).unwrap();
+        let own = place(Item::StatusLine, &file, None);
         for command in ["~/line.sh", "~/line.sh; memctl statusline --json", "memctl"] {
             let line = serde_json::json!({"type": "command", "command": command});
             let text = serde_json::json!({"statusLine": line}).to_string();
             named::replace(&file, text.as_bytes()).unwrap();
-            let found = set_status_line(&settings, None, OWN).unwrap();
-            assert_eq!(found, StatusLine::Other, "{command}");
-            assert!(!remove_status_line(&settings, None).unwrap());
+            assert!(has_other_status_line(&own.settings).unwrap(), "{command}");
+            assert!(own.install().is_err());
+            assert!(!own.remove().unwrap());
             assert_eq!(std::fs::read_to_string(&file).unwrap(), text);
         }
     }
@@ -224,8 +205,8 @@ mod tests {
     fn removal_of_the_permission_restores_every_byte() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("settings.json");
-        let settings = SharedFile::of_user(&file).unwrap();
         let state = dir.path().join("state");
+        let allowed = place(Item::Permission, &file, Some(&state));
         for original in [
             "{}",
             "{\r\n\t\"env\": {\"A\": \"1\"}\r\n}\r\n",
@@ -233,17 +214,17 @@ mod tests {
             "{\"permissions\": {\"allow\": [\"Bash(ls:*)\", ]}}",
         ] {
             named::replace(&file, original.as_bytes()).unwrap();
-            let allow = || allow_lessons(&settings, Some(&state)).unwrap();
+            let allow = || allowed.install().unwrap();
             assert_eq!((allow(), allow()), (true, false), "{original}");
-            assert!(allows_lessons(&settings).unwrap());
-            assert!(disallow_lessons(&settings, Some(&state)).unwrap());
+            assert_eq!(allowed.status().unwrap(), InstallationStatus::Installed);
+            assert!(allowed.remove().unwrap());
             assert_eq!(std::fs::read_to_string(&file).unwrap(), original);
             // Another entry that came later stays.
             assert!(allow());
             let text = std::fs::read_to_string(&file).unwrap();
             let more = text.replace(LESSON_TOOL, &format!("{LESSON_TOOL}\", \"Bash(make:*)"));
             named::replace(&file, more.as_bytes()).unwrap();
-            assert!(disallow_lessons(&settings, Some(&state)).unwrap());
+            assert!(allowed.remove().unwrap());
             let text = std::fs::read_to_string(&file).unwrap();
             assert!(
                 text.contains("Bash(make:*)") && !text.contains(LESSON_TOOL),
@@ -256,11 +237,11 @@ mod tests {
     fn what_the_person_allowed_stays() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("settings.json");
-        let settings = SharedFile::of_user(&file).unwrap();
+        let allowed = place(Item::Permission, &file, Some(dir.path()));
         let text = format!("{{\"permissions\": {{\"allow\": [\"{LESSON_TOOL}\"]}}}}");
         named::replace(&file, text.as_bytes()).unwrap();
-        assert!(!allow_lessons(&settings, Some(dir.path())).unwrap());
-        assert!(!disallow_lessons(&settings, Some(dir.path())).unwrap());
+        assert!(!allowed.install().unwrap());
+        assert!(!allowed.remove().unwrap());
         assert_eq!(std::fs::read_to_string(&file).unwrap(), text);
     }
 }

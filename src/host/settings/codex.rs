@@ -4,11 +4,11 @@ use std::path::Path;
 
 use toml::{Table, Value};
 
-use super::Fault;
-use super::servers::{NAME, Start};
+use super::servers::NAME;
+use super::{Fault, Start};
 
 /// Table that contains the servers.
-pub(super) const SERVERS: &str = "mcp_servers";
+pub(crate) const SERVERS: &str = "mcp_servers";
 
 /// Returns reasons in the agent host's `config.toml` why hooks in this file do not run.
 pub fn obstacles(config: &str, hooks_file: &Path) -> Vec<String> {

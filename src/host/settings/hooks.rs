@@ -10,8 +10,8 @@ use serde::Serialize;
 use memctl_files::SharedFile;
 
 use super::{
-    Document, Entry, Error, Fault, InstallationStatus, Settings, member, object_for, object_in,
-    read, read_in, text_in,
+    Document, Entry, Error, Fault, Found, InstallationStatus, OF_ANOTHER, Place, Start, member,
+    object_for, object_in, read, read_in, text_in,
 };
 use crate::host::hosts::{Form, Hook};
 use crate::host::{Delivery, EventKind, Host};
@@ -27,129 +27,46 @@ const NO_COMMAND: &str = "const COMMAND = [] // memctl";
 const PLUGIN_MARK: &str = "// memctl: gives the events";
 const SCRIPT_MARK: &str = "# memctl: gives this event";
 
-/// Settings file of an agent host, and the data for an installation in it.
-#[derive(Debug, Clone)]
-pub struct Place {
-    /// Settings file; it may not exist. For scripts, their directory.
-    pub settings: SharedFile,
-    /// Directory for what is kept about the changes; `None` keeps nothing.
-    pub state_dir: Option<PathBuf>,
-    /// Program that the hooks start.
-    pub program: String,
-    /// `true` if the hooks write nothing to the memory.
-    pub read_only: bool,
-}
-
-/// Result of an installation or removal.
-#[derive(Debug, Serialize, schemars::JsonSchema)]
-pub struct InstallReport {
-    /// Name of the agent host.
-    pub host: &'static str,
-    /// Path of the settings file.
-    pub settings: PathBuf,
-    /// `true` if the file was changed.
-    pub changed: bool,
+/// Events of an agent host with a hook.
+#[derive(Debug, Default, Serialize, schemars::JsonSchema)]
+pub struct Events {
     /// Event names of the agent host with a hook; empty after a removal.
     pub events: Vec<&'static str>,
-    /// Notes for the user.
-    pub notes: Vec<String>,
 }
 
-/// Hooks in a settings file.
-#[derive(Debug, Serialize, schemars::JsonSchema)]
-pub struct StatusReport {
-    /// Name of the agent host.
-    pub host: &'static str,
-    /// Path of the settings file.
-    pub settings: PathBuf,
-    /// Installation status.
-    pub standing: InstallationStatus,
+impl Events {
+    /// Returns the events that hooks are installed for.
+    pub fn of(host: Host) -> Self {
+        let events = host.hooks().iter().map(|hook| hook.event);
+        Self {
+            events: events.collect(),
+        }
+    }
+}
+
+/// Hooks that were found in a settings file.
+#[derive(Debug, Default, Serialize, schemars::JsonSchema)]
+pub struct FoundHooks {
     /// Commands of the installed hooks.
     pub commands: Vec<String>,
     /// Last event that a hook of this host received; null if none was.
     pub last: Option<Delivery>,
     /// Known reasons why the hooks do not run.
     pub notes: Vec<String>,
-    /// Reason why the settings cannot be read; `None` if they can.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub problem: Option<String>,
 }
 
-impl StatusReport {
-    /// Returns the status of an agent host whose settings cannot be read.
-    pub fn broken(host: Host, place: &Place, problem: String) -> Self {
-        Self {
-            host: host.name(),
-            settings: place.settings.path().to_owned(),
-            standing: InstallationStatus::Broken,
-            commands: Vec::new(),
-            last: None,
-            notes: Vec::new(),
-            problem: Some(problem),
-        }
-    }
-}
-
-/// Adds the hooks. A repeated call changes nothing.
-pub fn install(host: Host, place: &Place) -> Result<InstallReport, Error> {
-    let entries = entries(host, place, place.read_only)?;
-    // What cannot be installed whole is not begun.
-    for (file, hooks) in &entries {
-        read_in(file, |text| hooks.find(text))?;
-        if let Some(path) = hooks.other_script(file) {
-            let what = "is a hook of another program".to_owned();
-            return Err(Error::Unsuitable { path, what });
-        }
-    }
-    let mut changed = false;
-    for (file, hooks) in &entries {
-        if place.in_file(file).add(hooks)? {
-            changed = true;
-            if host.profile().form == Form::Scripts {
-                let made = file.make_executable();
-                made.map_err(|source| Error::unreadable(file, source))?;
-            }
-        }
-    }
-    let events = host.hooks().iter().map(|hook| hook.event).collect();
-    Ok(report(host, place, changed, events))
-}
-
-/// Removes the hooks.
-pub fn uninstall(host: Host, place: &Place) -> Result<InstallReport, Error> {
-    let mut changed = false;
-    // The first file was installed with the directories, which are empty at the end.
-    for (file, hooks) in entries(host, place, false)?.iter().rev() {
-        let text = read(file)?.unwrap_or_default();
-        // A file of another program stays.
-        if !hooks.is_whole_file() || !hooks.commands(&text).is_empty() {
-            changed |= place.in_file(file).remove(hooks)?;
-        }
-    }
-    Ok(report(host, place, changed, Vec::new()))
-}
-
-fn report(host: Host, place: &Place, changed: bool, events: Vec<&'static str>) -> InstallReport {
-    InstallReport {
-        host: host.name(),
-        settings: place.settings.path().to_owned(),
-        changed,
-        events,
-        notes: Vec::new(),
-    }
-}
-
-/// Returns the installation status of the hooks.
-pub fn status(host: Host, place: &Place) -> Result<StatusReport, Error> {
+/// Returns the hooks of a place.
+pub fn status(place: &Place) -> Result<Found<FoundHooks>, Error> {
     let mut commands = Vec::new();
     let mut are_off = false;
-    for (file, hooks) in entries(host, place, false)? {
+    for (file, hooks) in entries(place, &place.start)? {
         let text = read(&file)?.unwrap_or_default();
         commands.extend(hooks.commands(&text));
         are_off |= hooks.are_off(&text);
     }
     let has = |read_only| -> Result<bool, Error> {
-        for (file, hooks) in entries(host, place, read_only)? {
+        let start = hook_command(&place.start.command, place.host, read_only);
+        for (file, hooks) in entries(place, &start)? {
             match read_in(&file, |text| hooks.find(text)) {
                 Ok(InstallationStatus::Installed) => {}
                 Err(error) if !hooks.is_whole_file() => return Err(error),
@@ -165,42 +82,38 @@ pub fn status(host: Host, place: &Place) -> Result<StatusReport, Error> {
         (false, true) => InstallationStatus::Installed,
         (false, false) => InstallationStatus::Outdated,
     };
-    let mut notes = Vec::new();
-    if standing == InstallationStatus::Installed {
-        notes.push(host.profile().limits.to_owned());
-    }
-    if reads {
-        notes.push("read-only: the hooks recall, and write nothing to the memory".to_owned());
-    }
-    if are_off {
-        notes.push("`disableAllHooks` is set: the host runs no hooks".to_owned());
-    }
-    Ok(StatusReport {
-        host: host.name(),
-        settings: place.settings.path().to_owned(),
-        standing,
+    let is_installed = standing == InstallationStatus::Installed;
+    let notes = [
+        (is_installed, place.host.profile().limits),
+        (
+            reads,
+            "read-only: the hooks recall, and write nothing to the memory",
+        ),
+        (are_off, "`disableAllHooks` is set: the host runs no hooks"),
+    ];
+    let notes = notes.iter().filter(|(is_so, _)| *is_so);
+    let found = FoundHooks {
         commands,
-        last: Delivery::last(place.state_dir.as_deref(), host),
-        notes,
-        problem: None,
-    })
+        last: Delivery::last(place.state_dir.as_deref(), place.host),
+        notes: notes.map(|(_, note)| (*note).to_owned()).collect(),
+    };
+    Ok(place.found(Ok((standing, found))))
 }
 
-impl Place {
-    fn in_file<'a>(&'a self, file: &'a SharedFile) -> Settings<'a> {
-        Settings {
-            file,
-            state_dir: self.state_dir.as_deref(),
-        }
+/// Returns the command of the hooks of a host.
+pub fn hook_command(program: &str, host: Host, read_only: bool) -> Start {
+    let args = ["hook", host.name()]
+        .into_iter()
+        .chain(read_only.then_some(READ_ONLY));
+    Start {
+        command: program.to_owned(),
+        args: args.map(str::to_owned).collect(),
     }
 }
 
 /// Returns the files of a host, with what belongs in each.
-fn entries(host: Host, place: &Place, read_only: bool) -> Result<Vec<(SharedFile, Hooks)>, Error> {
-    let mut words = vec![place.program.as_str(), "hook", host.name()];
-    words.extend(read_only.then_some(READ_ONLY));
-    let command = format!("{} {}", quoted(&place.program), words[1..].join(" "));
-    let settings = &place.settings;
+pub(super) fn entries(place: &Place, start: &Start) -> Result<Vec<(SharedFile, Hooks)>, Error> {
+    let (host, settings, command) = (place.host, &place.settings, start.line());
     let of_file = |whole| Hooks {
         host,
         command: command.clone(),
@@ -209,6 +122,7 @@ fn entries(host: Host, place: &Place, read_only: bool) -> Result<Vec<(SharedFile
     match host.profile().form {
         Form::Groups | Form::Handlers => Ok(vec![(settings.clone(), of_file(None))]),
         Form::Plugin => {
+            let words: Vec<&String> = std::iter::once(&start.command).chain(&start.args).collect();
             let words = serde_json::to_string(&words).unwrap_or_default();
             let text = PLUGIN.replacen(NO_COMMAND, &format!("const COMMAND = {words}"), 1);
             Ok(vec![(settings.clone(), of_file(Some(text)))])
@@ -228,7 +142,7 @@ fn entries(host: Host, place: &Place, read_only: bool) -> Result<Vec<(SharedFile
 }
 
 /// Hooks of a host in one file.
-struct Hooks {
+pub(super) struct Hooks {
     host: Host,
     /// Command of a shell.
     command: String,
@@ -237,7 +151,9 @@ struct Hooks {
 }
 
 impl Entry for Hooks {
-    const NAME: &'static str = "hooks";
+    fn name(&self) -> &'static str {
+        "hooks"
+    }
 
     fn find(&self, text: &str) -> Result<InstallationStatus, Fault> {
         let is_complete = if let Some(whole) = &self.whole {
@@ -252,9 +168,7 @@ impl Entry for Hooks {
         };
         match (is_complete, self.commands(text).is_empty()) {
             (true, _) => Ok(InstallationStatus::Installed),
-            (false, true) if self.whole.is_some() && !text.is_empty() => {
-                Err("is a hook of another program".to_owned())
-            }
+            (false, true) if self.whole.is_some() && !text.is_empty() => Err(OF_ANOTHER.to_owned()),
             (false, true) => Ok(InstallationStatus::Absent),
             (false, false) => Ok(InstallationStatus::Outdated),
         }
@@ -317,6 +231,25 @@ impl Entry for Hooks {
 
     fn is_whole_file(&self) -> bool {
         self.whole.is_some()
+    }
+
+    fn is_script(&self) -> bool {
+        self.host.profile().form == Form::Scripts
+    }
+
+    /// The host takes a file with an extension for the same event as a script.
+    fn obstacle(&self, file: &SharedFile) -> Option<PathBuf> {
+        let path = file.path();
+        let beside = file.siblings().into_iter();
+        let mut beside = beside.map(|name| path.with_file_name(name));
+        let is_other =
+            |other: &PathBuf| other.extension().is_some() && other.file_stem() == path.file_name();
+        beside.find(is_other).filter(|_| self.is_script())
+    }
+
+    /// A file of another program stays.
+    fn is_ours(&self, text: &str, _is_kept: bool) -> bool {
+        self.whole.is_none() || !self.commands(text).is_empty()
     }
 }
 
@@ -400,17 +333,6 @@ impl Hooks {
         }
     }
 
-    /// Returns a file that the host takes for the same event as a script, with an extension.
-    fn other_script(&self, file: &SharedFile) -> Option<PathBuf> {
-        let path = file.path();
-        let beside = file.siblings().into_iter();
-        let mut beside = beside.map(|name| path.with_file_name(name));
-        let is_other =
-            |other: &PathBuf| other.extension().is_some() && other.file_stem() == path.file_name();
-        let other = beside.find(is_other);
-        other.filter(|_| self.host.profile().form == Form::Scripts)
-    }
-
     /// Returns `true` if the settings of Claude Code say that no hook runs.
     fn are_off(&self, text: &str) -> bool {
         let settings = Document::read(text).map(|document| document.object);
@@ -438,16 +360,6 @@ fn event_lists(document: &Document) -> Result<Vec<(String, CstArray)>, Fault> {
 
 fn not_an_array(event: &str) -> Fault {
     format!("has `hooks.{event}` that is not an array")
-}
-
-/// Returns a program as a word of a shell.
-pub(crate) fn quoted(program: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+".contains(c);
-    if program.chars().all(plain) {
-        program.to_owned()
-    } else {
-        format!("'{}'", program.replace('\'', r"'\''"))
-    }
 }
 
 #[cfg(test)]

@@ -5,15 +5,42 @@ use std::path::Path;
 use proptest::prelude::*;
 
 use super::*;
+use crate::host::Item;
 use memctl_files::named;
 
-fn place(directory: &Path) -> Place {
-    Place {
+/// Place in the settings of any host.
+struct Anywhere {
+    settings: SharedFile,
+    state_dir: Option<PathBuf>,
+    program: String,
+}
+
+impl Anywhere {
+    fn of(&self, host: Host) -> Place {
+        Place {
+            item: Item::Hooks,
+            host,
+            settings: self.settings.clone(),
+            state_dir: self.state_dir.clone(),
+            start: hook_command(&self.program, host, false),
+        }
+    }
+}
+
+fn place(directory: &Path) -> Anywhere {
+    Anywhere {
         settings: SharedFile::of_user(directory.join("conf/settings.json")).unwrap(),
         state_dir: Some(directory.join("state")),
         program: "/opt/memctl".to_owned(),
-        read_only: false,
     }
+}
+
+fn install(host: Host, place: &Anywhere) -> Result<bool, Error> {
+    place.of(host).install()
+}
+
+fn uninstall(host: Host, place: &Anywhere) -> Result<bool, Error> {
+    place.of(host).remove()
 }
 
 /// Settings as people, programs and accidents leave them.
@@ -37,28 +64,28 @@ const ODD: &[&str] = &[
 #[test]
 fn uninstalling_restores_every_byte() {
     let is_shared = |host: &Host| !matches!(host.profile().form, Form::Plugin | Form::Scripts);
-    for host in Host::ALL.into_iter().filter(is_shared) {
+    for host in Host::with_hooks().filter(is_shared) {
         for original in ODD {
             let dir = tempfile::tempdir().unwrap();
             let place = place(dir.path());
             named::create_dir(place.settings.path().parent().unwrap()).unwrap();
             named::replace(place.settings.path(), original.as_bytes()).unwrap();
             let installed = install(host, &place).unwrap();
-            assert!(installed.changed, "{original}");
+            assert!(installed, "{original}");
             let text = std::fs::read_to_string(place.settings.path()).unwrap();
             assert_eq!(
-                status(host, &place).unwrap().standing,
+                status(&place.of(host)).unwrap().standing,
                 InstallationStatus::Installed
             );
-            assert!(!install(host, &place).unwrap().changed, "{original}");
+            assert!(!install(host, &place).unwrap(), "{original}");
             assert_eq!(
                 std::fs::read_to_string(place.settings.path()).unwrap(),
                 text
             );
-            assert!(uninstall(host, &place).unwrap().changed);
+            assert!(uninstall(host, &place).unwrap());
             let restored = std::fs::read_to_string(place.settings.path()).unwrap();
             assert_eq!(restored, *original, "{}", host.name());
-            assert!(!uninstall(host, &place).unwrap().changed);
+            assert!(!uninstall(host, &place).unwrap());
         }
     }
 }
@@ -92,7 +119,7 @@ fn a_file_that_was_not_there_is_gone_again() {
     let dir = tempfile::tempdir().unwrap();
     let place = place(dir.path());
     let report = install(Host::Gemini, &place).unwrap();
-    assert!(report.changed);
+    assert!(report);
     let text = std::fs::read_to_string(place.settings.path()).unwrap();
     let value: serde_json::Value = serde_json::from_str(&text).unwrap();
     let hook = &value["hooks"]["AfterTool"][0];
@@ -112,7 +139,7 @@ fn what_others_have_changed_since_stays() {
     let text = std::fs::read_to_string(place.settings.path()).unwrap();
     let changed = text.replacen('{', "{\n  \"model\": \"opus\", // new", 1);
     named::replace(place.settings.path(), changed.as_bytes()).unwrap();
-    assert!(!install(Host::ClaudeCode, &place).unwrap().changed);
+    assert!(!install(Host::ClaudeCode, &place).unwrap());
     uninstall(Host::ClaudeCode, &place).unwrap();
     let left = std::fs::read_to_string(place.settings.path()).unwrap();
     assert!(
@@ -131,14 +158,14 @@ fn hooks_of_another_program_path_give_way() {
     install(Host::Codex, &place).unwrap();
     place.program = "/home/d ev/it's/memctl".to_owned();
     assert_eq!(
-        status(Host::Codex, &place).unwrap().standing,
+        status(&place.of(Host::Codex)).unwrap().standing,
         InstallationStatus::Outdated
     );
     install(Host::Codex, &place).unwrap();
-    let status = status(Host::Codex, &place).unwrap();
+    let status = status(&place.of(Host::Codex)).unwrap();
     assert_eq!(status.standing, InstallationStatus::Installed);
     assert_eq!(
-        status.commands[0],
+        status.of.commands[0],
         r"'/home/d ev/it'\''s/memctl' hook codex"
     );
     uninstall(Host::Codex, &place).unwrap();

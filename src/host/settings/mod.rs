@@ -25,6 +25,7 @@ use jsonc_parser::cst::{CstInputValue, CstNode, CstObject, CstObjectProp, CstRoo
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
+use crate::host::Host;
 use crate::model::error::{Explain, Explanation, Kind, of_io};
 use crate::store;
 use memctl_files::{SharedFile, hex, named};
@@ -77,6 +78,200 @@ impl Explain for Error {
     }
 }
 
+/// What this program enters in the settings of a host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Item {
+    /// Hooks, for the events of sessions.
+    Hooks,
+    /// The MCP server.
+    Server,
+    /// The status line of Claude Code.
+    StatusLine,
+    /// The permission for the one tool by which Claude Code records lessons.
+    Permission,
+}
+
+/// Command of a hook, a server or a status line.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+pub struct Start {
+    /// Program.
+    pub command: String,
+    /// Arguments.
+    pub args: Vec<String>,
+}
+
+impl Start {
+    /// Returns the command as a line of a shell.
+    fn line(&self) -> String {
+        let mut words = vec![quoted(&self.command)];
+        words.extend_from_slice(&self.args);
+        words.join(" ")
+    }
+}
+
+/// Returns a program as a word of a shell.
+pub(crate) fn quoted(program: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+".contains(c);
+    if program.chars().all(plain) {
+        program.to_owned()
+    } else {
+        format!("'{}'", program.replace('\'', r"'\''"))
+    }
+}
+
+/// Item in a settings file of a host.
+#[derive(Debug, Clone)]
+pub struct Place {
+    /// Item.
+    pub item: Item,
+    /// Agent host.
+    pub host: Host,
+    /// Settings file; it may not exist. For scripts, their directory.
+    pub settings: SharedFile,
+    /// Directory for what is kept about the changes; `None` keeps nothing.
+    pub state_dir: Option<PathBuf>,
+    /// Command that is entered.
+    pub start: Start,
+}
+
+/// Result of an installation or removal.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+pub struct Installed<T> {
+    /// Name of the agent host.
+    pub host: &'static str,
+    /// Path of the settings file.
+    pub settings: PathBuf,
+    /// `true` if the file was changed.
+    pub changed: bool,
+    /// What was installed.
+    #[serde(flatten)]
+    pub of: T,
+    /// Notes for the user.
+    pub notes: Vec<String>,
+}
+
+/// Item in a settings file, as it was found.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+pub struct Found<T> {
+    /// Name of the agent host.
+    pub host: &'static str,
+    /// Path of the settings file.
+    pub settings: PathBuf,
+    /// Installation status.
+    pub standing: InstallationStatus,
+    /// What is installed.
+    #[serde(flatten)]
+    pub of: T,
+    /// Reason why the settings cannot be read; `None` if they can.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+}
+
+impl Place {
+    /// Returns the status of the item.
+    pub fn status(&self) -> Result<InstallationStatus, Error> {
+        match self.item {
+            Item::Hooks => Ok(hooks::status(self)?.standing),
+            Item::Server => Ok(servers::status(self)?.standing),
+            Item::StatusLine => read_in(&self.settings, |text| claude_code::Line("").find(text)),
+            Item::Permission => read_in(&self.settings, |text| claude_code::Permission.find(text)),
+        }
+    }
+
+    /// Adds the item, or replaces an outdated one. Returns `false` if it is there.
+    pub fn install(&self) -> Result<bool, Error> {
+        let mut changed = false;
+        self.with_entries(&mut |entries| {
+            // What cannot be installed whole is not begun.
+            for (file, entry) in entries {
+                read_in(file, |text| entry.find(text))?;
+                if let Some(path) = entry.obstacle(file) {
+                    let what = OF_ANOTHER.to_owned();
+                    return Err(Error::Unsuitable { path, what });
+                }
+            }
+            for (file, entry) in entries {
+                if self.in_file(file).add(*entry)? {
+                    changed = true;
+                    if entry.is_script() {
+                        let made = file.make_executable();
+                        made.map_err(|source| Error::unreadable(file, source))?;
+                    }
+                }
+            }
+            Ok(())
+        })?;
+        Ok(changed)
+    }
+
+    /// Takes the item out. Returns `false` if it is not there.
+    pub fn remove(&self) -> Result<bool, Error> {
+        let mut changed = false;
+        self.with_entries(&mut |entries| {
+            // The first file was installed with the directories, which are empty at the end.
+            for (file, entry) in entries.iter().rev() {
+                changed |= self.in_file(file).remove(*entry)?;
+            }
+            Ok(())
+        })?;
+        Ok(changed)
+    }
+
+    /// Describes an installation or removal.
+    pub fn done<T>(&self, changed: bool, of: T, notes: Vec<String>) -> Installed<T> {
+        Installed {
+            host: self.host.name(),
+            settings: self.settings.path().to_owned(),
+            changed,
+            of,
+            notes,
+        }
+    }
+
+    /// Describes what was found; without it, why the settings cannot be read.
+    pub fn found<T: Default>(&self, found: Result<(InstallationStatus, T), String>) -> Found<T> {
+        let (found, problem) = match found {
+            Ok(found) => (found, None),
+            Err(problem) => ((InstallationStatus::Broken, T::default()), Some(problem)),
+        };
+        Found {
+            host: self.host.name(),
+            settings: self.settings.path().to_owned(),
+            standing: found.0,
+            of: found.1,
+            problem,
+        }
+    }
+
+    /// Calls a function with the files of the item, and what belongs in each.
+    fn with_entries(
+        &self,
+        with: &mut dyn FnMut(&[(&SharedFile, &dyn Entry)]) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let file = &self.settings;
+        match self.item {
+            Item::Hooks => {
+                let entries = hooks::entries(self, &self.start)?;
+                let entries = entries
+                    .iter()
+                    .map(|(file, hooks)| (file, hooks as &dyn Entry));
+                with(&entries.collect::<Vec<_>>())
+            }
+            Item::Server => with(&[(file, &servers::Server(self))]),
+            Item::StatusLine => with(&[(file, &claude_code::Line(&self.start.line()))]),
+            Item::Permission => with(&[(file, &claude_code::Permission)]),
+        }
+    }
+
+    fn in_file<'a>(&'a self, file: &'a SharedFile) -> Settings<'a> {
+        let state_dir = self.state_dir.as_deref();
+        Settings { file, state_dir }
+    }
+}
+
+/// Fault of a file that has nothing but another hook.
+const OF_ANOTHER: &str = "is a hook of another program";
+
 /// Names of the entries: of the directories with what is kept about them.
 const NAMES: [&str; 4] = ["hooks", "mcp", "statusline", "permission"];
 
@@ -100,7 +295,7 @@ pub enum InstallationStatus {
 /// What this program enters in a settings file. An absent file has an empty text.
 trait Entry {
     /// Name of the directory with what is kept about its changes.
-    const NAME: &'static str;
+    fn name(&self) -> &'static str;
 
     /// Finds the entry in a text: as it would be added, in another form of this program, or not at all. An
     /// entry of somebody else in its place is a fault.
@@ -120,6 +315,21 @@ trait Entry {
     /// Returns `true` if the file has nothing but the entry, ever.
     fn is_whole_file(&self) -> bool {
         false
+    }
+
+    /// Returns `true` if the file is a script, which the agent host executes.
+    fn is_script(&self) -> bool {
+        false
+    }
+
+    /// Returns a file that stands for another in the agent host, so that this one cannot be added.
+    fn obstacle(&self, _file: &SharedFile) -> Option<PathBuf> {
+        None
+    }
+
+    /// Returns `true` if the entry may be taken out of this text. `is_kept` says that this program has added one.
+    fn is_ours(&self, _text: &str, _is_kept: bool) -> bool {
+        true
     }
 }
 
@@ -170,7 +380,7 @@ struct Settings<'a> {
 
 impl Settings<'_> {
     /// Adds an entry, or replaces an outdated one. Returns `false` if it is there.
-    fn add<E: Entry>(self, entry: &E) -> Result<bool, Error> {
+    fn add(self, entry: &dyn Entry) -> Result<bool, Error> {
         let now = read(self.file)?;
         let mut text = now.clone().unwrap_or_default();
         let found = entry.find(&text).map_err(|fault| self.fault(fault))?;
@@ -179,7 +389,7 @@ impl Settings<'_> {
         }
         let mut kept = Kept::default();
         if found != InstallationStatus::Absent {
-            kept = self.kept(E::NAME).unwrap_or_default();
+            kept = self.kept(entry.name()).unwrap_or_default();
             text = self.without(entry, &text, Some(&kept))?;
         }
         let with = entry.add(&text).map_err(|fault| self.fault(fault))?;
@@ -191,7 +401,7 @@ impl Settings<'_> {
         kept.made_file |= now.is_none();
         let made = self.file.missing_parents();
         kept.made.splice(0..0, made);
-        if let Some(state) = self.state(E::NAME) {
+        if let Some(state) = self.state(entry.name()) {
             keep(&state, &kept)?;
         }
         self.replace(&with)?;
@@ -199,11 +409,14 @@ impl Settings<'_> {
     }
 
     /// Takes an entry out. Returns `false` if it is not there.
-    fn remove<E: Entry>(self, entry: &E) -> Result<bool, Error> {
-        let kept = self.kept(E::NAME);
+    fn remove(self, entry: &dyn Entry) -> Result<bool, Error> {
+        let kept = self.kept(entry.name());
         let now = read(self.file)?.unwrap_or_default();
-        let found = entry.find(&now).map_err(|fault| self.fault(fault))?;
-        let is_there = found != InstallationStatus::Absent;
+        let mut is_there = entry.is_ours(&now, kept.is_some());
+        if is_there {
+            let found = entry.find(&now).map_err(|fault| self.fault(fault))?;
+            is_there = found != InstallationStatus::Absent;
+        }
         if is_there {
             let text = self.without(entry, &now, kept.as_ref())?;
             let kept = kept.unwrap_or_default();
@@ -218,7 +431,7 @@ impl Settings<'_> {
                 self.replace(&text)?;
             }
         }
-        if let Some(state) = self.state(E::NAME) {
+        if let Some(state) = self.state(entry.name()) {
             drop(named::remove(&state));
         }
         Ok(is_there)
@@ -226,11 +439,11 @@ impl Settings<'_> {
 
     /// Makes what is kept about entries that were added after this one lead to the text before all of
     /// them. Does nothing if this one is the last, or if the text before it cannot be restored.
-    fn keep_later<E: Entry>(self, entry: &E, now: &str, kept: &Kept) -> Result<(), Error> {
+    fn keep_later(self, entry: &dyn Entry, now: &str, kept: &Kept) -> Result<(), Error> {
         let is_gone = |text: &String| entry.find(text) == Ok(InstallationStatus::Absent);
         let mut others: Vec<(&str, Kept)> = NAMES
             .into_iter()
-            .filter(|name| *name != E::NAME)
+            .filter(|name| *name != entry.name())
             .filter_map(|name| Some((name, self.kept(name)?)))
             .collect();
         // The later entries with the text that has them, the newest first.
@@ -264,7 +477,7 @@ impl Settings<'_> {
         Ok(())
     }
 
-    fn without<E: Entry>(self, entry: &E, now: &str, kept: Option<&Kept>) -> Result<String, Error> {
+    fn without(self, entry: &dyn Entry, now: &str, kept: Option<&Kept>) -> Result<String, Error> {
         let is_gone = |text: &String| entry.find(text) == Ok(InstallationStatus::Absent);
         match kept.and_then(|kept| kept.undone(now)).filter(is_gone) {
             Some(text) => Ok(text),

@@ -1,9 +1,38 @@
 //! Tests with settings of many forms, with the server and after its removal.
 
 use super::*;
+use crate::host::Item;
+use memctl_files::SharedFile;
 
 fn shared(file: &Path) -> SharedFile {
     SharedFile::of_user(file).unwrap()
+}
+
+fn place(host: Host, settings: &SharedFile, state: Option<&Path>, start: &Start) -> Place {
+    Place {
+        item: Item::Server,
+        host,
+        settings: settings.clone(),
+        state_dir: state.map(Path::to_owned),
+        start: start.clone(),
+    }
+}
+
+fn register(
+    host: Host,
+    settings: &SharedFile,
+    state: Option<&Path>,
+    start: &Start,
+) -> Result<bool, Error> {
+    place(host, settings, state, start).install()
+}
+
+fn unregister(host: Host, settings: &SharedFile, state: Option<&Path>) -> Result<bool, Error> {
+    place(host, settings, state, &Start::default()).remove()
+}
+
+fn registered(host: Host, settings: &SharedFile) -> Result<Found<Served>, Error> {
+    status(&place(host, settings, None, &Start::default()))
 }
 
 fn start() -> Start {
@@ -21,7 +50,7 @@ fn entries_have_the_form_that_the_agent_hosts_write() {
         command: "/opt/memctl".to_owned(),
         args: vec!["mcp".to_owned()],
     };
-    let check = |host: ServerHost, key: &str, expected: serde_json::Value| {
+    let check = |host: Host, key: &str, expected: serde_json::Value| {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("settings");
         register(host, &shared(&file), None, &start).unwrap();
@@ -31,17 +60,17 @@ fn entries_have_the_form_that_the_agent_hosts_write() {
     };
     // As `copilot mcp add`, `opencode mcp add` and `cline mcp add` write them.
     check(
-        ServerHost::Copilot,
+        Host::Copilot,
         "mcpServers",
         serde_json::json!({"tools": ["*"], "type": "local", "command": "/opt/memctl", "args": ["mcp"]}),
     );
     check(
-        ServerHost::OpenCode,
+        Host::OpenCode,
         "mcp",
         serde_json::json!({"type": "local", "command": ["/opt/memctl", "mcp"], "enabled": true}),
     );
     check(
-        ServerHost::Cline,
+        Host::Cline,
         "mcpServers",
         serde_json::json!({"transport": {"type": "stdio", "command": "/opt/memctl", "args": ["mcp"]}}),
     );
@@ -68,71 +97,51 @@ const TOML: &[&str] = &[
     "[projects.\"/home/me/p\"]\ntrust_level = \"trusted\"\n",
 ];
 
-fn texts(host: ServerHost) -> &'static [&'static str] {
+fn texts(host: Host) -> &'static [&'static str] {
     match host {
-        ServerHost::Codex => TOML,
+        Host::Codex => TOML,
         _ => JSON,
     }
 }
 
 #[test]
 fn taking_it_out_restores_every_byte() {
-    for host in ServerHost::ALL {
+    for host in Host::ALL {
         for original in texts(host) {
             let dir = tempfile::tempdir().unwrap();
             let state = dir.path().join("state");
             let file = dir.path().join("settings");
             named::replace(&file, original.as_bytes()).unwrap();
-            let there = || registered(host, &shared(&file)).unwrap().start;
+            let there = || registered(host, &shared(&file)).unwrap().of.start;
             assert_eq!(there(), None, "{original}");
-            assert!(
-                register(host, &shared(&file), Some(&state), &start())
-                    .unwrap()
-                    .changed
-            );
+            assert!(register(host, &shared(&file), Some(&state), &start()).unwrap());
             assert_eq!(there(), Some(start()), "{original}");
-            assert!(
-                !register(host, &shared(&file), Some(&state), &start())
-                    .unwrap()
-                    .changed
-            );
+            assert!(!register(host, &shared(&file), Some(&state), &start()).unwrap());
             let text = std::fs::read_to_string(&file).unwrap();
             // Another form replaces it.
             let other = Start {
                 args: vec!["mcp".to_owned()],
                 ..start()
             };
-            assert!(
-                register(host, &shared(&file), Some(&state), &other)
-                    .unwrap()
-                    .changed
-            );
+            assert!(register(host, &shared(&file), Some(&state), &other).unwrap());
             assert_eq!(there(), Some(other), "{original}");
             register(host, &shared(&file), Some(&state), &start()).unwrap();
             assert_eq!(std::fs::read_to_string(&file).unwrap(), text);
-            assert!(
-                unregister(host, &shared(&file), Some(&state))
-                    .unwrap()
-                    .changed
-            );
+            assert!(unregister(host, &shared(&file), Some(&state)).unwrap());
             assert_eq!(
                 std::fs::read_to_string(&file).unwrap(),
                 *original,
                 "{}",
                 host.name()
             );
-            assert!(
-                !unregister(host, &shared(&file), Some(&state))
-                    .unwrap()
-                    .changed
-            );
+            assert!(!unregister(host, &shared(&file), Some(&state)).unwrap());
         }
     }
 }
 
 #[test]
 fn a_file_that_was_not_there_is_gone_again() {
-    for host in ServerHost::ALL {
+    for host in Host::ALL {
         let dir = tempfile::tempdir().unwrap();
         let state = dir.path().join("state");
         let file = dir.path().join("a/b/settings");
@@ -145,14 +154,14 @@ fn a_file_that_was_not_there_is_gone_again() {
 
 #[test]
 fn without_what_was_kept_only_the_entry_goes() {
-    for host in ServerHost::ALL {
+    for host in Host::ALL {
         for original in texts(host) {
             let dir = tempfile::tempdir().unwrap();
             let file = dir.path().join("settings");
             named::replace(&file, original.as_bytes()).unwrap();
             register(host, &shared(&file), None, &start()).unwrap();
             assert!(
-                unregister(host, &shared(&file), None).unwrap().changed,
+                unregister(host, &shared(&file), None).unwrap(),
                 "{original}"
             );
             let text = std::fs::read_to_string(&file).unwrap();
@@ -174,10 +183,8 @@ fn a_program_that_is_gone_is_told() {
             command: command.display().to_string(),
             ..start()
         };
-        register(ServerHost::Cursor, &shared(&file), None, &start).unwrap();
-        registered(ServerHost::Cursor, &shared(&file))
-            .unwrap()
-            .standing
+        register(Host::Cursor, &shared(&file), None, &start).unwrap();
+        registered(Host::Cursor, &shared(&file)).unwrap().standing
     };
     let program = dir.path().join("memctl");
     assert_eq!(standing(&program), InstallationStatus::Outdated);
@@ -188,7 +195,7 @@ fn a_program_that_is_gone_is_told() {
 
 #[test]
 fn what_is_somebody_s_or_unreadable_is_never_touched() {
-    let check = |host: ServerHost, text: &str, expected: &str| {
+    let check = |host: Host, text: &str, expected: &str| {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("settings");
         named::replace(&file, text.as_bytes()).unwrap();
@@ -196,7 +203,7 @@ fn what_is_somebody_s_or_unreadable_is_never_touched() {
         assert!(refused.to_string().contains(expected), "{refused}");
         assert_eq!(std::fs::read_to_string(&file).unwrap(), text);
     };
-    let code = ServerHost::ClaudeCode;
+    let code = Host::ClaudeCode;
     let other = "{\"mcpServers\": {\"memctl\": {\"command\": \"python\", \"args\": [\"mcp\"]}}}";
     check(code, other, "which starts `python`");
     check(
@@ -206,7 +213,7 @@ fn what_is_somebody_s_or_unreadable_is_never_touched() {
     );
     check(code, "{,}", "line 1");
     check(code, "[]", "a value that is not an object");
-    let codex = ServerHost::Codex;
+    let codex = Host::Codex;
     check(
         codex,
         "[mcp_servers.memctl]\nurl = \"http://x\"\n",
@@ -237,7 +244,7 @@ fn only_the_lines_of_the_table_are_removed() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("settings");
         named::replace(&file, original.as_bytes()).unwrap();
-        unregister(ServerHost::Codex, &shared(&file), None).unwrap();
+        unregister(Host::Codex, &shared(&file), None).unwrap();
         assert_eq!(std::fs::read_to_string(&file).unwrap(), expected);
     };
     // The comment belongs to the next table, and no line of the list is a heading.

@@ -13,6 +13,7 @@ use clap::Args;
 use memctl_files::named;
 use serde::Serialize;
 
+use crate::cli::arguments::hosts;
 use crate::cli::ask::confirms;
 use crate::cli::connections;
 use crate::cli::context::Context;
@@ -21,7 +22,7 @@ use crate::cli::output::{Done, Page, Report, Style, plural};
 use crate::cli::start::hooks;
 use crate::cli::start::init::show_git;
 use crate::cli::start::setup::steps::{Setup, State, Step};
-use crate::host::ServerHost;
+use crate::host::Host;
 use crate::lessons::LearnReport;
 use crate::model::Scope;
 use crate::model::error::UserError;
@@ -46,8 +47,8 @@ pub(crate) mod steps;
 #[derive(Debug, Args)]
 pub(crate) struct SetupArgs {
     /// Agent hosts to set up; those that are installed by default
-    #[arg(value_name = "HOST", value_enum)]
-    hosts: Vec<ServerHost>,
+    #[arg(value_name = "HOST", value_parser = hosts(false))]
+    hosts: Vec<Host>,
     /// Do it without asking
     #[arg(short, long)]
     yes: bool,
@@ -61,12 +62,13 @@ pub(crate) struct SetupArgs {
 
 pub(crate) fn setup(context: &Context, args: &SetupArgs) -> Done<SetupReport> {
     let hosts: Vec<SetupHost> = if args.hosts.is_empty() {
-        let all = ServerHost::of_coding_agents();
+        let all = Host::ALL.into_iter();
+        let all = all.filter(|host| *host != Host::ClaudeDesktop);
         let all = all.map(|host| SetupHost::new(host, found_by(context, host)));
         all.filter(|host| args.undo || host.found_by.is_some())
             .collect()
     } else {
-        let named = ServerHost::ALL
+        let named = Host::ALL
             .into_iter()
             .filter(|host| args.hosts.contains(host));
         named.map(|host| SetupHost::new(host, None)).collect()
@@ -112,23 +114,14 @@ fn is_wanted(context: &Context, report: &SetupReport) -> Result<bool, UserError>
     confirms("Do this?", true)
 }
 
-/// Program of an agent host.
-const fn program(host: ServerHost) -> &'static str {
-    match host {
-        ServerHost::ClaudeCode => "claude",
-        ServerHost::VsCode => "code",
-        _ => host.name(),
-    }
-}
-
 /// Returns what shows that a host is installed: its program on the `PATH`, or its settings directory, which it
 /// makes when it first runs.
-fn found_by(context: &Context, host: ServerHost) -> Option<PathBuf> {
+fn found_by(context: &Context, host: Host) -> Option<PathBuf> {
     let path = context.environment.search_path();
-    let mut programs = path.iter().map(|dir| dir.join(program(host)));
-    let of_settings = || match host.hooks() {
-        Some(host) => hooks::directory(context, host),
-        None => Some(context.environment.all_settings_dir.as_ref()?.join("Code")),
+    let mut programs = path.iter().map(|dir| dir.join(host.profile().program));
+    let of_settings = || match host {
+        Host::VsCode => Some(context.environment.all_settings_dir.as_ref()?.join("Code")),
+        host => hooks::directory(context, host),
     };
     programs
         .find(|program| named::is_file(program))
@@ -155,7 +148,7 @@ fn next_steps(context: &Context, report: &SetupReport) -> Vec<String> {
     let start = "start it here: it is told rules and lessons";
     let review = line("memctl review", "go over what was learned, and approve it");
     let steps = [
-        new.map(|new| line(program(new.host), start)),
+        new.map(|new| line(new.host.profile().program, start)),
         has_learned.then_some(review),
         offer_to_join(context),
         Some(line("memctl search \"…\"", "find what is remembered")),
@@ -177,7 +170,7 @@ pub(crate) fn offer_to_join(context: &Context) -> Option<String> {
 #[derive(Debug, Serialize, schemars::JsonSchema)]
 pub(crate) struct SetupHost {
     #[serde(skip)]
-    pub(crate) host: ServerHost,
+    pub(crate) host: Host,
     /// Name of the agent host.
     pub(crate) name: &'static str,
     /// Program or directory that shows that it is installed; null if it was named.
@@ -185,7 +178,7 @@ pub(crate) struct SetupHost {
 }
 
 impl SetupHost {
-    pub(crate) fn new(host: ServerHost, found_by: Option<PathBuf>) -> Self {
+    pub(crate) fn new(host: Host, found_by: Option<PathBuf>) -> Self {
         Self {
             host,
             name: host.name(),

@@ -11,7 +11,7 @@ use crate::cli::share::mcp;
 use crate::cli::start::hooks;
 use crate::cli::start::init::seen_by_git;
 use crate::cli::start::setup::{Learned, SetupHost, SetupReport};
-use crate::host::{self, Host, InstallationStatus, Place, ServerHost, StatusLine};
+use crate::host::{self, Host, InstallationStatus, Item, Place};
 use crate::lessons::LearnOptions;
 use crate::model::error::UserError;
 use crate::upkeep::initialise;
@@ -28,11 +28,7 @@ const ASKED: &str =
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Action {
     Memory,
-    Hooks(Host),
-    StatusLine,
-    /// The tool by which Claude Code records lessons, so that no dialog opens at the end of a session.
-    Permission,
-    Server(ServerHost),
+    Install(Item, Host),
     Learn,
 }
 
@@ -77,38 +73,37 @@ pub(crate) struct Step {
 
 impl Step {
     fn new(action: Action, is_undo: bool) -> Self {
-        let claude = Some(Host::ClaudeCode.name());
-        let (names, words, host) = match action {
-            Action::Memory => (["memory", ""], ["create the memory", ""], None),
-            Action::Hooks(host) => (
+        let (names, words) = match action {
+            Action::Memory => (["memory", ""], ["create the memory", ""]),
+            Action::Install(Item::Hooks, _) => (
                 ["hooks", "remove hooks"],
                 ["install the hooks", "remove the hooks"],
-                Some(host.name()),
             ),
-            Action::StatusLine => (
+            Action::Install(Item::StatusLine, _) => (
                 ["status line", "remove status line"],
                 ["show a status line", "remove the status line"],
-                claude,
             ),
-            Action::Permission => (
+            // Without it, a dialog opens at the end of a session.
+            Action::Install(Item::Permission, _) => (
                 ["allow tool", "remove allowed tool"],
                 [
                     "allow the tool that records lessons",
                     "no longer allow the tool that records lessons",
                 ],
-                claude,
             ),
-            Action::Server(host) => (
+            Action::Install(Item::Server, _) => (
                 ["mcp", "remove mcp"],
                 ["install the MCP server", "remove the MCP server"],
-                Some(host.name()),
             ),
-            Action::Learn => (["learn", ""], ["learn from past sessions", ""], None),
+            Action::Learn => (["learn", ""], ["learn from past sessions", ""]),
         };
         Self {
             name: names[usize::from(is_undo)],
             what: words[usize::from(is_undo)],
-            host,
+            host: match action {
+                Action::Install(_, host) => Some(host.name()),
+                Action::Memory | Action::Learn => None,
+            },
             state: State::Planned,
             path: None,
             detail: None,
@@ -170,29 +165,17 @@ impl Setup<'_> {
                 step.path = Some(memory.display().to_string());
                 Directory::at(memory).is_there()
             }
-            Action::Hooks(host) => {
-                let place = self.place(host, step)?;
-                host::status(host, &place)?.standing == InstallationStatus::Installed
-            }
-            Action::StatusLine => {
-                let place = self.place(Host::ClaudeCode, step)?;
-                let found = host::status_line(&place.settings)?;
-                if found == StatusLine::Other {
+            Action::Install(item, host) => {
+                let place = self.place(item, host, step)?;
+                if item == Item::StatusLine && host::has_other_status_line(&place.settings)? {
                     step.state = State::Skipped;
                     step.detail = Some(COMPOSE.to_owned());
+                    return Ok(());
                 }
-                found == StatusLine::Own
-            }
-            Action::Permission => {
-                let place = self.place(Host::ClaudeCode, step)?;
-                let allows = host::allows_lessons(&place.settings)?;
-                step.detail = (!allows).then(|| ASKED.to_owned());
-                allows
-            }
-            Action::Server(host) => {
-                let settings = mcp::settings(self.context, host, in_project(host))?;
-                step.path = Some(settings.shown());
-                host::registered(host, &settings)?.standing == InstallationStatus::Installed
+                let is_there = place.status()? == InstallationStatus::Installed;
+                let asks = item == Item::Permission && !is_there;
+                step.detail = asks.then(|| ASKED.to_owned());
+                is_there
             }
             Action::Learn => {
                 let paths = project_sessions(self.context);
@@ -212,9 +195,12 @@ impl Setup<'_> {
         Ok(())
     }
 
-    /// Settings of a host with hooks, which a step names as its file.
-    fn place(&self, host: Host, step: &mut Step) -> Result<Place, UserError> {
-        let place = hooks::place(self.context, host, false)?;
+    /// Place of an item, whose file a step names.
+    fn place(&self, item: Item, host: Host, step: &mut Step) -> Result<Place, UserError> {
+        let place = match item {
+            Item::Server => mcp::place(self.context, host, in_project(host), false)?,
+            _ => hooks::place(self.context, item, (host, false), false)?,
+        };
         step.path = Some(place.settings.shown());
         Ok(place)
     }
@@ -238,7 +224,6 @@ impl Setup<'_> {
         report: &mut SetupReport,
     ) -> Result<(bool, Option<String>), UserError> {
         let context = self.context;
-        let state = context.environment.state_dir.as_deref();
         match step.action {
             Action::Memory => {
                 let mut random = random;
@@ -246,29 +231,15 @@ impl Setup<'_> {
                 let done = initialise(&store, &context.places.skills, &mut random)?;
                 Ok((!done.created.is_empty(), None))
             }
-            Action::Hooks(host) => {
-                let place = self.place(host, step)?;
-                let done = host::install(host, &place)?;
-                let notes = hooks::notes(context, host, &place, false);
-                Ok((done.changed, notes.into_iter().next()))
-            }
-            Action::StatusLine => {
-                let place = self.place(Host::ClaudeCode, step)?;
-                let command = format!("{} statusline", host::quoted(&place.program));
-                let found = host::set_status_line(&place.settings, state, &command)?;
-                Ok((found == StatusLine::Absent, None))
-            }
-            Action::Permission => {
-                let place = self.place(Host::ClaudeCode, step)?;
-                Ok((host::allow_lessons(&place.settings, state)?, None))
-            }
-            Action::Server(host) => {
-                let project = in_project(host);
-                let settings = mcp::settings(context, host, project)?;
-                let start = mcp::start(context, host, project, false);
-                let done = host::register(host, &settings, state, &start)?;
-                let note = mcp::notes(context, host, project);
-                Ok((done.changed, note.into_iter().next()))
+            Action::Install(item, host) => {
+                let place = self.place(item, host, step)?;
+                let changed = place.install()?;
+                let notes = match item {
+                    Item::Hooks => hooks::notes(context, &place, false),
+                    Item::Server => mcp::notes(context, host, in_project(host)),
+                    Item::StatusLine | Item::Permission => Vec::new(),
+                };
+                Ok((changed, notes.into_iter().next()))
             }
             Action::Learn => {
                 let workspace = context.workspace(None)?;
@@ -293,8 +264,12 @@ impl Setup<'_> {
         for host in &hosts {
             // In the reverse order of the installation, so that the original file comes back.
             for action in actions_of(host.host).into_iter().rev() {
+                let Action::Install(item, of) = action else {
+                    continue;
+                };
                 let mut step = Step::new(action, true);
-                let removed = self.remove(&mut step);
+                let place = self.place(item, of, &mut step);
+                let removed = place.and_then(|place| Ok(place.remove()?));
                 step.ended(removed.map(|changed| (changed, None)));
                 steps.push(step);
             }
@@ -311,46 +286,28 @@ impl Setup<'_> {
             ..self.report(hosts)
         }
     }
-
-    /// Undoes a step. Returns `true` if something was changed.
-    fn remove(&self, step: &mut Step) -> Result<bool, UserError> {
-        let state = self.context.environment.state_dir.as_deref();
-        match step.action {
-            Action::Memory | Action::Learn => Ok(false),
-            Action::Hooks(host) => {
-                let place = self.place(host, step)?;
-                Ok(host::uninstall(host, &place)?.changed)
-            }
-            Action::StatusLine => {
-                let place = self.place(Host::ClaudeCode, step)?;
-                Ok(host::remove_status_line(&place.settings, state)?)
-            }
-            Action::Permission => {
-                let place = self.place(Host::ClaudeCode, step)?;
-                Ok(host::disallow_lessons(&place.settings, state)?)
-            }
-            Action::Server(host) => {
-                let settings = mcp::settings(self.context, host, in_project(host))?;
-                step.path = Some(settings.shown());
-                Ok(host::unregister(host, &settings, state)?.changed)
-            }
-        }
-    }
 }
 
 /// Actions for an agent host, in their order.
-fn actions_of(host: ServerHost) -> Vec<Action> {
-    let hooks = host.hooks();
-    let mut actions: Vec<Action> = hooks.map(Action::Hooks).into_iter().collect();
-    if hooks == Some(Host::ClaudeCode) {
-        actions.extend([Action::StatusLine, Action::Permission]);
-    }
-    actions.push(Action::Server(host));
-    actions
+fn actions_of(host: Host) -> Vec<Action> {
+    let items: &[Item] = match host {
+        Host::ClaudeCode => &[
+            Item::Hooks,
+            Item::StatusLine,
+            Item::Permission,
+            Item::Server,
+        ],
+        host if host.has_hooks() => &[Item::Hooks, Item::Server],
+        _ => &[Item::Server],
+    };
+    items
+        .iter()
+        .map(|item| Action::Install(*item, host))
+        .collect()
 }
 
 /// Returns `true` if the server is installed in the settings of the project: an agent host that does
 /// not start servers in the project would use this memory for every project.
-const fn in_project(host: ServerHost) -> bool {
-    !host.starts_in_project()
+const fn in_project(host: Host) -> bool {
+    !host.profile().starts_in_project
 }
