@@ -124,8 +124,11 @@ impl Replay {
     }
 }
 
-/// Tries the patterns of several rules on past sessions, and returns a replay for each.
-pub fn replay(rules: &[Vec<CallPattern>], past: &PastSessions) -> Result<Vec<Replay>, Error> {
+/// Tries several rules, given as words and patterns, on past sessions. Returns a replay for each.
+pub fn replay(
+    rules: &[(String, Vec<CallPattern>)],
+    past: &PastSessions,
+) -> Result<Vec<Replay>, Error> {
     let mut all = vec![Replay::default(); rules.len()];
     if rules.is_empty() {
         return Ok(all);
@@ -155,8 +158,8 @@ pub fn replay(rules: &[Vec<CallPattern>], past: &PastSessions) -> Result<Vec<Rep
             calls += 1;
             days = age.max(days - 1) + 1;
             let call = Call::of(step, &[root]);
-            for (rule, (patterns, one)) in rules.iter().zip(&mut all).enumerate() {
-                if breaks(&call, patterns, &|after| {
+            for (rule, ((words, patterns), one)) in rules.iter().zip(&mut all).enumerate() {
+                if breaks(&call, words, patterns, &|after| {
                     done.iter().any(|done| done == after)
                 }) {
                     one.spoken += 1;
@@ -170,7 +173,7 @@ pub fn replay(rules: &[Vec<CallPattern>], past: &PastSessions) -> Result<Vec<Rep
                 done.extend(
                     rules
                         .iter()
-                        .flat_map(|patterns| fulfilled_by(&call, patterns)),
+                        .flat_map(|(_, patterns)| fulfilled_by(&call, patterns)),
                 );
             }
         }
@@ -210,12 +213,13 @@ mod tests {
 
     use super::*;
 
-    fn pattern(matches: &str, after: &str) -> Vec<CallPattern> {
-        vec![CallPattern {
+    fn pattern(matches: &str, after: &str) -> (String, Vec<CallPattern>) {
+        let pattern = CallPattern {
             matches: matches.to_owned(),
             after: after.to_owned(),
             ..CallPattern::default()
-        }]
+        };
+        (String::new(), vec![pattern])
     }
 
     #[test]

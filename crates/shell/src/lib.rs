@@ -2,6 +2,7 @@
 //!
 //! - `scan`: the line split at its operators: words with their places, joins, redirections, lines within.
 //! - `wrappers`: layers before the program of a command, and programs that run another one.
+//! - `options`: options between a program and its subcommand.
 //!
 //! [`commands`] puts both together. Chains, pipes, subshells, substitutions, `sh -c '…'`, `ssh HOST '…'` and
 //! `find -exec` are taken apart, and so is the input of a shell that the line contains. Assignments and wrappers
@@ -14,9 +15,11 @@
 //! expansion; what `eval` puts together; PowerShell and `cmd`. Lines within lines are read four levels deep, and
 //! of a line at most 64 commands.
 
+mod options;
 mod scan;
 mod wrappers;
 
+pub use options::Bare;
 pub use scan::{Join, KEYWORDS, Raw, Word, scan};
 pub use wrappers::{Layer, is_assignment, layer};
 
@@ -32,6 +35,8 @@ pub struct Simple {
     pub forms: Vec<String>,
     /// The last form without quotes.
     pub plain: String,
+    /// The last form without the options before its subcommand.
+    pub bare: Bare,
     /// Program and arguments, without layers and quotes.
     pub words: Vec<String>,
     /// Files that its output goes to.
@@ -49,10 +54,10 @@ pub struct Simple {
 }
 
 impl Simple {
-    /// All forms, with and without quotes.
+    /// All forms, with and without quotes, and those without options before the subcommand.
     pub fn texts(&self) -> impl Iterator<Item = &str> {
-        let forms = self.forms.iter().map(String::as_str);
-        forms.chain(std::iter::once(self.plain.as_str()))
+        let written = self.forms.iter().chain(std::iter::once(&self.plain));
+        written.chain(&self.bare.forms).map(String::as_str)
     }
 }
 
@@ -226,6 +231,7 @@ impl Peeler {
         let simple = Simple {
             forms,
             plain: unquoted.join(" "),
+            bare: options::bare(line, words.get(at..).unwrap_or_default(), end).unwrap_or_default(),
             words: plain,
             targets: raw.targets.clone(),
             body: raw.input.clone(),

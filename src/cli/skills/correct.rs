@@ -368,13 +368,15 @@ pub(crate) fn record(context: &Context, json: &str) -> Done {
 /// Adds what the patterns of a recorded rule match in past calls. Nothing is lost without it.
 fn with_past(context: &Context, workspace: &Workspace, mut report: HeardReport) -> HeardReport {
     let rule: Option<Reflexion> = workspace.store.get(&report.id).ok();
-    let patterns = rule.map(|rule| rule.seen_by).unwrap_or_default();
+    let (words, patterns) = rule
+        .map(|rule| (rule.rule, rule.seen_by))
+        .unwrap_or_default();
     let past = PastSessions {
         limit: TRIED,
         ..past_sessions(context)
     };
     if !patterns.is_empty()
-        && let Ok(mut tried) = replay(&[patterns], &past)
+        && let Ok(mut tried) = replay(&[(words, patterns)], &past)
     {
         let tried = tried.pop().filter(|tried| tried.calls > 0);
         report.past = tried.map(|tried| tried.words());

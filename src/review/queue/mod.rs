@@ -159,9 +159,12 @@ impl Queue {
             .candidates()
             .filter(|one| !one.patterns.is_empty())
             .collect();
-        let patterns: Vec<Vec<CallPattern>> =
-            waiting.iter().map(|one| one.patterns.clone()).collect();
-        for (one, found) in waiting.iter_mut().zip(replay(&patterns, past)?) {
+        let rules = waiting.iter().map(|one| {
+            let words = one.text("rule").unwrap_or_default();
+            (words.to_owned(), one.patterns.clone())
+        });
+        let rules: Vec<(String, Vec<CallPattern>)> = rules.collect();
+        for (one, found) in waiting.iter_mut().zip(replay(&rules, past)?) {
             one.part("past calls", &found.words());
             one.replay = Some(found);
         }

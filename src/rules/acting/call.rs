@@ -23,6 +23,16 @@ pub struct Call {
     pub(crate) paths: Vec<Vec<String>>,
     /// New texts, each with the text that it replaces.
     pub(crate) contents: Vec<Content>,
+    /// For a tool that reads or writes a file, commands that do the same.
+    pub(crate) alike: Vec<Alike>,
+}
+
+/// Command that does the same to a file as a tool.
+#[derive(Debug)]
+pub(crate) struct Alike {
+    pub(crate) command: String,
+    /// The same with a path that no file has: what matches it is about the program, and not the path.
+    pub(crate) pathless: String,
 }
 
 /// New content of an edit.
@@ -34,7 +44,7 @@ pub(crate) struct Content {
     files: Range<usize>,
 }
 
-/// Name that no tool has.
+/// Name that no tool and no file has.
 const UNNAMED: &str = "\u{1}";
 
 const PATHS: &[&str] = &[
@@ -57,10 +67,36 @@ impl Call {
             return call;
         }
         call.of_edit(step, cwd, roots);
+        let tool = step.tool.to_lowercase();
+        let path = step.argument(PATHS).map(|path| forms(path, cwd, roots));
+        let path = path.and_then(|forms| forms.into_iter().next());
         if call.paths.is_empty() {
-            call.of_tool(step, cwd, roots);
+            call.of_tool(step, path.as_deref());
+            if tool.contains("read") || tool.contains("view") {
+                call.alike(&["cat"], path.as_deref());
+            }
+        } else if call.contents.iter().all(|content| content.old.is_empty()) {
+            call.alike(&[">", "tee"], path.as_deref());
         }
         call
+    }
+
+    fn alike(&mut self, programs: &[&str], path: Option<&str>) {
+        // In a shell such a path stands between quotation marks.
+        let is_plain = |path: &str| {
+            path.chars()
+                .all(|c| c.is_alphanumeric() || "./_-+@,:=%~".contains(c))
+        };
+        let path = path.map(|path| match is_plain(path) {
+            true => path.to_owned(),
+            false => format!("'{path}'"),
+        });
+        for (program, path) in programs.iter().zip(path.iter().cycle()) {
+            self.alike.push(Alike {
+                command: format!("{program} {path}"),
+                pathless: format!("{program} {UNNAMED}"),
+            });
+        }
     }
 
     fn of_shell(&mut self, line: &str, cwd: &str, roots: &[&str]) {
@@ -148,12 +184,9 @@ impl Call {
     }
 
     /// Another tool is a command: its name, and its short arguments.
-    fn of_tool(&mut self, step: &Step, cwd: &str, roots: &[&str]) {
-        let path = step.argument(PATHS);
+    fn of_tool(&mut self, step: &Step, path: Option<&str>) {
         let mut texts: Vec<String> = vec![step.tool.clone()];
-        if let Some(path) = path {
-            texts.extend(forms(path, cwd, roots).into_iter().next());
-        }
+        texts.extend(path.map(str::to_owned));
         let fields = step.input.as_object().into_iter().flatten();
         let others = fields.filter(|(name, _)| !PATHS.contains(&name.as_str()));
         let others = others.filter_map(|(_, value)| value.as_str());
@@ -176,11 +209,12 @@ impl Call {
         programs.map(String::as_str).chain(tool)
     }
 
-    /// Texts of commands: all forms, and the whole line.
+    /// Texts of commands: all forms, the whole line, and what does the same.
     pub(crate) fn command_texts(&self) -> impl Iterator<Item = &str> {
         let forms = self.commands.iter().flat_map(Simple::texts);
         let line = (!self.line.is_empty()).then_some(self.line.as_str());
-        forms.chain(line)
+        let alike = self.alike.iter().map(|alike| alike.command.as_str());
+        forms.chain(line).chain(alike)
     }
 
     /// All forms of the changed paths.
@@ -227,68 +261,172 @@ fn cut(text: &str) -> &str {
 /// Returns the files that a command changes, as it names them. What is moved away is not among them: a
 /// rule about places is obeyed by it.
 fn changed(words: &[String], targets: &[String]) -> Vec<String> {
-    let mut words: Vec<&str> = words.iter().map(String::as_str).collect();
-    let is_git = words.first() == Some(&"git");
-    words.drain(..usize::from(is_git));
-    let mut changed: Vec<String> = Vec::new();
-    if let Some((program, arguments)) = words.split_first()
-        && (!is_git || matches!(*program, "rm" | "mv" | "restore"))
-    {
-        let operands = arguments
-            .iter()
-            .copied()
-            .filter(|word| !word.starts_with('-'));
-        let operands: Vec<&str> = operands.collect();
-        let owned = |paths: &[&str]| -> Vec<String> {
-            paths.iter().map(|path| (*path).to_owned()).collect()
-        };
-        changed = match basename(program) {
-            "rm" | "rmdir" | "unlink" | "shred" | "touch" | "truncate" | "mkdir" | "tee"
-            | "restore" => owned(&operands),
-            "mv" | "cp" | "install" | "ln" | "rsync" => match operands.split_last() {
-                Some((to, from @ [_, ..])) if to.ends_with('/') || from.len() > 1 => {
-                    let to = to.trim_end_matches('/');
-                    from.iter()
-                        .map(|path| format!("{to}/{}", basename(path)))
-                        .collect()
-                }
-                Some((to, _)) => owned(&[to]),
-                None => Vec::new(),
-            },
-            "sed" | "perl" => {
-                let in_place = |flag: &&str| {
-                    let is_short = flag.starts_with('-') && !flag.starts_with("--");
-                    is_short && flag.contains('i') || flag.starts_with("--in-place")
-                };
-                let has_script = arguments.iter().any(|flag| matches!(*flag, "-e" | "-f"));
-                let scripts = usize::from(!has_script).min(operands.len());
-                let is_changed = arguments.iter().any(in_place);
-                owned(if is_changed {
-                    &operands[scripts..]
-                } else {
-                    &[]
-                })
-            }
-            "curl" | "wget" => {
-                let is_option = |flag: &&str| matches!(*flag, "-o" | "-O" | "--output");
-                let at = arguments.iter().position(is_option);
-                let path = at.and_then(|at| arguments.get(at + 1));
-                owned(
-                    path.filter(|path| !path.starts_with('-'))
-                        .copied()
-                        .as_slice(),
-                )
-            }
-            "dd" => {
-                let to = arguments.iter().filter_map(|word| word.strip_prefix("of="));
-                to.map(str::to_owned).collect()
-            }
-            _ => Vec::new(),
-        };
-    }
-    let mut all = [targets, &changed].concat();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let mut all = match words.as_slice() {
+        ["git", command, rest @ ..] => changed_by_git(command, rest),
+        [program, rest @ ..] => changed_by(basename(program), rest),
+        [] => Vec::new(),
+    };
+    all.splice(0..0, targets.iter().cloned());
     all.retain(|path| !path.is_empty() && path != "/dev/null");
     all
+}
+
+fn owned(paths: &[&str]) -> Vec<String> {
+    paths.iter().map(|path| (*path).to_owned()).collect()
+}
+
+/// Words that are no options.
+fn operands<'w>(words: &[&'w str]) -> Vec<&'w str> {
+    let all = words.iter().copied();
+    all.filter(|word| !word.starts_with('-')).collect()
+}
+
+/// Returns the value of the first of these options, in the next word or behind `=`. A letter may stand at the
+/// end of others: `-qO`.
+fn value<'w>(words: &[&'w str], options: &[&str]) -> Option<&'w str> {
+    let is_letter = |word: &str, option: &str| {
+        let letters = word
+            .strip_prefix('-')
+            .filter(|letters| !letters.starts_with('-'));
+        option.len() == 2 && letters.is_some_and(|letters| letters.ends_with(&option[1..]))
+    };
+    let is_one = |word: &str| {
+        let mut options = options.iter();
+        options.any(|option| *option == word || is_letter(word, option))
+    };
+    let mut found = words.iter().enumerate().filter_map(|(at, word)| {
+        let (name, value) = word
+            .split_once('=')
+            .map_or((*word, None), |(name, value)| (name, Some(value)));
+        is_one(name).then(|| value.or(words.get(at + 1).copied()))
+    });
+    found.next().flatten()
+}
+
+fn in_directory(directory: &str, path: &str) -> String {
+    format!("{}/{}", directory.trim_end_matches('/'), basename(path))
+}
+
+fn changed_by_git(command: &str, rest: &[&str]) -> Vec<String> {
+    let behind = rest.iter().position(|word| *word == "--");
+    let behind = behind.map(|at| owned(&rest[at + 1..]));
+    match command {
+        "rm" => owned(&operands(rest)),
+        "mv" => copied(rest),
+        "checkout" => behind.unwrap_or_default(),
+        "restore" if rest.iter().any(|word| matches!(*word, "--staged" | "-S")) => Vec::new(),
+        "restore" => behind.unwrap_or_else(|| {
+            let from = value(rest, &["-s", "--source"]);
+            let mut paths = operands(rest);
+            paths.retain(|path| Some(*path) != from);
+            owned(&paths)
+        }),
+        _ => Vec::new(),
+    }
+}
+
+/// Targets of a program that copies: its last operand, or its operands in a directory.
+fn copied(rest: &[&str]) -> Vec<String> {
+    let operands = operands(rest);
+    let directory = value(rest, &["-t", "--target-directory"]);
+    let within = |directory: &str, from: &[&str]| -> Vec<String> {
+        let from = from.iter().filter(|path| **path != directory);
+        from.map(|path| in_directory(directory, path)).collect()
+    };
+    let is_directory = |path: &str| path.ends_with('/') || matches!(basename(path), "." | "..");
+    match (directory, operands.split_last()) {
+        (Some(directory), _) => within(directory, &operands),
+        (None, Some((to, from @ [_, ..]))) if is_directory(to) || from.len() > 1 => {
+            within(to, from)
+        }
+        (None, Some((to, _))) => owned(&[to]),
+        (None, None) => Vec::new(),
+    }
+}
+
+fn changed_by(program: &str, rest: &[&str]) -> Vec<String> {
+    let short = |letter: char| {
+        let mut flags = rest.iter().filter(|flag| !flag.starts_with("--"));
+        flags.any(|flag| flag.starts_with('-') && flag.contains(letter))
+    };
+    match program {
+        "rm" | "rmdir" | "unlink" | "shred" | "touch" | "truncate" | "mkdir" | "tee" => {
+            owned(&operands(rest))
+        }
+        "mv" | "cp" | "install" | "ln" | "rsync" => copied(rest),
+        "sed" | "perl" => {
+            let is_changed = short('i') || rest.iter().any(|flag| flag.starts_with("--in-place"));
+            let has_script = rest.iter().any(|flag| matches!(*flag, "-e" | "-f"));
+            let mut files = operands(rest);
+            files.drain(..usize::from(!has_script).min(files.len()));
+            owned(&files[..if is_changed { files.len() } else { 0 }])
+        }
+        "curl" | "wget" => fetched(program, rest).into_iter().collect(),
+        // Nobody knows the names within: an archive usually holds a directory of its own name.
+        "tar" if short('x') || rest.first().is_some_and(|word| word.contains('x')) => {
+            unpacked(rest, &["-C", "--directory"])
+        }
+        "unzip" => unpacked(rest, &["-d"]),
+        "dd" => {
+            let to = rest.iter().filter_map(|word| word.strip_prefix("of="));
+            to.map(str::to_owned).collect()
+        }
+        // Formatters and linters that write.
+        _ => {
+            let is_formatter = program.contains("fmt") || program.contains("format");
+            let writes = is_formatter && (short('w') || short('i'))
+                || rest
+                    .iter()
+                    .any(|flag| matches!(*flag, "--write" | "--fix" | "--in-place"));
+            let mut files = operands(rest);
+            files.retain(|path| writes && path.contains(['.', '/']));
+            owned(&files)
+        }
+    }
+}
+
+/// Returns the file that a download is written to.
+fn fetched(program: &str, rest: &[&str]) -> Option<String> {
+    let is_curl = program == "curl";
+    let named = [
+        "--output",
+        "--output-document",
+        if is_curl { "-o" } else { "-O" },
+    ];
+    let directory = value(rest, &["--output-dir", "-P", "--directory-prefix"]);
+    if let Some(path) = value(rest, &named) {
+        let path = Some(path).filter(|path| !path.starts_with('-'))?;
+        return Some(match directory.filter(|_| is_curl) {
+            Some(directory) => in_directory(directory, path),
+            None => path.to_owned(),
+        });
+    }
+    let is_saved = |flag: &&str| {
+        let is_short = flag.starts_with('-') && !flag.starts_with("--");
+        is_short && flag.contains('O') || matches!(*flag, "--remote-name" | "--remote-name-all")
+    };
+    if is_curl && !rest.iter().any(is_saved) {
+        return None;
+    }
+    let mut urls = rest.iter().filter_map(|word| word.split_once("://"));
+    let (_, url) = urls.next()?;
+    let path = url.split(['?', '#']).next().unwrap_or(url);
+    path.contains('/')
+        .then(|| in_directory(directory.unwrap_or("."), path))
+}
+
+fn unpacked(rest: &[&str], options: &[&str]) -> Vec<String> {
+    let Some(directory) = value(rest, options) else {
+        return Vec::new();
+    };
+    let is_archive = |word: &&&str| **word != directory && word.contains('.');
+    let archive = rest
+        .iter()
+        .find(is_archive)
+        .map_or("", |path| basename(path));
+    let stem = archive.split('.').next().unwrap_or(archive);
+    vec![in_directory(directory, stem)]
 }
 
 /// Returns a path below a directory without `.` and `..`, with `/` between its names also on
@@ -346,6 +484,24 @@ mod tests {
         check("sed -n 1p c", &[]);
         check("tee -a x", &["x"]);
         check("curl -o x http://y", &["x"]);
+        check("cp notes/a.md .", &["./a.md"]);
+        check("mv a/b ..", &["../b"]);
+        check("cp -t docs a x/b", &["docs/a", "docs/b"]);
+        check("curl -fsSLO https://x.example/a/b.tgz?c=1", &["./b.tgz"]);
+        check("curl --output=lib/x https://y.example/x", &["lib/x"]);
+        check("curl https://x.example/a", &[]);
+        check("wget -P lib https://x.example/a/b.js", &["lib/b.js"]);
+        check("wget https://x.example/b.js", &["./b.js"]);
+        check("tar -xzf lib-1.tar.gz -C third", &["third/lib-1"]);
+        check("tar -czf a.tgz -C third b", &[]);
+        check("unzip -q x.zip -d third", &["third/x"]);
+        check("git checkout HEAD -- a b", &["a", "b"]);
+        check("git checkout main", &[]);
+        check("git restore -s HEAD~1 a", &["a"]);
+        check("git restore --staged a", &[]);
+        check("shfmt -w run.sh", &["run.sh"]);
+        check("npx neat --write src/a.ts", &["src/a.ts"]);
+        check("fold -w 80 a.txt", &[]);
     }
 
     #[test]

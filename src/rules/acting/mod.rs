@@ -61,7 +61,9 @@ impl<'s> Tables<'s> {
             let mut parts = parts.iter();
             parts.any(|(part, trigrams)| trigrams.may_match(Place::Part(*part), number))
         };
-        self.confirmed(&may_break, &|rule| breaks(call, &rule.seen_by, is_done))
+        self.confirmed(&may_break, &|rule| {
+            breaks(call, &rule.rule, &rule.seen_by, is_done)
+        })
     }
 
     /// Returns the `after` expressions of acting rules that a successful call matches.

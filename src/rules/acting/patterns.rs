@@ -8,9 +8,14 @@
 //! any line.
 //!
 //! A command pattern is tried with each form of each simple command, and with the whole line; the
-//! form without quotes only if the pattern has none. A call of a tool that is no shell is matched
-//! only by a pattern that depends on the name of the tool. A path within the project is absolute
-//! only for patterns that say so.
+//! form without quotes only if the pattern has none. The form without the options before a subcommand is
+//! not for a rule that speaks of one of these options, nor for a pattern that looks for what is absent. What
+//! may not stand at the beginning (`^(?!…)`) may stand in no form, and in no variable set before. A call of a
+//! tool that is no shell is matched only by a pattern that depends on the name of the tool, or on the path of
+//! a command that does the same. A path within the project is absolute only for patterns that say so.
+//!
+//! A pattern that speaks of code is no pattern for prose: in Markdown and other texts it counts only if its
+//! place names them.
 //!
 //! `unless` rules out what it matches: for a command, any of its forms with the variables set
 //! before it; for the whole line, the line; for content, the content and its files. Content with a place
@@ -35,7 +40,9 @@ const LARGEST_DELEGATE: usize = 1 << 20;
 /// characters of the longest text.
 const STEPS: usize = 250_000;
 /// Beginnings of look-around.
-const LOOKS: [&str; 4] = ["(?=", "(?!", "(?<=", "(?<!"];
+const LOOKS: [&str; 4] = ["(?=", LOOK_AHEAD, "(?<=", "(?<!"];
+/// Beginning of a look-ahead for what is absent.
+const LOOK_AHEAD: &str = "(?!";
 
 /// Texts of many kinds: an expression that matches all of them says nothing.
 const ANYTHING: [&str; 8] = [
@@ -154,6 +161,10 @@ pub(crate) struct Compiled {
     pub(crate) on: CallPart,
     pub(crate) matches: Expression,
     pub(crate) unless: Option<Expression>,
+    /// What may not stand at the beginning of a command.
+    not_ahead: Option<Expression>,
+    /// It looks for what is absent, beyond the end of a word.
+    wants_absent: bool,
     pub(crate) after: Option<Expression>,
     /// Places of new text; empty: everywhere.
     pub(crate) within: Vec<Expression>,
@@ -191,23 +202,121 @@ impl Compiled {
             return Err(BadPattern::Many);
         }
         let within = within.iter().map(|place| compiled(CallPart::Path, place));
+        let not_ahead = leading_look_ahead(&pattern.matches);
+        let not_ahead =
+            not_ahead.and_then(|(absent, _)| Expression::of(on, &format!("^(?:{absent})")).ok());
         Ok(Self {
             on,
             matches,
             unless: optional(on, &pattern.unless)?,
+            not_ahead,
+            wants_absent: wants_absent(&pattern.matches),
             after: optional(CallPart::Command, &pattern.after)?,
             within: within.collect::<Result<_, _>>()?,
         })
     }
 }
 
-/// Returns `true` if one of the patterns matches the call. `is_done` says whether a call that
-/// matches an `after` succeeded earlier.
-pub fn breaks(call: &Call, patterns: &[CallPattern], is_done: &dyn Fn(&str) -> bool) -> bool {
+/// Returns the part of an expression that may not stand at its beginning (`^(?!part)rest`), and the
+/// expression without it.
+pub(crate) fn leading_look_ahead(pattern: &str) -> Option<(&str, String)> {
+    let start = pattern.strip_prefix('^').unwrap_or(pattern);
+    let begin = &pattern[..pattern.len() - start.len()];
+    let inside = start.strip_prefix(LOOK_AHEAD)?;
+    let end = end_of_group(inside)?;
+    Some((&inside[..end], format!("{begin}{}", &inside[end + 1..])))
+}
+
+/// Returns the place of the parenthesis that closes a group, given the text behind its beginning.
+pub(crate) fn end_of_group(inside: &str) -> Option<usize> {
+    let (mut depth, mut in_class, mut is_escaped) = (1_usize, false, false);
+    for (at, c) in inside.char_indices() {
+        match c {
+            _ if is_escaped => is_escaped = false,
+            '\\' => is_escaped = true,
+            '[' if !in_class => in_class = true,
+            ']' => in_class = false,
+            '(' if !in_class => depth += 1,
+            ')' if !in_class => {
+                depth -= 1;
+                if depth == 0 {
+                    return Some(at);
+                }
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Returns `true` if an expression looks for what is absent. `git(?![\w-])` only ends a word.
+fn wants_absent(pattern: &str) -> bool {
+    let mut looks = pattern.split(LOOK_AHEAD).skip(1);
+    looks.any(|inside| {
+        let inside = &inside[..end_of_group(inside).unwrap_or(inside.len())];
+        let is_class = inside.starts_with('[') && inside.find(']') == Some(inside.len() - 1);
+        !is_class && inside.len() > 2
+    })
+}
+
+/// Returns `true` if one of the patterns of a rule with these words matches the call. `is_done` says whether
+/// a call that matches an `after` succeeded earlier.
+pub fn breaks(
+    call: &Call,
+    rule: &str,
+    patterns: &[CallPattern],
+    is_done: &dyn Fn(&str) -> bool,
+) -> bool {
     patterns.iter().any(|pattern| {
         let is_fine = !pattern.after.is_empty() && is_done(&pattern.after);
-        !is_fine && Compiled::of(pattern).is_ok_and(|compiled| compiled.matches_call(call))
+        !is_fine && Compiled::of(pattern).is_ok_and(|compiled| compiled.matches_call(call, rule))
     })
+}
+
+/// Returns `true` if a rule speaks of one of these options.
+fn names_option(rule: &str, options: &[String]) -> bool {
+    let is_part = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '+');
+    let mut words = rule.split(|c: char| !is_part(c));
+    words.any(|word| options.iter().any(|option| option == word))
+}
+
+/// Extensions of files with text for people.
+const PROSE: [&str; 7] = ["md", "markdown", "mdx", "rst", "txt", "adoc", "asciidoc"];
+
+fn is_prose(forms: &[String]) -> bool {
+    let path = forms.last().map_or("", String::as_str);
+    let extension = path.rsplit_once('.').map(|(_, extension)| extension);
+    extension.is_some_and(|one| PROSE.iter().any(|prose| one.eq_ignore_ascii_case(prose)))
+}
+
+/// Returns `true` if an expression speaks of code: a call, a member, an operator, or a keyword that it begins
+/// with.
+fn is_of_code(pattern: &str) -> bool {
+    const SIGNS: [&str; 8] = [r"\{", "::", "=>", "->", "==", ";", "#include", r"\$\{"];
+    const KEYWORDS: [&str; 12] = [
+        "import", "from", "require", "include", "def", "fn", "func", "class", "const", "let",
+        "var", "return",
+    ];
+    // `console\s*\??\.(?:log|info)` is a member, too.
+    let dense = pattern.replace(r"\s*", "").replace(r"\?", "");
+    let dense = dense.replace(['?', ':', '(', '['], "");
+    let parts: Vec<&str> = dense.split(r"\.").collect();
+    let is_member = |two: &[&str]| {
+        let ends = two[0].ends_with(|c: char| c.is_ascii_lowercase());
+        ends && two[1].starts_with(|c: char| c.is_ascii_lowercase())
+    };
+    let is_address = pattern.contains("http") || pattern.contains("www");
+    // `\]\(` is a link.
+    let mut calls = pattern.match_indices(r"\(");
+    let is_call = calls.any(|(at, _)| at > 0 && !pattern[..at].ends_with(']'));
+    let begin = pattern.trim_start_matches("(?m)").trim_start_matches('^');
+    let begin = begin.trim_start_matches(r"\s*").trim_start_matches(r"\b");
+    let mut keywords = KEYWORDS.iter().filter_map(|word| begin.strip_prefix(word));
+    is_call
+        || !is_address && pattern.contains("//")
+        || SIGNS.iter().any(|sign| pattern.contains(sign))
+        || !is_address && parts.windows(2).any(is_member)
+        || keywords.any(|rest| rest.starts_with([' ', '\\']))
 }
 
 /// Returns the `after` expressions that a successful call matches.
@@ -228,9 +337,9 @@ pub fn fulfilled_by(call: &Call, patterns: &[CallPattern]) -> Vec<String> {
 }
 
 impl Compiled {
-    fn matches_call(&self, call: &Call) -> bool {
+    fn matches_call(&self, call: &Call, rule: &str) -> bool {
         match self.on {
-            CallPart::Command => self.matches_commands(call),
+            CallPart::Command => self.matches_commands(call, rule) || self.matches_alike(call),
             CallPart::Path => call.paths.iter().any(|forms| {
                 let forms = forms_for(&self.matches, forms);
                 let is_seen = forms.iter().any(|form| self.matches.is_match(form));
@@ -240,13 +349,23 @@ impl Compiled {
                 let files = call.files_of(content);
                 let mut paths = files.iter().flatten();
                 self.is_placed(files)
+                    && !self.is_out_of_place(files)
                     && !paths.any(|path| self.rules_out(path))
                     && self.is_new(content)
             }),
         }
     }
 
-    fn matches_commands(&self, call: &Call) -> bool {
+    /// Returns `true` if a command that does the same as a tool matches, because of its path.
+    fn matches_alike(&self, call: &Call) -> bool {
+        call.alike.iter().any(|alike| {
+            self.matches.is_match(&alike.command)
+                && !self.matches.is_match(&alike.pathless)
+                && !self.rules_out(&alike.command)
+        })
+    }
+
+    fn matches_commands(&self, call: &Call, rule: &str) -> bool {
         let is_before = |at: usize| {
             let chain = call.commands.get(at).map(|one| one.chain);
             let before = call.commands[..at.min(call.commands.len())].iter();
@@ -257,11 +376,14 @@ impl Compiled {
                 .is_some_and(|after| before.any(|one| one.texts().any(|form| after.is_match(form))))
         };
         let mut commands = call.commands.iter().enumerate();
-        if commands.any(|(at, simple)| self.matches_simple(simple) && !is_before(at)) {
+        if commands.any(|(at, simple)| self.matches_simple(simple, rule) && !is_before(at)) {
             return true;
         }
         // A match of a single command is judged above, with its own `unless` and `after`.
-        let is_single = |one: &Simple| self.forms(one).any(|form| self.matches.is_match(form));
+        let is_single = |one: &Simple| {
+            self.forms(one, rule)
+                .any(|form| self.matches.is_match(form))
+        };
         !call.line.is_empty()
             && !call.commands.iter().any(is_single)
             && self.matches.is_match(&call.line)
@@ -270,18 +392,37 @@ impl Compiled {
             && !is_before(call.commands.len())
     }
 
-    fn matches_simple(&self, simple: &Simple) -> bool {
-        let mut forms = self.forms(simple);
+    fn matches_simple(&self, simple: &Simple, rule: &str) -> bool {
+        let mut forms = self.forms(simple, rule);
         forms.any(|form| self.matches.is_match(form))
             && !simple.texts().any(|form| self.rules_out(form))
             && !self.rules_out(&simple.variables)
+            && !self.is_ahead(simple)
+    }
+
+    /// Returns `true` if what may not stand at the beginning does, in a form or in a variable set before.
+    fn is_ahead(&self, simple: &Simple) -> bool {
+        let Some(absent) = &self.not_ahead else {
+            return false;
+        };
+        let written = simple.forms.iter().map(String::as_str);
+        let mut texts = written.chain(simple.variables.lines());
+        texts.any(|text| absent.is_match(text))
     }
 
     /// Forms of a command that the pattern is for.
-    fn forms<'s>(&self, simple: &'s Simple) -> impl Iterator<Item = &'s str> + use<'s> {
-        let has_quotes = self.matches.as_str().contains(['"', '\'']);
-        let plain = (!has_quotes).then_some(simple.plain.as_str());
-        simple.forms.iter().map(String::as_str).chain(plain)
+    fn forms<'s>(&self, simple: &'s Simple, rule: &str) -> impl Iterator<Item = &'s str> + use<'s> {
+        // What a shell reads in another way between quotation marks is sought as it is typed.
+        let pattern = self.matches.as_str();
+        let is_about_quotes = pattern.contains(['"', '\''])
+            || [r"\$", r"\*", r"\["]
+                .iter()
+                .any(|sign| pattern.contains(sign));
+        let plain = (!is_about_quotes).then_some(&simple.plain);
+        let is_bare = !self.wants_absent && !names_option(rule, &simple.bare.taken);
+        let bare = simple.bare.forms.iter().filter(move |_| is_bare);
+        let written = simple.forms.iter().chain(plain);
+        written.chain(bare).map(String::as_str)
     }
 
     /// Returns `true` if one of the files is where new text counts.
@@ -292,6 +433,18 @@ impl Compiled {
         };
         let is_in = |forms: &Vec<String>| self.within.iter().any(|place| is_at(place, forms));
         self.within.is_empty() || files.iter().any(is_in)
+    }
+
+    /// Returns `true` if the pattern speaks of code, and all its files are prose that its places do not name.
+    fn is_out_of_place(&self, files: &[Vec<String>]) -> bool {
+        let names_prose = |place: &Expression| {
+            let place = place.as_str();
+            place.contains("doc") || PROSE.iter().any(|extension| place.contains(extension))
+        };
+        !files.is_empty()
+            && files.iter().all(|forms| is_prose(forms))
+            && !self.within.iter().any(names_prose)
+            && is_of_code(self.matches.as_str())
     }
 
     fn rules_out(&self, text: &str) -> bool {
@@ -424,7 +577,7 @@ mod tests_of_matching {
         let check = |line: &str, expected: bool| {
             let pattern = pattern(CallPart::Command, [r"^npm\b", "", ""]);
             assert_eq!(
-                breaks(&bash(line), &[pattern], &|_| false),
+                breaks(&bash(line), "", &[pattern], &|_| false),
                 expected,
                 "{line}"
             );
@@ -461,7 +614,7 @@ mod tests_of_matching {
     fn what_rules_out_is_seen_beside_the_command() {
         let check = |line: &str, matches: &str, unless: &str, expected: bool| {
             let pattern = pattern(CallPart::Command, [matches, unless, ""]);
-            let found = breaks(&bash(line), &[pattern], &|_| false);
+            let found = breaks(&bash(line), "", &[pattern], &|_| false);
             assert_eq!(found, expected, "{line}: {matches} unless {unless}");
         };
         check("git push --force", "^git push", "--dry-run", true);
@@ -480,6 +633,10 @@ mod tests_of_matching {
         check("cat 'a b'", "^cat a b", "", true);
         check("cat 'a[0]'", r#"^cat [^"']*\["#, "", false);
         check("cat a[0]", r#"^cat [^"']*\["#, "", true);
+        check("cat a[0]", r"^cat \w+\[", "", true);
+        check("cat 'a[0]'", r"^cat \w+\[", "", false);
+        check("rm \"$each\"", r"(^|\s)\$\w+(\s|$)", "", false);
+        check("rm $each", r"(^|\s)\$\w+(\s|$)", "", true);
         // The whole line.
         check("a && b", "&&", "", true);
         check("curl x | sh", r"curl .*\|\s*sh", "", true);
@@ -491,7 +648,7 @@ mod tests_of_matching {
     fn a_call_after_another_is_fine() {
         let check = |line: &str, is_done: bool, expected: bool| {
             let pattern = pattern(CallPart::Command, ["^git commit", "", "^cargo fmt"]);
-            let found = breaks(&bash(line), &[pattern], &|_| is_done);
+            let found = breaks(&bash(line), "", &[pattern], &|_| is_done);
             assert_eq!(found, expected, "{line}");
         };
         check("git commit -m x", false, true);
@@ -530,6 +687,7 @@ mod tests_of_matching {
         let check = |tool: &str, input: Value, matches: &str, expected: bool| {
             let found = breaks(
                 &call(tool, input.clone()),
+                "",
                 &[pattern(CallPart::Path, [matches, "", ""])],
                 &|_| false,
             );
@@ -585,7 +743,7 @@ mod tests_of_matching {
         let check = |old: &str, new: &str, expected: bool| {
             let input = json!({"file_path": "src/a.ts", "old_string": old, "new_string": new});
             let pattern = pattern(CallPart::Content, [r"console\.log", r"\.test\.ts$", ""]);
-            let found = breaks(&call("Edit", input), &[pattern], &|_| false);
+            let found = breaks(&call("Edit", input), "", &[pattern], &|_| false);
             assert_eq!(found, expected, "{old} → {new}");
         };
         check("a", "console.log(a)", true);
@@ -593,7 +751,7 @@ mod tests_of_matching {
         check("console.log(a)", "console.log(a)\nconsole.log(b)", true);
         let input = json!({"file_path": "src/a.test.ts", "content": "console.log(a)"});
         let pattern = pattern(CallPart::Content, [r"console\.log", r"\.test\.ts$", ""]);
-        assert!(!breaks(&call("Write", input), &[pattern], &|_| false));
+        assert!(!breaks(&call("Write", input), "", &[pattern], &|_| false));
     }
 
     #[test]
@@ -603,7 +761,7 @@ mod tests_of_matching {
             ..pattern(CallPart::Content, [r"\bany\b", r"\.d\.ts$", ""])
         };
         let check = |call: &Call, expected: bool, why: &str| {
-            let found = breaks(call, std::slice::from_ref(&any), &|_| false);
+            let found = breaks(call, "", std::slice::from_ref(&any), &|_| false);
             assert_eq!(found, expected, "{why}");
         };
         let write =
@@ -667,7 +825,7 @@ mod tests_of_matching {
         assert!(
             !calls
                 .iter()
-                .any(|call| breaks(call, std::slice::from_ref(&broken), &|_| false))
+                .any(|call| breaks(call, "", std::slice::from_ref(&broken), &|_| false))
         );
     }
 
@@ -675,7 +833,7 @@ mod tests_of_matching {
     fn another_tool_is_a_command_too() {
         let check = |tool: &str, input: Value, matches: &str, expected: bool| {
             let pattern = pattern(CallPart::Command, [matches, "", ""]);
-            let found = breaks(&call(tool, input), &[pattern], &|_| false);
+            let found = breaks(&call(tool, input), "", &[pattern], &|_| false);
             assert_eq!(found, expected, "{tool} {matches}");
         };
         check("WebFetch", json!({"url": "https://x"}), "^WebFetch", true);
@@ -693,5 +851,88 @@ mod tests_of_matching {
             false,
         );
         check("Grep", json!({"pattern": "app_prod"}), "app_prod", false);
+    }
+
+    #[test]
+    fn options_before_a_subcommand_hide_nothing() {
+        let check = |line: &str, rule: &str, matches: &str, expected: bool| {
+            let pattern = pattern(CallPart::Command, [matches, "", ""]);
+            let found = breaks(&bash(line), rule, &[pattern], &|_| false);
+            assert_eq!(found, expected, "{line}: {matches}");
+        };
+        let commit = "Never commit by yourself.";
+        check("git -C web commit -m x", commit, "^git commit", true);
+        check(
+            "git -C web commit -m x", commit, r"^git commit(?![\w-])", true,
+        );
+        check("git -C web log commit", commit, "^git commit", false);
+        let release = "Give `shipit release` the option `--env`.";
+        check("shipit --env=a release", release, "^shipit release", false);
+        check("shipit --far release", release, "^shipit release", true);
+        let absent = r"^shipit release(?!.*--env)";
+        check("shipit --env=a release", "", absent, false);
+    }
+
+    #[test]
+    fn what_may_not_be_ahead_is_looked_for_in_the_command_as_it_is_typed() {
+        let check = |line: &str, matches: &str, expected: bool| {
+            let pattern = pattern(CallPart::Command, [matches, "", ""]);
+            let found = breaks(&bash(line), "", &[pattern], &|_| false);
+            assert_eq!(found, expected, "{line}: {matches}");
+        };
+        let heap = r"^(?!.*\bHEAP=\d).*\bsite build\b";
+        check("site build", heap, true);
+        check("HEAP=8 site build", heap, false);
+        check("cd web && HEAP=8 time site build", heap, false);
+        check("export HEAP=8; site build", heap, false);
+        check("export HEAP=8; cd web; site build", heap, false);
+        check("export LEAP=8; site build", heap, true);
+        check("sudo site install", r"^(?!sudo\b)site install", false);
+        check("time site install", r"^(?!sudo\b)site install", true);
+    }
+
+    #[test]
+    fn a_file_tool_is_the_command_that_does_the_same() {
+        let check = |tool: &str, input: Value, matches: &str, expected: bool| {
+            let pattern = pattern(CallPart::Command, [matches, "", ""]);
+            let found = breaks(&call(tool, input.clone()), "", &[pattern], &|_| false);
+            assert_eq!(found, expected, "{tool} {input} {matches}");
+        };
+        let read = |path: &str| json!({ "file_path": path });
+        let shown = r"^(cat|less|head)\b.*\.secrets\b";
+        check("Read", read("/home/u/p/.secrets"), shown, true);
+        check(
+            "read_file",
+            json!({"path": "/home/u/p/.secrets"}),
+            shown,
+            true,
+        );
+        check("Read", read("/home/u/p/a.rs"), shown, false);
+        // A rule about the program says nothing about the tool.
+        check("Read", read("/home/u/p/a.rs"), r"^cat\b", false);
+        let write = json!({"file_path": "/home/u/p/probe.sh", "content": "x"});
+        check("Write", write.clone(), r"(>|\btee)\s*probe\.sh", true);
+        check("Write", write, r">\s*\S+", false);
+    }
+
+    #[test]
+    fn a_pattern_of_code_is_silent_in_prose() {
+        let check = |path: &str, matches: &str, within: &[&str], expected: bool| {
+            let pattern = CallPattern {
+                within: within.iter().map(|&place| place.to_owned()).collect(),
+                ..pattern(CallPart::Content, [matches, "", ""])
+            };
+            let text = "Call dbg.show(x) — simply.";
+            let input = json!({"file_path": path, "content": text});
+            let found = breaks(&call("Write", input), "", &[pattern], &|_| false);
+            assert_eq!(found, expected, "{path} {matches} {within:?}");
+        };
+        check("src/a.rs", r"dbg\.show\(", &[], true);
+        check("notes/a.md", r"dbg\.show\(", &[], false);
+        check("notes/a.rst", r"\bdbg\.show\b", &[], false);
+        check("notes/a.md", r"\bdbg\s*\??\.\s*(?:show|tell)\b", &[], false);
+        check("notes/a.md", r"dbg\.show\(", &[r"\.md$"], true);
+        check("notes/a.md", "—", &[], true);
+        check("notes/a.md", r"\bsimply\b", &[], true);
     }
 }

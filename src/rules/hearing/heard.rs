@@ -13,6 +13,7 @@ use crate::model::{CallPart, CallPattern, LessonScope};
 use crate::rules::checked;
 use crate::store::workspace::Error;
 
+use super::exceptions::with_conditions;
 use super::gate::words;
 
 /// Maximum length of a rule, in characters: a rule is one line.
@@ -276,15 +277,16 @@ fn acting(
         {
             return Err(refused(field, "has a secret in a pattern"));
         }
-        let pattern = CallPattern {
+        let patterns = with_conditions(see).into_iter().map(|see| CallPattern {
             on: see.part,
             matches: see.matches,
             unless: see.unless,
             after: see.after,
             within: Vec::new(),
-        };
-        match checked(std::slice::from_ref(&pattern)) {
-            Ok(()) => acting.push(pattern),
+        });
+        let patterns: Vec<CallPattern> = patterns.collect();
+        match checked(&patterns) {
+            Ok(()) => acting.extend(patterns),
             Err(bad) => left_out.push(format!(
                 "a pattern of `{field}` is left out: {bad}; {}. Call again with the same `rule` and `quote` to add it",
                 bad.hint()

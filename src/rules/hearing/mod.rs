@@ -2,11 +2,13 @@
 //!
 //! - `gate`: cheap test of a message, made for recall, with its forms of speech (`cues.txt`).
 //! - `messages`: the newest messages, as the witness of a quote. `quote`: its comparison.
-//! - `heard`: the rule as the agent gives it, checked. `record`: the candidate that it becomes.
+//! - `heard`: the rule as the agent gives it, checked. `exceptions`: those that speak of an earlier command.
+//!   `record`: the candidate that it becomes.
 //!
 //! The program notices and checks; the agent words; a person approves. Nothing that an agent says
 //! takes a rule away from the user.
 
+mod exceptions;
 mod gate;
 mod heard;
 mod messages;

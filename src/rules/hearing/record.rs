@@ -19,7 +19,7 @@ use super::HeardArgs;
 use super::heard::{Earlier, Heard, refused};
 use super::messages::{MadeCall, Message, note_recorded, witness};
 use crate::model::text::{is_generic, key_words, similarity};
-use crate::model::{CANDIDATE, CHAT, CallAction, CallPattern, Kind, LessonScope, Reflexion, Said};
+use crate::model::{CANDIDATE, CHAT, CallAction, Kind, LessonScope, Reflexion, Said};
 use crate::rules::acting::call::Call;
 use crate::rules::acting::patterns::breaks;
 use crate::rules::in_use::mark_observed;
@@ -147,11 +147,11 @@ fn record(
     let words = format!("{} {}", heard.rule, heard.quote);
     let mut near = nearest(&words, rules.clone(), SHOWN)?;
     near.retain(|(score, _)| *score >= NEAR);
-    let mut warnings = heard.left_out;
+    let mut warnings = heard.left_out.clone();
     let is_whole = warnings.is_empty();
     let is_change = heard.earlier.is_some();
-    let earlier = match heard.earlier {
-        Some(earlier) => earlier_rule(&earlier, rules, &mut near, heard.withdraws)?,
+    let earlier = match &heard.earlier {
+        Some(earlier) => earlier_rule(earlier, rules, &mut near, heard.withdraws)?,
         None => None,
     };
     if earlier.is_none() && is_change {
@@ -162,7 +162,7 @@ fn record(
         Some(old) => old.is_candidate() || is_about(&heard.quote, &old.rule)?,
         None => false,
     };
-    let seen = seen(&heard.seen_by, &message.calls, root.and_then(Path::to_str));
+    let seen = seen(&heard, &message.calls, root.and_then(Path::to_str));
     let rule = Reflexion {
         created_at: stamp(workspace.now),
         rule: heard.rule,
@@ -246,13 +246,13 @@ fn earlier_rule(
 
 /// Calls that one of the patterns matches; `None` without patterns or calls. What ran before does
 /// not count: the person corrects the call.
-fn seen(patterns: &[CallPattern], calls: &[MadeCall], root: Option<&str>) -> Option<Vec<String>> {
+fn seen(heard: &Heard, calls: &[MadeCall], root: Option<&str>) -> Option<Vec<String>> {
     let is_seen = |call: &&MadeCall| {
         let call = Call::of(&call.step(), root.as_slice());
-        breaks(&call, patterns, &|_| false)
+        breaks(&call, &heard.rule, &heard.seen_by, &|_| false)
     };
     let matched = calls.iter().filter(is_seen).map(MadeCall::shown);
-    (!patterns.is_empty() && !calls.is_empty()).then(|| matched.collect())
+    (!heard.seen_by.is_empty() && !calls.is_empty()).then(|| matched.collect())
 }
 
 /// Returns `true` for a rule that acts in a project.

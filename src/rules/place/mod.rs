@@ -186,7 +186,7 @@ pub(crate) fn said_again(rule: &mut Reflexion, correction: &str, raises: bool) {
 /// Maximum number of similar rules to show.
 const SHOWN: usize = 3;
 /// Maximum number of rules to compare by meaning: those with the most words in common.
-const COMPARED: usize = 16;
+const COMPARED: usize = 48;
 /// Minimum cosine. Of 100 pairs of rules about different things one is above it.
 pub(crate) const FLOOR: f64 = 0.41;
 
@@ -245,7 +245,8 @@ pub(crate) fn cosine(a: &Vector, b: &Vector) -> f64 {
     a.iter().zip(b.iter()).map(|(x, y)| f64::from(x * y)).sum()
 }
 
-/// Returns the rules nearest to a text with their cosines, at most `limit`, nearest first.
+/// Returns the rules nearest to a text with their cosines, at most `limit`. The nearest by meaning and words
+/// together come first.
 pub(crate) fn nearest(
     text: &str,
     rules: Vec<Reflexion>,
@@ -261,13 +262,17 @@ pub(crate) fn nearest(
     rules.sort_by(|a, b| b.0.total_cmp(&a.0));
     rules.truncate(COMPARED);
     let texts: Vec<&str> = rules.iter().map(|(_, rule)| rule.rule.as_str()).collect();
-    let mut near: Vec<(f64, Reflexion)> = cosines(text, &texts)?
+    let mut near: Vec<(f64, f64, Reflexion)> = cosines(text, &texts)?
         .into_iter()
-        .zip(rules.into_iter().map(|(_, rule)| rule))
+        .zip(rules)
+        .map(|(cosine, (shared, rule))| (cosine + shared, cosine, rule))
         .collect();
     near.sort_by(|a, b| b.0.total_cmp(&a.0));
     near.truncate(limit);
-    Ok(near)
+    Ok(near
+        .into_iter()
+        .map(|(_, cosine, rule)| (cosine, rule))
+        .collect())
 }
 
 /// Lets a rule take the place of another, which stays in its file and names it as its successor.
