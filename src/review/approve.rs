@@ -64,7 +64,14 @@ pub fn approvable(
     let mut named: Vec<(Kind, String)> = Vec::new();
     for id in ids {
         let (kind, id) = locate(store, id)?;
-        let hint = match kind {
+        let refused = |hint: String| {
+            let why = "only procedures and imported notes are observed";
+            let message = format!("{kind} `{id}` cannot be approved: {why}");
+            Err(Error::input(message, hint))
+        };
+        match kind {
+            Kind::Execution => return refused(format!("memctl accept {id}")),
+            Kind::Session => return refused("memctl list lessons".to_owned()),
             Kind::Reflexion if action.is_some() => {
                 let rule: Reflexion = store.get(&id)?;
                 if rule.seen_by.is_empty() {
@@ -72,21 +79,12 @@ pub fn approvable(
                         format!("`{id}` has no patterns: no call can be seen to break it");
                     return Err(Error::input(message, format!("memctl approve {id}")));
                 }
-                String::new()
             }
-            Kind::Execution => format!("memctl accept {id}"),
-            Kind::Session => "memctl list lessons".to_owned(),
-            _ => String::new(),
-        };
-        if hint.is_empty() {
-            if !named.contains(&(kind, id.clone())) {
-                named.push((kind, id));
-            }
-            continue;
+            _ => {}
         }
-        let why = "only procedures and imported notes are observed";
-        let message = format!("{kind} `{id}` cannot be approved: {why}");
-        return Err(Error::input(message, hint));
+        if !named.contains(&(kind, id.clone())) {
+            named.push((kind, id));
+        }
     }
     Ok(named)
 }

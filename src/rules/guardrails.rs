@@ -28,8 +28,8 @@ pub(crate) const AGAIN: &str =
     "it is tried again by the next correction, or by `memctl doctor --repair`";
 
 impl Workspace {
-    /// Writes the guardrail of a new rule to all files of its skill, whose own is created if there is none; without
-    /// a rule, the pending ones. Returns the files that hold them now.
+    /// Writes the pending guardrails of a skill, and that of a new rule to all its files; its own is created if
+    /// there is none. Returns the files that hold them now.
     pub(crate) fn write_guardrails(
         &self,
         skill: &SkillPath,
@@ -38,10 +38,8 @@ impl Workspace {
     ) -> Vec<String> {
         let mut written = Vec::new();
         let done = (|| {
-            let rules = match new {
-                Some(rule) => vec![rule.clone()],
-                None => self.pending_of(Some(skill))?,
-            };
+            let mut rules = self.pending_of(Some(skill))?;
+            rules.extend(new.cloned());
             let Some(skills) = self.skills().ok().filter(|_| !rules.is_empty()) else {
                 return Ok(());
             };
@@ -51,11 +49,11 @@ impl Workspace {
             }
             let mut writer = self.writer()?;
             for rule in rules {
+                let is_new = new.is_some_and(|new| new.reflexion_id == rule.reflexion_id);
                 // Others may write the file that the pending names come from, so the names only select
                 // among the files of the skill. A file that no longer exists needs no guardrail.
                 let names = files.iter().filter_map(|file| name(&skills, file));
-                let is_due =
-                    |name: &String| new.is_some() || rule.guardrails_pending.contains(name);
+                let is_due = |name: &String| is_new || rule.guardrails_pending.contains(name);
                 let names: Vec<String> = names.filter(is_due).collect();
                 written.extend(write(&mut writer, &skills, &rule, &names, warnings)?);
             }
@@ -65,10 +63,8 @@ impl Workspace {
             .err()
             .map(|error| format!("the guardrail was not added: {}", chain(&error)));
         warnings.extend(trouble);
-        if new.is_none() {
-            written.sort_unstable();
-            written.dedup();
-        }
+        written.sort_unstable();
+        written.dedup();
         written
     }
 

@@ -25,43 +25,36 @@ use crate::store::here::Here;
 use crate::store::workspace::Error;
 use crate::store::{Problem, Pulled, Scoped, Selection, Vouched};
 
-/// Returns the rules, those that this user vouches for first, and otherwise the local ones first. Of
-/// rules with the same text only the first stays.
+/// Returns the rules, those that this user vouches for first, and otherwise the local ones first. A remote rule
+/// that says the same as an earlier one is left out; those of this workspace stay beside each other.
 pub(crate) fn rules(
     store: &Scoped,
     selection: &Selection<'_>,
 ) -> Result<(Vec<Reflexion>, Vec<Problem>), Error> {
-    let own = store.list::<Reflexion>(selection)?;
-    let (mut records, mut problems) = (own.records, own.problems);
-    let standing = mark_observed(store, &mut records);
-    let mut rules: Vec<(Vouched, Reflexion)> = standing.into_iter().zip(records).collect();
-    let pulled = store.others();
-    if pulled.is_empty() {
-        rules.sort_by_key(|(vouched, _)| Reverse(*vouched));
-        return Ok((rules.into_iter().map(|(_, rule)| rule).collect(), problems));
-    }
-    let local = rules.len();
-    for Pulled { origin, store } in pulled {
-        let theirs = store.list::<Reflexion>(selection)?;
-        problems.extend(theirs.problems);
-        let mut records = theirs.records;
-        let standing = mark_observed(&store, &mut records);
-        for (vouched, mut rule) in standing.into_iter().zip(records) {
-            rule.reflexion_id = with_origin(&rule.reflexion_id, &origin);
-            rules.push((vouched, rule));
+    let mut rules: Vec<(Vouched, bool, Reflexion)> = Vec::new();
+    let mut problems = Vec::new();
+    let mut add = |store: &Scoped, origin: Option<&str>| -> Result<(), Error> {
+        let mut listed = store.list::<Reflexion>(selection)?;
+        problems.append(&mut listed.problems);
+        let standing = mark_observed(store, &mut listed.records);
+        for (vouched, mut rule) in standing.into_iter().zip(listed.records) {
+            if let Some(origin) = origin {
+                rule.reflexion_id = with_origin(&rule.reflexion_id, origin);
+            }
+            rules.push((vouched, origin.is_none(), rule));
         }
+        Ok(())
+    };
+    add(store, None)?;
+    for Pulled { origin, store } in store.others() {
+        add(&store, Some(&origin))?;
     }
-    Ok((without_repetitions(rules, local), problems))
+    Ok((without_repetitions(rules), problems))
 }
 
-/// Sorts rules by standing, and removes those that an earlier one silences by saying the same. The
-/// first `local` rules are of this workspace; they stay beside each other.
-fn without_repetitions(rules: Vec<(Vouched, Reflexion)>, local: usize) -> Vec<Reflexion> {
-    let mut rules: Vec<(Vouched, bool, Reflexion)> = rules
-        .into_iter()
-        .enumerate()
-        .map(|(at, (vouched, rule))| (vouched, at < local, rule))
-        .collect();
+/// Sorts rules by their standing, and removes those that an earlier one silences by saying the same. The rules
+/// of this workspace, marked `true`, stay beside each other.
+fn without_repetitions(mut rules: Vec<(Vouched, bool, Reflexion)>) -> Vec<Reflexion> {
     rules.sort_by_key(|(vouched, ..)| Reverse(*vouched));
     let mut first: HashMap<(String, String), Vouched> = HashMap::new();
     rules.retain(|(vouched, is_local, rule)| {
@@ -76,7 +69,7 @@ fn without_repetitions(rules: Vec<(Vouched, Reflexion)>, local: usize) -> Vec<Re
             None => first.insert(key, *vouched).is_none(),
         }
     });
-    rules.into_iter().map(|(_, _, rule)| rule).collect()
+    rules.into_iter().map(|(.., rule)| rule).collect()
 }
 
 /// Marks the rules that no one here vouches for, and undoes replacements of vouched rules by others.
@@ -339,16 +332,20 @@ mod tests {
 
     #[test]
     fn records_that_nobody_vouches_for_silence_no_rule_of_the_user() {
-        let own = |rule: Value| -> (Vouched, Reflexion) {
-            (Vouched::Whole, serde_json::from_value(rule).unwrap())
+        let own = |rule: Value| -> (Vouched, bool, Reflexion) {
+            (Vouched::Whole, false, serde_json::from_value(rule).unwrap())
         };
-        let theirs = |mut rule: Value| -> (Vouched, Reflexion) {
+        let theirs = |mut rule: Value| -> (Vouched, bool, Reflexion) {
             rule["created_at"] = json!("2099-01-01T00:00:00+00:00");
-            (Vouched::Nothing, serde_json::from_value(rule).unwrap())
+            (
+                Vouched::Nothing,
+                true,
+                serde_json::from_value(rule).unwrap(),
+            )
         };
         let user = own(json!({"reflexion_id": "REFL-001@user", "rule": "Name  it."}));
         let check = |forged: Value, expected: &[&str]| {
-            let found = without_repetitions(vec![theirs(forged), user.clone()], 1);
+            let found = without_repetitions(vec![theirs(forged), user.clone()]);
             let ids: Vec<&str> = found.iter().map(|r| r.reflexion_id.as_str()).collect();
             assert_eq!(ids, expected);
         };

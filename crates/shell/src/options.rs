@@ -25,6 +25,11 @@ struct Program {
     names: &'static str,
 }
 
+/// Options that say which part of a project a command is for: without them it would be another command.
+const SELECTING: &[&str] = &[
+    "--filter", "--filter-prod", "--package", "--pl", "--projects", "--scope", "--workspace",
+    "--workspaces", "-F", "-pl", "-w",
+];
 /// Row of the programs that are not in the table.
 const OTHER: &str = "*";
 
@@ -86,6 +91,9 @@ pub(crate) fn bare(line: &str, words: &[Word], end: usize) -> Option<Bare> {
                 return None;
             }
             let option_name = option.split_once('=').map_or(option, |(name, _)| name);
+            if SELECTING.contains(&option_name) {
+                return None;
+            }
             taken.push(option_name.to_owned());
             at += 1 + usize::from(program.takes_value(option, text(at + 1).unwrap_or("-")));
         }
@@ -155,7 +163,7 @@ mod tests {
         check("shipit --env=far release", "shipit release");
         for line in [
             "git push -f", "git --version", "git -- push", "shipit -x release", "rm --force a.txt",
-            "python -m pytest", "ls --color", "echo a",
+            "python -m pytest", "ls --color", "echo a", "pnpm --filter web test",
         ] {
             check(line, "");
         }

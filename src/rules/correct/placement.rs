@@ -7,16 +7,17 @@ use super::reflection::Worded;
 use super::storage::Stored;
 use crate::model::error::message as chain;
 use crate::model::{
-    AGENT, Correction, Kind, Record as _, Reflexion, RelatedRule, RuleRelation, Trust,
+    AGENT, Correction, Kind, Record as _, Reflexion, RelatedRule, RuleRelation, SkillPath, Trust,
 };
 use crate::rules::RuleFiles;
 use crate::rules::in_use::suspicion;
 use crate::rules::place::passed_on::{adopt, write_files};
-use crate::rules::place::{Conflict, SimilarRule, resolve_conflicts, similar_rules};
-use crate::rules::place::{Placed, place_rule};
+use crate::rules::place::{
+    Conflict, FLOOR, Placed, SimilarRule, nearest, place_rule, resolve_conflicts,
+};
 use crate::rules::reflect::{Draft, ONE_OUTPUT, Reflection};
-use crate::store::Scoped;
 use crate::store::workspace::{Error, Workspace, dollars};
+use crate::store::{Scoped, Selection};
 
 /// Adds the rule, unless there is none or it was deleted on purpose.
 pub(super) fn place(
@@ -47,53 +48,32 @@ pub(super) fn place(
 
 fn place_draft(
     workspace: &Workspace,
-    stored: Stored,
+    mut stored: Stored,
     draft: Draft,
     by: &str,
     related: &[RelatedRule],
 ) -> Result<CorrectReport, Error> {
-    let Stored {
-        options,
-        execution,
-        mut correction,
-        mut warnings,
-    } = stored;
     let doubt = draft.doubt;
-    add_assertions(workspace, &mut correction, &draft)?;
+    add_assertions(workspace, &mut stored.correction, &draft)?;
     let Placed {
         mut rule,
         duplicate_of,
         was_candidate,
     } = place_rule(
-        workspace, &correction, draft, by, related, options.by_agent, &mut warnings,
+        workspace, &stored.correction, draft, by, related, stored.options.by_agent,
+        &mut stored.warnings,
     )?;
-    warnings.extend(suspicion(&rule));
-    let mut files = RuleFiles::default();
-    if !rule.is_candidate() && !options.by_agent {
-        let example = execution.as_ref().map(|execution| (&correction, execution));
-        files = write_files(
-            workspace,
-            &rule,
-            example,
-            duplicate_of.is_none(),
-            &mut warnings,
-        );
-    }
+    stored.warnings.extend(suspicion(&rule));
     // What the model judged now holds for a rule that was there before, too.
     rule.relations.extend_from_slice(related);
-    let supersede = options.supersede && !rule.is_candidate();
-    let conflicts = resolve_conflicts(workspace, &rule, supersede, &mut warnings)?;
+    let mut report = finish(workspace, stored, &rule, duplicate_of.is_none())?;
+    report.similar = similar(workspace, &rule, related, &mut report);
     Ok(CorrectReport {
-        tests: files.tests,
-        needs_judge: files.needs_judge,
-        guardrails: files.guardrails,
         duplicate_of,
         was_candidate,
         doubt: doubt.filter(|_| rule.is_candidate()),
-        similar: similar(workspace, &rule, related, &conflicts, &mut warnings),
         related: relations(&workspace.store, related)?,
-        conflicts,
-        ..report(&correction, Some(&rule), warnings)
+        ..report
     })
 }
 
@@ -105,6 +85,27 @@ pub(super) fn place_again(
     stored: Stored,
     mut rule: Reflexion,
 ) -> Result<CorrectReport, Error> {
+    let by_agent = stored.options.by_agent;
+    let is_said = stored.options.is_rule || rule.source == AGENT;
+    let was_candidate = rule.is_candidate() && !by_agent && is_said;
+    if was_candidate {
+        let mut writer = workspace.writer()?;
+        adopt(&mut writer, &mut rule, &stored.correction, None)?;
+    }
+    Ok(CorrectReport {
+        was_candidate,
+        doubt: (rule.is_candidate() && !by_agent).then_some(ONE_OUTPUT),
+        ..finish(workspace, stored, &rule, was_candidate)?
+    })
+}
+
+/// Writes the files of a rule in force, and finds what it contradicts.
+fn finish(
+    workspace: &Workspace,
+    stored: Stored,
+    rule: &Reflexion,
+    is_new: bool,
+) -> Result<CorrectReport, Error> {
     let Stored {
         options,
         execution,
@@ -112,23 +113,17 @@ pub(super) fn place_again(
         mut warnings,
     } = stored;
     let mut files = RuleFiles::default();
-    let is_said = options.is_rule || rule.source == AGENT;
-    let was_candidate = rule.is_candidate() && !options.by_agent && is_said;
-    if was_candidate {
-        adopt(&mut workspace.writer()?, &mut rule, &correction, None)?;
-    }
-    if !options.by_agent && !rule.is_candidate() {
+    if !rule.is_candidate() && !options.by_agent {
         let example = execution.as_ref().map(|execution| (&correction, execution));
-        files = write_files(workspace, &rule, example, was_candidate, &mut warnings);
+        files = write_files(workspace, rule, example, is_new, &mut warnings);
     }
+    let supersede = options.supersede && !rule.is_candidate();
     Ok(CorrectReport {
         tests: files.tests,
         needs_judge: files.needs_judge,
         guardrails: files.guardrails,
-        was_candidate,
-        doubt: (rule.is_candidate() && !options.by_agent).then_some(ONE_OUTPUT),
-        conflicts: resolve_conflicts(workspace, &rule, options.supersede, &mut warnings)?,
-        ..report(&correction, Some(&rule), warnings)
+        conflicts: resolve_conflicts(workspace, rule, supersede, &mut warnings)?,
+        ..report(&correction, Some(rule), warnings)
     })
 }
 
@@ -152,24 +147,39 @@ fn add_assertions(
     Ok(())
 }
 
-/// Returns the rules near a rule that no model has judged. A search that fails is a warning: the
-/// rule is stored.
+/// Maximum number of similar rules to show.
+const SHOWN: usize = 3;
+
+/// Returns the rules of the skill that are nearest to a rule, without those that a model has judged. A search
+/// that fails is a warning: the rule is stored.
 fn similar(
     workspace: &Workspace,
     rule: &Reflexion,
     related: &[RelatedRule],
-    conflicts: &[Conflict],
-    warnings: &mut Vec<String>,
+    report: &mut CorrectReport,
 ) -> Vec<SimilarRule> {
-    let named = conflicts.iter().map(|other| &other.id);
-    let named: Vec<&String> = named
-        .chain(related.iter().map(|judged| &judged.id))
-        .collect();
-    similar_rules(workspace, rule, &named).unwrap_or_else(|error| {
+    let is_named = |id: &String| {
+        *id == rule.reflexion_id
+            || related.iter().any(|judged| judged.id == *id)
+            || report.conflicts.iter().any(|other| other.id == *id)
+    };
+    let near = (|| {
+        let skill: SkillPath = rule.skill.parse()?;
+        let of_skill = Selection::of(&skill);
+        let mut rules = workspace.store.list::<Reflexion>(&of_skill)?.records;
+        rules.retain(|other| {
+            (other.is_in_use() || other.is_candidate()) && !is_named(&other.reflexion_id)
+        });
+        nearest(&rule.rule, rules, SHOWN)
+    })();
+    let near = near.unwrap_or_else(|error: Error| {
         let why = chain(&error);
-        warnings.push(format!("similar rules were not looked up: {why}"));
+        let warning = format!("similar rules were not looked up: {why}");
+        report.warnings.push(warning);
         Vec::new()
-    })
+    });
+    let near = near.into_iter().filter(|(score, _)| *score >= FLOOR);
+    near.map(SimilarRule::from).collect()
 }
 
 /// Judgements of a model that say more than "unrelated", each with the text of the other rule.

@@ -6,7 +6,6 @@ use super::CorrectOptions;
 use crate::model::{AGENT, Correction, Execution, Kind, Record as _, Reflexion, Trust};
 use crate::rules::correct::remark;
 use crate::rules::evidence::count_correction;
-use crate::rules::place::passed_on::stand_for;
 use crate::rules::place::{own_rules, rule_in_force};
 use crate::store::workspace::records::raw;
 use crate::store::workspace::redacting_writer::redaction_warning;
@@ -128,14 +127,22 @@ fn repeat(
     mut known: Correction,
 ) -> Result<(Correction, bool), Error> {
     let is_adopted = !options.by_agent && known.trust() < Trust::User;
+    let is_observed = known.trust() == Trust::Observed;
     let mut changes: Vec<(&str, Box<RawValue>)> = Vec::new();
+    let mut gone: &[&str] = &[];
     if is_adopted {
-        stand_for(writer, &mut known, options.expected.clone())?;
-    } else if let Some(expected) = &options.expected
-        && (!options.by_agent || known.trust() == Trust::Observed)
+        "user".clone_into(&mut known.trust);
+        changes.push(("trust", raw(&known.trust)?));
+    }
+    if let Some(expected) = &options.expected
+        && (!options.by_agent || is_observed)
     {
         changes.push(("expected_output", expected.clone()));
         known.expected_output = Some(expected.clone());
+    } else if is_adopted {
+        // What the agent expected is not the person's word.
+        known.expected_output = None;
+        gone = &["expected_output"];
     }
     if !options.assertions.is_empty() && !options.by_agent {
         known.assertions.clone_from(&options.assertions);
@@ -144,7 +151,9 @@ fn repeat(
         changes.push(("assertions_suffice", raw(&true)?));
     }
     if !changes.is_empty() {
-        writer.update(Kind::Correction, &known.correction_id, &changes)?;
+        let id = &known.correction_id;
+        let shared = writer.update_without(Kind::Correction, id, &changes, gone)?;
+        known.correction_id = shared.id;
     }
     Ok((known, is_adopted))
 }

@@ -229,11 +229,6 @@ mod tests {
             &[(push, "", "(make|just) test")],
         );
         check(push, "make test &&", &[(push, "", "make test")]);
-        check(
-            push,
-            "(?<=make test && )git push",
-            &[(push, "", "make test")],
-        );
         check(push, "(?i)make test.*&&", &[(push, "", "(?i)make test")]);
         check(
             push,

@@ -183,8 +183,6 @@ pub(crate) fn said_again(rule: &mut Reflexion, correction: &str, raises: bool) {
     }
 }
 
-/// Maximum number of similar rules to show.
-const SHOWN: usize = 3;
 /// Maximum number of rules to compare by meaning: those with the most words in common.
 const COMPARED: usize = 48;
 /// Minimum cosine. Of 100 pairs of rules about different things one is above it.
@@ -209,27 +207,6 @@ impl From<(f64, Reflexion)> for SimilarRule {
             score: (score * 10_000.0).round() / 10_000.0,
         }
     }
-}
-
-/// Returns the rules of the same skill that are nearest to a rule, best first, without those in
-/// `named`.
-pub(crate) fn similar_rules(
-    workspace: &Workspace,
-    rule: &Reflexion,
-    named: &[&String],
-) -> Result<Vec<SimilarRule>, Error> {
-    let skill: SkillPath = rule.skill.parse()?;
-    let of_skill = Selection::of(&skill);
-    let mut rules = workspace.store.list::<Reflexion>(&of_skill)?.records;
-    rules.retain(|other| {
-        let is_other = other.reflexion_id != rule.reflexion_id;
-        is_other
-            && (other.is_in_use() || other.is_candidate())
-            && !named.contains(&&other.reflexion_id)
-    });
-    let mut near = nearest(&rule.rule, rules, SHOWN)?;
-    near.retain(|(score, _)| *score >= FLOOR);
-    Ok(near.into_iter().map(SimilarRule::from).collect())
 }
 
 /// Returns the cosine of each text to `to`, by the built-in embedder.
@@ -284,9 +261,19 @@ pub fn replace_rule(
     warnings: &mut Vec<String>,
 ) -> Result<Vec<String>, Error> {
     let mut writer = workspace.writer()?;
-    let replaced: Reflexion = writer.store().get(other)?;
-    update_rule(&mut writer, &replaced, &mut superseded(&replaced, rule))?;
-    Ok(workspace.change_guardrail(&mut writer, &replaced, None, warnings))
+    let other: Reflexion = writer.store().get(other)?;
+    supersede_rule(workspace, &mut writer, rule, &other, warnings)
+}
+
+fn supersede_rule(
+    workspace: &Workspace,
+    writer: &mut Writer,
+    rule: &str,
+    other: &Reflexion,
+    warnings: &mut Vec<String>,
+) -> Result<Vec<String>, Error> {
+    update_rule(writer, other, &mut superseded(other, rule))?;
+    Ok(workspace.change_guardrail(writer, other, None, warnings))
 }
 
 /// Older rule that contradicts a new one.
@@ -329,9 +316,8 @@ pub(crate) fn resolve_conflicts(
         };
         let mut guardrails = Vec::new();
         if supersede {
-            let mut after = superseded(&other, &rule.reflexion_id);
-            update_rule(&mut writer, &other, &mut after)?;
-            guardrails = workspace.change_guardrail(&mut writer, &other, None, warnings);
+            let id = &rule.reflexion_id;
+            guardrails = supersede_rule(workspace, &mut writer, id, &other, warnings)?;
         }
         conflicts.push(Conflict {
             id: other.reflexion_id,

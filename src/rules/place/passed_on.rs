@@ -8,7 +8,6 @@
 //! a rule that must not be shown.
 
 use serde_json::json;
-use serde_json::value::{RawValue, to_raw_value};
 
 use crate::model::{AGENT, Correction, Execution, Kind, Reflexion};
 use crate::rules::RuleFiles;
@@ -26,33 +25,6 @@ use crate::store::workspace::{Error, Workspace};
 pub(crate) const UNUSED: f64 = 0.0;
 /// Utility of a rule without evidence.
 const UNKNOWN: f64 = 0.5;
-
-/// Turns an agent's correction into that of the person who repeats it. The expected output given by
-/// the agent is replaced or removed.
-pub(crate) fn stand_for(
-    writer: &mut Writer,
-    known: &mut Correction,
-    expected: Option<Box<RawValue>>,
-) -> Result<(), Error> {
-    "user".clone_into(&mut known.trust);
-    known.expected_output = expected;
-    let trust = to_raw_value(&known.trust)?;
-    let mut changes = vec![("trust", &trust)];
-    changes.extend(
-        known
-            .expected_output
-            .as_ref()
-            .map(|expected| ("expected_output", expected)),
-    );
-    let gone: &[&str] = if known.expected_output.is_some() {
-        &[]
-    } else {
-        &["expected_output"]
-    };
-    let shared = writer.update_without(Kind::Correction, &known.correction_id, &changes, gone)?;
-    known.correction_id = shared.id;
-    Ok(())
-}
 
 /// Activates a candidate that a person approved.
 pub(crate) fn lift(writer: &mut Writer, rule: &mut Reflexion) -> Result<(), Error> {
@@ -119,28 +91,18 @@ pub(crate) fn follow_up(
         return RuleFiles::default();
     }
     // The correction gets the id of a shared one before anything names it.
-    let corrected = approve_correction(workspace, &rule.correction_id, warnings);
-    let example = match &corrected {
-        Ok(example) => example
-            .as_ref()
-            .map(|(correction, execution)| (correction, execution)),
-        Err(_) => None,
-    };
     let id = &rule.correction_id;
+    let example = approve_correction(workspace, id, warnings).unwrap_or_else(|error| {
+        warnings.push(format!("there is no test: {}", chain(&error)));
+        None
+    });
+    let example = example.as_ref().map(|(correction, run)| (correction, run));
     let id = example.map_or(id, |(correction, _)| &correction.correction_id);
     let shared = Reflexion {
         correction_id: id.clone(),
         ..rule.clone()
     };
     let lifted = write_files(workspace, &shared, example, true, warnings);
-    match &corrected {
-        // A rule from a chat has no correction, and nothing to test it with.
-        Ok(None) if !id.is_empty() => warnings.push(format!(
-            "there is no test: `{id}` or its execution is not there any more"
-        )),
-        Ok(_) => {}
-        Err(error) => warnings.push(format!("there is no test: {}", chain(error))),
-    }
     match resolve_conflicts(workspace, rule, false, warnings) {
         Ok(conflicts) => warnings.extend(conflicts.into_iter().map(|conflict| {
             let id = conflict.id;
@@ -162,11 +124,8 @@ pub(crate) fn write_files(
 ) -> RuleFiles {
     let mut files = RuleFiles::default();
     if let Ok(skill) = rule.skill.parse() {
-        files.guardrails = workspace.write_guardrails(&skill, None, warnings);
-        if is_new {
-            let added = workspace.write_guardrails(&skill, Some(rule), warnings);
-            files.guardrails.extend(added);
-        }
+        let new = Some(rule).filter(|_| is_new);
+        files.guardrails = workspace.write_guardrails(&skill, new, warnings);
     }
     if let Some((correction, execution)) = example {
         files.tests = workspace.write_tests(correction, execution, rule, warnings);
@@ -177,27 +136,38 @@ pub(crate) fn write_files(
     files
 }
 
-/// Counts a correction passed on by an agent. Returns it with its execution, or `None` if
-/// either is missing.
+/// Counts a correction passed on by an agent. Returns it with its execution; `None` with a warning if either is
+/// missing. A rule from a chat has no correction, and nothing to test it with.
 fn approve_correction(
     workspace: &Workspace,
     id: &str,
     warnings: &mut Vec<String>,
 ) -> Result<Option<(Correction, Execution)>, Error> {
-    let mut writer = workspace.writer()?;
-    if id.is_empty() || writer.store().find(Kind::Correction, id)?.is_none() {
+    if id.is_empty() {
         return Ok(None);
     }
-    let mut correction: Correction = writer.store().get(id)?;
+    let mut missing = || {
+        warnings.push(format!(
+            "there is no test: `{id}` or its execution is not there any more"
+        ));
+        Ok(None)
+    };
+    let mut writer = workspace.writer()?;
+    let Some(entry) = writer.store().find(Kind::Correction, id)? else {
+        return missing();
+    };
+    let mut correction: Correction = entry.parse()?;
     if correction.source == AGENT && correction.trust.is_empty() {
         let shared = writer.update(Kind::Correction, id, &[("trust", json!("approved"))])?;
         correction.correction_id = shared.id;
     }
-    let of = &correction.execution_id;
-    if writer.store().find(Kind::Execution, of)?.is_none() {
-        return Ok(None);
-    }
-    let execution: Execution = writer.store().get(of)?;
+    let Some(entry) = writer
+        .store()
+        .find(Kind::Execution, &correction.execution_id)?
+    else {
+        return missing();
+    };
+    let execution: Execution = entry.parse()?;
     drop(writer);
     let said = &correction.user_correction;
     warnings.extend(count_correction(workspace, &execution, said));

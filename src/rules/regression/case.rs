@@ -7,6 +7,7 @@
 
 use std::collections::BTreeMap;
 
+use memctl_files::hex;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -223,13 +224,7 @@ fn seal_of(value: &mut Value) -> Result<String, serde_json::Error> {
 
 /// Short hash of a text, to detect manual edits.
 pub fn hash(text: &str) -> String {
-    let digest = Sha256::digest(text.as_bytes());
-    digest.iter().take(8).fold(String::new(), |mut hex, byte| {
-        hex.extend(
-            [byte >> 4, byte & 15].map(|half| char::from_digit(half.into(), 16).unwrap_or('0')),
-        );
-        hex
-    })
+    hex(&Sha256::digest(text.as_bytes())[..8])
 }
 
 #[cfg(test)]
