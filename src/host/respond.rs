@@ -63,10 +63,10 @@ pub fn respond(
         }
         EventKind::ToolSucceeded => {
             let tool = event.tool.as_deref();
-            let done = adviser.succeeded(&session, tool, &event.input, &event.output)?;
+            let learned = adviser.succeeded(&session, tool, &event.input, &event.output)?;
             let project = here.project_name().unwrap_or_default();
             let origin = (event.session_id.as_str(), project.as_str());
-            for pattern in done.patterns.iter().filter(|_| !here.is_of_user) {
+            for pattern in learned.iter().filter(|_| !here.is_of_user) {
                 learn_at_once(adviser.store, pattern, origin, adviser.now, adviser.random)?;
             }
             noted

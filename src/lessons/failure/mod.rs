@@ -12,20 +12,23 @@ use std::sync::LazyLock;
 use regex_lite::Regex;
 
 use crate::lessons::failure::error_line::{error_line, error_lines, location};
+use crate::lessons::recovery::call::Call;
 use crate::lessons::vocabulary::WORDS;
-use crate::model::text::{TYPES, quoted};
+use crate::model::text::{TYPES, one_line, quoted};
 
 /// Failure to look up.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Failure<'a> {
+#[derive(Debug)]
+pub(crate) struct Failure {
     /// Lines that may say the error, most specific first. The first one gives the key.
     pub(crate) lines: Vec<ErrorLine>,
-    /// Whole output: redacted, without hints of this program.
+    /// Output in lower case, with single spaces: redacted, without hints of this program.
     pub(crate) output: String,
-    /// Tool of the agent host, if known.
-    pub(crate) tool: Option<&'a str>,
-    /// Failing command or code, if known.
-    pub(crate) code: Option<&'a str>,
+    /// Code of an agent that runs it itself, and not a call of a host's tool.
+    pub(crate) is_own_code: bool,
+    /// Failing command or code, without the names of people; empty if it is not known.
+    pub(crate) code: String,
+    /// The same in comparable form.
+    pub(crate) call: Option<Call>,
 }
 
 /// Line of an error.
@@ -37,14 +40,10 @@ pub(crate) struct ErrorLine {
     pub(crate) text: String,
 }
 
-impl<'a> Failure<'a> {
+impl Failure {
     /// Reads the output of a failing call, whose secrets are redacted already. Hints of this program
     /// in it are ignored. `None` if the output has no error.
-    pub(crate) fn of_redacted(
-        error: &str,
-        tool: Option<&'a str>,
-        code: Option<&'a str>,
-    ) -> Option<Self> {
+    pub(crate) fn of_redacted(error: &str, tool: Option<&str>, code: &str) -> Option<Self> {
         let error = memctl_redact::strip_fenced(error);
         let lines: Vec<ErrorLine> = error_lines(&error)
             .into_iter()
@@ -55,11 +54,13 @@ impl<'a> Failure<'a> {
             })
             .filter(|line| !line.key.is_empty())
             .collect();
-        (!lines.is_empty()).then_some(Self {
+        let code = without_people(code);
+        (!lines.is_empty()).then(|| Self {
             lines,
-            output: error.into_owned(),
-            tool,
-            code: code.filter(|code| !code.trim().is_empty()),
+            output: one_line(&error).to_lowercase(),
+            is_own_code: tool.is_none(),
+            call: Call::of(&code, tool),
+            code,
         })
     }
 

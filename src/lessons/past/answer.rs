@@ -6,6 +6,8 @@
 use serde::Deserialize;
 use serde_json::Value;
 
+use memctl_sessions::Speaker;
+
 use crate::lessons::asking::LessonArgs;
 use crate::lessons::asking::call_match::{Occurrence, occurrence, peeled};
 use crate::lessons::asking::checks::is_telling;
@@ -14,7 +16,7 @@ use crate::lessons::failure::without_home;
 use crate::model::LessonScope;
 use crate::model::text::one_line;
 
-use super::digest::Item;
+use super::digest::ReadSession;
 
 /// Maximum number of lessons of a session: of what it found out, and of what documents of the project prescribe.
 const MOST: usize = 8;
@@ -89,7 +91,7 @@ fn lesson(mut value: Value, is_prescribed: bool) -> Result<Answered, BadItem> {
 }
 
 /// Returns `true` if a call, its result, or a message of the person has the words, or if there are none.
-pub(super) fn is_seen(words: &str, items: &[Item]) -> bool {
+pub(super) fn is_seen(words: &str, session: &ReadSession) -> bool {
     let words = words.trim_start_matches("PERSON: ");
     let words = plain(words);
     let pieces: Vec<&str> = words
@@ -101,12 +103,14 @@ pub(super) fn is_seen(words: &str, items: &[Item]) -> bool {
         let text = plain(text);
         pieces.iter().all(|piece| text.contains(piece))
     };
+    let mut calls = session.calls.calls.iter();
+    let mut said = session
+        .remarks
+        .iter()
+        .filter(|remark| remark.by == Speaker::User);
     pieces.is_empty()
-        || items.iter().any(|item| match item {
-            Item::Call(call) => has_all(&call.output) || has_all(&call.call),
-            Item::Person(text) => has_all(text),
-            Item::Agent(_) => false,
-        })
+        || calls.any(|call| has_all(&call.output) || has_all(&call.call))
+        || said.any(|remark| has_all(&remark.text))
 }
 
 /// Text without the quotes, escapes and line breaks in which a copy may differ; what it leaves out is `…`.
@@ -179,6 +183,7 @@ pub(super) fn schema() -> Value {
 mod tests {
     use super::*;
     use crate::lessons::asking::session_calls::SessionCall;
+    use memctl_sessions::Remark;
 
     #[test]
     fn a_lesson_stands_on_words_of_the_session() {
@@ -188,13 +193,24 @@ mod tests {
             "{\"build\": \"refusing\"}\nbuild: refusing:  output would not be\n  reproducible (exit 3)",
             true,
         );
-        let items = [
-            Item::Person("Never touch the generated files.".to_owned()),
-            Item::Agent("The cache must be stale.".to_owned()),
-            Item::Call(call),
-        ];
+        let said = |by, text: &str| Remark {
+            before: 0,
+            by,
+            text: text.to_owned(),
+        };
+        let session = ReadSession {
+            format: None,
+            calls: SessionCalls {
+                calls: vec![call],
+                ..SessionCalls::default()
+            },
+            remarks: vec![
+                said(Speaker::User, "Never touch the generated files."),
+                said(Speaker::Agent, "The cache must be stale."),
+            ],
+        };
         let check = |words: &str, expected: bool| {
-            assert_eq!(is_seen(words, &items), expected, "{words}");
+            assert_eq!(is_seen(words, &session), expected, "{words}");
         };
         check("would not be reproducible", true);
         check("`build: refusing … (exit 3)`", true);

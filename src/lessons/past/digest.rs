@@ -12,7 +12,7 @@ use crate::lessons::recovery::recover::analyse;
 use crate::model::text::one_line;
 use crate::store::{project_of_session, same_project};
 use memctl_redact::beginning;
-use memctl_sessions::{Format, Remark, Speaker, Step};
+use memctl_sessions::{Format, Remark, Speaker};
 
 use super::learn::{LearnOptions, redacted};
 use super::session_files::read_of;
@@ -45,26 +45,15 @@ const INPUT: usize = 180;
 const MESSAGE: usize = 400;
 const REMARK: usize = 240;
 
-/// Item of a session, in its order.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Item {
-    /// Message of the person.
-    Person(String),
-    /// Message of the agent.
-    Agent(String),
-    /// A call with its whole result.
-    Call(SessionCall),
-}
-
-/// Content of a session file.
-#[derive(Debug, Default)]
+/// Content of a session file, redacted.
+#[derive(Debug)]
 pub(super) struct ReadSession {
     /// Detected format.
     pub(super) format: Option<Format>,
-    /// Calls.
+    /// Calls, each with its whole result.
     pub(super) calls: SessionCalls,
-    /// Calls and messages.
-    pub(super) items: Vec<Item>,
+    /// Messages of the person and of the agent.
+    pub(super) remarks: Vec<Remark>,
 }
 
 impl ReadSession {
@@ -78,8 +67,7 @@ impl ReadSession {
 
 /// Reads a session; `None` if the file is none, or is of another project.
 pub(super) fn read(path: &Path, options: &LearnOptions) -> Option<ReadSession> {
-    let project = options.project.as_deref();
-    let session = read_of(path, options.format, project)?;
+    let session = read_of(path, options.format, options.project.as_deref())?;
     let project = project_of_session(session.directory());
     let own = options.project_name.as_deref();
     let own = own.filter(|name| same_project(name, &project));
@@ -87,57 +75,35 @@ pub(super) fn read(path: &Path, options: &LearnOptions) -> Option<ReadSession> {
         session: redacted(&session.id),
         project: redacted(own.unwrap_or(&project)),
     };
-    let items = items(&session.steps, &session.remarks);
-    let calls = items.iter().filter_map(|item| match item {
-        Item::Call(call) => Some(call.clone()),
-        _ => None,
+    let failures = analyse(&session.steps, &session.remarks).failures;
+    let calls = session.steps.into_iter().map(|step| SessionCall {
+        call: redacted(&step.call_text()),
+        failed: failures.binary_search(&step.index).is_ok(),
+        output: redacted(&step.output),
+        tool: step.tool,
     });
     let calls = SessionCalls {
-        calls: calls.collect(),
         head,
+        calls: calls.collect(),
     };
+    let mut remarks = session.remarks;
+    remarks.retain(|remark| remark.by != Speaker::Other);
+    for remark in &mut remarks {
+        remark.text = redacted(&remark.text);
+    }
     Some(ReadSession {
         format: session.format,
         calls,
-        items,
+        remarks,
     })
 }
 
-/// Calls and messages in their order, redacted.
-fn items(steps: &[Step], remarks: &[Remark]) -> Vec<Item> {
-    let failures = analyse(steps, remarks).failures;
-    let mut items = Vec::new();
-    let mut remarks = remarks.iter().peekable();
-    for (place, step) in steps.iter().enumerate() {
-        while let Some(remark) = remarks.next_if(|remark| remark.before <= place) {
-            items.extend(message(remark));
-        }
-        items.push(Item::Call(SessionCall {
-            tool: step.tool.clone(),
-            call: redacted(&step.call_text()),
-            failed: failures.binary_search(&step.index).is_ok(),
-            output: redacted(&step.output),
-        }));
-    }
-    items.extend(remarks.filter_map(message));
-    items
-}
-
-fn message(remark: &Remark) -> Option<Item> {
-    let text = redacted(&remark.text);
-    match remark.by {
-        Speaker::User => Some(Item::Person(text)),
-        Speaker::Agent => Some(Item::Agent(text)),
-        Speaker::Other => None,
-    }
-}
-
 /// Returns the digest of a session.
-pub(crate) fn digest(items: &[Item]) -> String {
+pub(super) fn digest(calls: &[SessionCall], remarks: &[Remark]) -> String {
     let length = |line: &String| line.chars().count() + 1;
     let mut lines = Vec::new();
     for row in 0..ROOMS.len() {
-        lines = written(items, row);
+        lines = written(calls, remarks, row);
         if lines.iter().map(length).sum::<usize>() <= BUDGET {
             return lines.join("\n");
         }
@@ -160,29 +126,30 @@ pub(crate) fn digest(items: &[Item]) -> String {
         .join("\n")
 }
 
-fn written(items: &[Item], row: usize) -> Vec<String> {
+fn written(calls: &[SessionCall], remarks: &[Remark], row: usize) -> Vec<String> {
+    let said = |remark: &Remark| match remark.by {
+        Speaker::User => Some(format!("PERSON: {}", on_one_line(&remark.text, MESSAGE))),
+        _ if row >= WITHOUT_REMARKS => None,
+        _ => Some(format!("AGENT: {}", on_one_line(&remark.text, REMARK))),
+    };
     let mut lines = Vec::new();
-    let mut number = 0;
     let mut looked = 0;
-    for item in items {
-        let line = match item {
-            Item::Person(text) => format!("PERSON: {}", on_one_line(text, MESSAGE)),
-            Item::Agent(_) if row >= WITHOUT_REMARKS => continue,
-            Item::Agent(text) => format!("AGENT: {}", on_one_line(text, REMARK)),
-            Item::Call(call) => {
-                number += 1;
-                if row == WITHOUT_LOOKS && !call.failed && looks(call) {
-                    looked += 1;
-                    continue;
-                }
-                of_call(number, call, row)
-            }
-        };
-        if looked > 0 {
+    let mut remarks = remarks.iter().peekable();
+    for at in 0..=calls.len() {
+        let mut next = Vec::new();
+        while let Some(remark) = remarks.next_if(|one| one.before <= at || at == calls.len()) {
+            next.extend(said(remark));
+        }
+        let is_left_out = |call: &&SessionCall| row == WITHOUT_LOOKS && !call.failed && looks(call);
+        let call = calls.get(at);
+        let shown = call.filter(|call| !is_left_out(call));
+        next.extend(shown.map(|call| of_call(at + 1, call, row)));
+        if looked > 0 && !next.is_empty() {
             lines.push(format!("[{looked} calls of looking around]"));
             looked = 0;
         }
-        lines.push(line);
+        lines.append(&mut next);
+        looked += usize::from(call.is_some() && shown.is_none());
     }
     lines
 }
@@ -249,20 +216,28 @@ fn on_one_line(text: &str, most: usize) -> String {
 mod tests {
     use super::*;
 
-    fn call(command: &str, output: &str, failed: bool) -> Item {
-        Item::Call(SessionCall {
+    fn call(command: &str, output: &str, failed: bool) -> SessionCall {
+        SessionCall {
             tool: "Bash".to_owned(),
             call: command.to_owned(),
             failed,
             output: output.to_owned(),
-        })
+        }
     }
 
     #[test]
     fn a_digest_has_every_call_and_more_of_a_failure() {
         let noise = "line of noise\n".repeat(100);
-        let items = [
-            Item::Person("build  the\nweb bundle".to_owned()),
+        let said = |before, by, text: &str| Remark {
+            before,
+            by,
+            text: text.to_owned(),
+        };
+        let remarks = [
+            said(0, Speaker::User, "build  the\nweb bundle"),
+            said(2, Speaker::Agent, "It is built."),
+        ];
+        let calls = [
             call(
                 "tools/build web",
                 &format!("{noise}error: no epoch is set\n{noise}"),
@@ -270,10 +245,11 @@ mod tests {
             ),
             call("BUILD_EPOCH=0 tools/build web", &noise, false),
         ];
-        let text = digest(&items);
+        let text = digest(&calls, &remarks);
         assert!(text.starts_with("PERSON: build the web bundle\n1 FAILED Bash: tools/build web\n"));
         assert!(text.contains("error: no epoch is set"), "{text}");
         assert!(text.contains("2 ok Bash: BUILD_EPOCH=0 tools/build web\n"));
+        assert!(text.ends_with("\nAGENT: It is built."));
         assert!(text.chars().count() < 1_300, "{}", text.chars().count());
     }
 
@@ -288,7 +264,7 @@ mod tests {
             ));
         }
         items.push(call("make last", "error: the end", true));
-        let text = digest(&items);
+        let text = digest(&items, &[]);
         assert!(text.chars().count() <= BUDGET + 200);
         for part in [
             "make first",
@@ -298,10 +274,10 @@ mod tests {
         ] {
             assert!(text.contains(part), "{part}");
         }
-        let many: Vec<Item> = (0..3_000)
+        let many: Vec<SessionCall> = (0..3_000)
             .map(|at| call(&format!("make target{at}"), "ok then", false))
             .collect();
-        let text = digest(&many);
+        let text = digest(&many, &[]);
         assert!(text.chars().count() <= BUDGET + 200);
         assert!(
             text.contains("calls left out …]") && text.contains("target2999"),

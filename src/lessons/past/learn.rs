@@ -127,13 +127,8 @@ pub struct EpisodeReport {
 
 impl EpisodeReport {
     /// Reports what was found in the steps of a session file.
-    pub(crate) fn of(
-        path: &str,
-        steps: &[Step],
-        episode: &Episode,
-        pattern: Result<Pattern, &'static str>,
-    ) -> Self {
-        let no_fix = pattern.as_ref().err().copied();
+    fn of(path: &str, steps: &[Step], episode: &Episode) -> Self {
+        let pattern = of_episode(episode, steps, &clean);
         let failed = steps.get(episode.fail_step);
         let worked = steps.get(episode.success_step);
         Self {
@@ -147,8 +142,8 @@ impl EpisodeReport {
             tool: failed.map(|step| step.tool.clone()).unwrap_or_default(),
             error_key: redacted(&episode.error_key),
             root_cause: redacted(&episode.error_line),
+            no_fix: pattern.as_ref().err().copied(),
             fix: pattern.ok(),
-            no_fix,
         }
     }
 }
@@ -238,9 +233,9 @@ fn take(
 ) -> Result<Vec<String>, Error> {
     let steps = &session.steps;
     let found = analysis.episodes.iter();
-    let found = found.map(|episode| (episode, of_episode(episode, steps, &clean)));
-    let found: Vec<(&Episode, Result<Pattern, &'static str>)> = found.collect();
-    let has_pattern = found.iter().any(|(_, pattern)| pattern.is_ok());
+    let found = found.map(|one| EpisodeReport::of(path, steps, one));
+    let found: Vec<EpisodeReport> = found.collect();
+    let has_pattern = found.iter().any(|episode| episode.fix.is_some());
     let before = (report.learned.len(), report.merged.len());
     report.transcripts.push(TranscriptReport {
         path: path.to_owned(),
@@ -258,8 +253,8 @@ fn take(
         let mut writer = records.writer()?;
         let workspace = workspace(records, session, options);
         let mut known = patterns::known(&writer)?;
-        for (episode, pattern) in &found {
-            let Ok(pattern) = pattern else {
+        for episode in &found {
+            let Some(pattern) = &episode.fix else {
                 continue;
             };
             let origin = Origin {
@@ -290,9 +285,7 @@ fn take(
             .warnings
             .extend(repair_warnings(writer.take_repairs()));
     }
-    let episodes = found.into_iter();
-    let episodes = episodes.map(|(one, pattern)| EpisodeReport::of(path, steps, one, pattern));
-    report.episodes.extend(episodes);
+    report.episodes.extend(found);
     let new = report.learned[before.0..].iter();
     Ok(new.chain(&report.merged[before.1..]).cloned().collect())
 }

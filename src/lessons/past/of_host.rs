@@ -68,11 +68,8 @@ pub(crate) fn record_host_session(
     learned.extend(host.learned);
     learned.sort_unstable();
     learned.dedup();
-    let new = notes
-        .pitfalls
-        .into_iter()
-        .filter(|one| !pitfalls.contains(one));
-    let new: Vec<Pitfall> = new.collect();
+    let mut new = notes.pitfalls;
+    new.retain(|one| !pitfalls.contains(one));
     pitfalls.extend(new);
     let helped = notes.shown.iter();
     let helped = helped.filter(|shown| shown.outcome == Some(Outcome::Helped));

@@ -17,11 +17,10 @@ use memctl_llm::{Llm, OnProgress, Request, Schema};
 use memctl_sessions::Format;
 
 use super::answer::{Answered, BadItem, borne_out, is_seen, lessons_in, schema};
-use super::digest::{Item, ReadSession, digest, read};
+use super::digest::{ReadSession, digest, read};
 use super::learn::LearnOptions;
 use super::session_files::files;
 use crate::lessons::asking::checks::{Proof, check};
-use crate::lessons::asking::session_calls::SessionCalls;
 use crate::lessons::storage::new_lesson::{LessonOrigin, StoredLesson, store_lesson};
 
 /// Default instructions; users can replace them.
@@ -50,8 +49,7 @@ pub struct PastOptions {
 struct PastSession {
     path: String,
     source: Source,
-    calls: SessionCalls,
-    items: Vec<Item>,
+    read: ReadSession,
     request: Request,
 }
 
@@ -226,8 +224,7 @@ pub async fn plan(workspace: &Workspace, options: &PastOptions) -> Result<Option
                 mtime: file.mtime,
                 steps: read.calls.calls.len() as u64,
             },
-            calls: read.calls,
-            items: read.items,
+            read,
             request,
         });
     }
@@ -262,7 +259,9 @@ pub async fn ask(
         let mut writer = workspace.writer()?;
         writer.note_execution_logs(vec![ExecutionLog {
             tool_name: Some(model.clone()),
-            output_data: data(&json!({ "session": session.calls.head.session, "cost_usd": cost })),
+            output_data: data(
+                &json!({ "session": session.read.calls.head.session, "cost_usd": cost }),
+            ),
             ..scribe.line("learn", ActionType::Decision)
         }])?;
         drop(writer);
@@ -299,11 +298,12 @@ fn take(
     lessons: Vec<Result<Answered, BadItem>>,
     report: &mut SessionLessons,
 ) -> Result<(), Error> {
+    let calls = &session.read.calls;
     let origin = LessonOrigin {
         by: format!("model:{model}"),
         trust: Trust::Observed,
-        session: session.calls.head.session.clone(),
-        project: session.calls.head.project.clone(),
+        session: calls.head.session.clone(),
+        project: calls.head.project.clone(),
         root: None,
     };
     for lesson in lessons {
@@ -319,20 +319,20 @@ fn take(
                 continue;
             }
         };
-        if !is_seen(&seen, &session.items) {
+        if !is_seen(&seen, &session.read) {
             let seen = memctl_redact::redact(&seen).text;
             let reason = format!("no result of the session has `{seen}`");
             let refused = RefusedLesson::of(&args.lesson, "seen", reason);
             report.refused.push(refused);
             continue;
         }
-        let args = borne_out(args, is_prescribed, &session.calls);
+        let args = borne_out(args, is_prescribed, calls);
         let proof = match (is_prescribed, seen.is_empty()) {
             (_, true) => Proof::Calls,
             (true, false) => Proof::Document,
             (false, false) => Proof::Words,
         };
-        let checked = check(&args, &session.calls, proof, &workspace.settings.person);
+        let checked = check(&args, calls, proof, &workspace.settings.person);
         let checked = checked.map_err(Error::from);
         let stored = checked.and_then(|it| store_lesson(&workspace.records(), &it, &args, &origin));
         match stored {
@@ -349,7 +349,7 @@ fn take(
 
 fn question(system: &str, session: &ReadSession) -> Request {
     let of = session.format.map_or("", Format::name);
-    let digest = digest(&session.items).replace("</", "<\\/");
+    let digest = digest(&session.calls.calls, &session.remarks).replace("</", "<\\/");
     let project = &session.calls.head.project;
     Request {
         system: system.to_owned(),

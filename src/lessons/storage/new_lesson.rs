@@ -15,16 +15,13 @@ use std::path::Path;
 use serde::Serialize;
 use serde_json::json;
 
-use super::patterns::{LEARNED, count_up};
+use super::patterns::{count_up, learned};
 use crate::lessons::asking::LessonArgs;
 use crate::lessons::asking::checks::{CheckedLesson, refuse};
 use crate::lessons::telling::file_hash;
 use crate::lessons::telling::table::prepare;
 use crate::model::text::{key_words, plain_words, similarity, weight};
-use crate::model::{
-    Applies, Kind, LessonFile, LessonScope, Origin, Procedure, Record as _, Trust, local_number,
-    numbered,
-};
+use crate::model::{Applies, Kind, LessonFile, LessonScope, Origin, Procedure, Record as _, Trust};
 use crate::store::workspace::records::raw;
 use crate::store::workspace::{Error, Records, repair_warnings};
 use crate::store::{Selection, Writer};
@@ -88,35 +85,29 @@ pub(crate) fn store_lesson(
         .list::<Procedure>(&Selection::default())?
         .records;
     let lessons: Vec<&Procedure> = all.iter().filter(|known| is_in_use(known)).collect();
-    let named = |id: Option<&String>| {
-        let id = id?.trim();
-        let is_it = |known: &&Procedure| known.procedure_id == id;
-        // The random word of the id of a lesson that nobody has approved may be left out.
-        let is_numbered = |known: &&Procedure| {
-            let number = local_number(Kind::Procedure, &known.procedure_id);
-            number.is_some_and(|number| numbered(Kind::Procedure, number) == id)
+    let named = |field, id: &Option<String>| {
+        let Some(id) = id else {
+            return Ok::<_, Error>(None);
         };
-        let found = all.iter().find(is_it);
-        found.or_else(|| all.iter().find(is_numbered))
-    };
-    for (field, id) in [("same", &args.same), ("replaces", &args.replaces)] {
-        if let Some(id) = id
-            && named(Some(id)).is_none()
-        {
-            return refuse(
+        let whole = writer.store().resolve(Kind::Procedure, id.trim(), None);
+        let is_it = |known: &&Procedure| whole.as_ref().is_ok_and(|id| known.procedure_id == *id);
+        match all.iter().find(is_it) {
+            None => refuse(
                 field,
                 format!("there is no lesson `{id}`"),
                 "use an id that an answer named, such as PROC-003",
-            );
+            ),
+            found => Ok(found),
         }
-    }
+    };
+    let same = named("same", &args.same)?;
+    let replaced = named("replaces", &args.replaces)?;
     let seen = Origin {
         session: memctl_redact::redact(&origin.session).text.into_owned(),
         workspace: origin.project.clone(),
         live: true,
         ..Origin::default()
     };
-    let same = named(args.same.as_ref());
     let equal = || {
         lessons
             .iter()
@@ -147,19 +138,13 @@ pub(crate) fn store_lesson(
     }
     let is_person = origin.trust == Trust::User;
     let procedure = Procedure {
-        created_at: records.timestamp(),
-        status: LEARNED.to_owned(),
-        data: raw(&document(checked))?,
-        distilled_by: origin.by.clone(),
-        occurrences: Some(1.0),
-        last_seen: records.timestamp(),
         origins: vec![seen],
         trust: origin.trust.name().to_owned(),
         lesson: checked.lesson.clone(),
         applies: Some(checked.applies.clone()),
         files,
         worded_by: origin.by.clone(),
-        ..Procedure::default()
+        ..learned(raw(&document(checked))?, &origin.by, &records.timestamp())
     };
     let removed = writer
         .store()
@@ -186,7 +171,7 @@ pub(crate) fn store_lesson(
         near,
         ..StoredLesson::default()
     };
-    if let Some(old) = named(args.replaces.as_ref()) {
+    if let Some(old) = replaced {
         report.near.retain(|near| near.id != old.procedure_id);
         if is_person || writer.store().trust_snapshot().level(old) == Trust::Observed {
             supersede(&mut writer, old, &id)?;

@@ -122,19 +122,27 @@ pub(crate) fn count_up(
     Ok(())
 }
 
-/// Procedure of a pattern, in the words of the calls.
-pub(crate) fn procedure(pattern: Pattern, seen: &str) -> Result<Procedure, Error> {
-    Ok(Procedure {
-        created_at: seen.to_owned(),
+/// Procedure that was learned now, with the eight fields of the source document.
+pub(crate) fn learned(data: Box<RawValue>, by: &str, now: &str) -> Procedure {
+    Procedure {
+        created_at: now.to_owned(),
         status: LEARNED.to_owned(),
-        data: document(&pattern)?,
-        distilled_by: "offline".to_owned(),
-        worded_by: "program".to_owned(),
+        data,
+        distilled_by: by.to_owned(),
         occurrences: Some(1.0),
-        last_seen: seen.to_owned(),
+        last_seen: now.to_owned(),
         trust: OBSERVED.to_owned(),
-        pattern: Some(pattern),
         ..Procedure::default()
+    }
+}
+
+/// Procedure of a pattern, in the words of the calls.
+pub(crate) fn procedure(pattern: Pattern, now: &str) -> Result<Procedure, Error> {
+    let own = learned(document(&pattern)?, "offline", now);
+    Ok(Procedure {
+        worded_by: "program".to_owned(),
+        pattern: Some(pattern),
+        ..own
     })
 }
 

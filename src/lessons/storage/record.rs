@@ -12,7 +12,7 @@ use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::patterns::{self, LEARNED, Stored, store_unless};
+use super::patterns::{self, LEARNED, Stored, learned, store_unless};
 use crate::lessons::failure::error_line::error_line;
 use crate::lessons::failure::normalised;
 use crate::lessons::failure::without_people;
@@ -22,7 +22,7 @@ use crate::lessons::telling::session_state::{PendingOutcomes, SessionNotes};
 use crate::lessons::telling::table::prepare;
 use crate::lessons::{HintOptions, HintReport};
 use crate::model::text::{of_commands, one_line};
-use crate::model::{Kind, OBSERVED, Pattern, Procedure};
+use crate::model::{Kind, Pattern, Procedure};
 use crate::store::Writer;
 use crate::store::workspace::redacting_writer::redaction_warning;
 use crate::store::workspace::{Error, Workspace, repair_warnings, stamp};
@@ -198,16 +198,7 @@ pub fn add_procedure(workspace: &Workspace, document: &RawValue) -> Result<Proce
         return Err(Error::Suspicious { reason });
     }
     let mut writer = workspace.writer()?;
-    let new = Procedure {
-        created_at: workspace.timestamp(),
-        status: LEARNED.to_owned(),
-        data,
-        distilled_by: ELSEWHERE.to_owned(),
-        occurrences: Some(1.0),
-        last_seen: workspace.timestamp(),
-        trust: OBSERVED.to_owned(),
-        ..Procedure::default()
-    };
+    let new = learned(data, ELSEWHERE, &workspace.timestamp());
     let text = compact(&memctl_redact::redact_json(new.data.get()).text);
     let is_same = |known: &Procedure| compact(known.data.get()) == text;
     let mut known = patterns::known(&writer)?;

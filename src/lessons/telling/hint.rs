@@ -129,7 +129,7 @@ pub(crate) struct Shown {
 /// Outcome of a hint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Outcome {
+pub(crate) enum Outcome {
     /// The hinted way worked.
     Helped,
     /// The error occurred again.

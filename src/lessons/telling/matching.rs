@@ -13,8 +13,7 @@ use std::collections::{BTreeSet, HashSet};
 use super::{evidence, table};
 use crate::lessons::asking::call_match::occurs;
 use crate::lessons::failure::normalised;
-use crate::lessons::failure::{ErrorLine, Failure, without_people};
-use crate::lessons::recovery::call::Call;
+use crate::lessons::failure::{ErrorLine, Failure};
 use crate::lessons::recovery::call::commands;
 use crate::lessons::recovery::change::Change;
 use crate::lessons::telling::hint::Hint;
@@ -46,7 +45,7 @@ const PHRASE: usize = 12;
 /// Returns what is told at a failing call, best first. Reads only.
 pub(crate) fn at_failure(
     store: &Scoped,
-    failure: &Failure<'_>,
+    failure: &Failure,
     here: &Here<'_>,
     told: &[String],
     max_hints: usize,
@@ -70,7 +69,10 @@ pub(crate) fn at_failure(
         of_store(store, failure, here)?;
     }
     found.retain(|one| !told.contains(&one.hint.id));
-    found.sort_by(|a, b| a.rank.cmp(&b.rank).then(b.weight().total_cmp(&a.weight())));
+    found.sort_by(|a, b| {
+        let heavier = || weight_of(&b.hint).total_cmp(&weight_of(&a.hint));
+        a.rank.cmp(&b.rank).then_with(heavier)
+    });
     let mut lessons = 0;
     let mut said = HashSet::new();
     for Found { rank, hint, .. } in found {
@@ -99,33 +101,24 @@ struct Found {
     change: Option<Change>,
 }
 
-impl Found {
-    /// Weight among procedures of one rank: an approved one first, then the more useful.
-    fn weight(&self) -> f64 {
-        let approved = f64::from(u8::from(self.hint.trust != Trust::Observed));
-        approved + self.hint.score / 2.0 + self.hint.confidence / 4.0
-    }
+/// Weight among procedures of one rank: an approved one first, then the more useful.
+fn weight_of(hint: &Hint) -> f64 {
+    let approved = f64::from(u8::from(hint.trust != Trust::Observed));
+    approved + hint.score / 2.0 + hint.confidence / 4.0
 }
 
-fn of_store(store: &Scoped, failure: &Failure<'_>, here: &Here<'_>) -> Result<Vec<Found>, Error> {
+fn of_store(store: &Scoped, failure: &Failure, here: &Here<'_>) -> Result<Vec<Found>, Error> {
     let terms = table::open(store)?;
     if terms.is_blank() {
         return Ok(Vec::new());
     }
-    let code = failure.code.map(without_people);
-    let view = View {
-        failure,
-        here,
-        call: code.as_ref().and_then(|code| Call::of(code, failure.tool)),
-        code: code.unwrap_or_default(),
-        output: one_line(&failure.output).to_lowercase(),
-    };
     let mut found: Vec<Found> = candidates(&terms, failure)
         .into_iter()
         .filter_map(|number| {
             let procedure: Procedure = terms.entry(number)?.parse().ok()?;
             let trust = terms.trust_snapshot().level(&procedure);
-            view.found(&procedure.with_trust(trust)).filter(is_admitted)
+            let found = failure.found(&procedure.with_trust(trust), here);
+            found.filter(|found| is_admitted(&found.hint))
         })
         .collect();
     silence_conflicts(&mut found);
@@ -134,7 +127,7 @@ fn of_store(store: &Scoped, failure: &Failure<'_>, here: &Here<'_>) -> Result<Ve
 
 /// Numbers of the entries that may be for a failure: those with its line or a phrase first, then
 /// those that share words, each newest first.
-fn candidates(terms: &Terms, failure: &Failure<'_>) -> Vec<u32> {
+fn candidates(terms: &Terms, failure: &Failure) -> Vec<u32> {
     let mut exact: Vec<u64> = Vec::new();
     for line in &failure.lines {
         exact.extend([
@@ -161,22 +154,13 @@ fn candidates(terms: &Terms, failure: &Failure<'_>) -> Vec<u32> {
     numbers
 }
 
-/// Failure as procedures are compared with it.
-struct View<'f> {
-    failure: &'f Failure<'f>,
-    here: &'f Here<'f>,
-    call: Option<Call>,
-    code: String,
-    /// Output in lower case, with single spaces.
-    output: String,
-}
-
-impl View<'_> {
-    fn found(&self, procedure: &Procedure) -> Option<Found> {
+impl Failure {
+    /// Returns what a procedure has to say about it, and why; `None` if nothing.
+    fn found(&self, procedure: &Procedure, here: &Here<'_>) -> Option<Found> {
         if !procedure.is_active() {
             return None;
         }
-        let is_here = procedure.is_of(&|name| self.here.has_project(name));
+        let is_here = procedure.is_of(&|name| here.has_project(name));
         let make = |rank, score, why: &str, key: &str| {
             Some(Found {
                 rank,
@@ -184,7 +168,7 @@ impl View<'_> {
                 change: None,
             })
         };
-        let key = self.failure.key();
+        let key = self.key();
         let is_told = is_here && !procedure.lesson.is_empty();
         let applies = procedure.applies.as_ref().filter(|_| is_told);
         if let Some(applies) = applies.filter(|applies| self.applies(applies)) {
@@ -195,11 +179,11 @@ impl View<'_> {
             return make(Rank::Lesson, 1.0, why, key);
         }
         let Some(pattern) = &procedure.pattern else {
-            let lines = &self.failure.lines[..self.failure.lines.len().min(LINES)];
-            let line = lines.iter().find(|line| table::tells_of(procedure, line))?;
+            let mut lines = self.lines.iter().take(LINES);
+            let line = lines.find(|line| table::tells_of(procedure, line))?;
             return make(Rank::Cue, 1.0, "it tells of this error", &line.key);
         };
-        let is_observed_here = !procedure.origins.is_empty() && is_here && self.here.is_known();
+        let is_observed_here = !procedure.origins.is_empty() && is_here && here.is_known();
         if is_observed_here && let Some(change) = self.same_failure(pattern) {
             let why = "same failure in this project";
             return Some(Found {
@@ -218,7 +202,7 @@ impl View<'_> {
             return None;
         }
         // Few words are an error of many programs, where the calls are those of a host's tools.
-        let is_other = !self.is_own_code()
+        let is_other = !self.is_own_code
             && !self.code.is_empty()
             && !pattern.failing_code.is_empty()
             && !same_program(&pattern.failing_code, &self.code);
@@ -254,7 +238,7 @@ impl View<'_> {
             line => one_line(line),
         };
         let is_line = |own: &ErrorLine| one_line(&own.text) == line;
-        if line.is_empty() || !self.failure.lines.first().is_some_and(is_line) {
+        if line.is_empty() || !self.lines.first().is_some_and(is_line) {
             return None;
         }
         let change = Change::of(pattern)?;
@@ -266,7 +250,7 @@ impl View<'_> {
         let key = normalised(&pattern.error_key);
         let own = key_words(&key);
         let alone = |word: &str| weight(word, 0, 0);
-        let lines = self.failure.lines.iter().take(LINES);
+        let lines = self.lines.iter().take(LINES);
         let scored = lines.map(|line| {
             let score = if line.key == key {
                 1.0
@@ -276,7 +260,7 @@ impl View<'_> {
             (score, line)
         });
         let (score, line) = scored.max_by(|a, b| a.0.total_cmp(&b.0))?;
-        if self.is_own_code() && line.key == key {
+        if self.is_own_code && line.key == key {
             return Some((score, line));
         }
         // Another name than that of the recorded error is another failure, unless the code has it.
@@ -284,11 +268,6 @@ impl View<'_> {
             |name: &str| !line.text.contains(name) && !pattern.failing_code.contains(name);
         let differs = quoted_names(&pattern.error_line).into_iter().any(is_other);
         (score >= SIMILAR && !differs).then_some((score, line))
-    }
-
-    /// Returns `true` for code that an agent runs itself: an error class is about all of it.
-    const fn is_own_code(&self) -> bool {
-        self.failure.tool.is_none()
     }
 
     /// Returns `true` if the failing call is already the working one.
@@ -308,8 +287,7 @@ fn silence_conflicts(found: &mut Vec<Found>) {
 
 /// Returns `true` if a hint may be told: what nobody approved passes the screening. This is the one
 /// place that refuses a hint.
-fn is_admitted(found: &Found) -> bool {
-    let hint = &found.hint;
+fn is_admitted(hint: &Hint) -> bool {
     let texts = [
         &hint.lesson, &hint.error_key, &hint.failing_code, &hint.working_code,
     ];
@@ -362,7 +340,7 @@ pub(crate) fn before_call(store: &Scoped, code: &str, here: &Here<'_>) -> Result
         numbers.extend(terms.holding(table::command_term(prefix), NEWEST).0);
     }
     let lower = code.to_lowercase();
-    let mut found: Vec<Found> = numbers
+    let mut found: Vec<Hint> = numbers
         .into_iter()
         .rev()
         .filter_map(|number| {
@@ -384,16 +362,11 @@ pub(crate) fn before_call(store: &Scoped, code: &str, here: &Here<'_>) -> Result
             let trust = terms.trust_snapshot().level(&procedure);
             let procedure = procedure.with_trust(trust);
             let hint = Hint::of(&procedure, "", 1.0, "its command".to_owned());
-            let found = Found {
-                rank: Rank::Lesson,
-                hint,
-                change: None,
-            };
-            Some(found).filter(is_admitted)
+            Some(hint).filter(is_admitted)
         })
         .collect();
-    found.sort_by(|a, b| b.weight().total_cmp(&a.weight()));
-    Ok(found.into_iter().map(|one| one.hint).collect())
+    found.sort_by(|a, b| weight_of(b).total_cmp(&weight_of(a)));
+    Ok(found)
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ use crate::lessons::telling::evidence::is_demoted;
 use crate::lessons::telling::hint::{Hint, Outcome};
 use crate::lessons::telling::hint::{MAX_RULES, Pitfall};
 use crate::lessons::telling::matching;
-use crate::lessons::telling::session_state::{Credit, PendingOutcomes, SessionNotes};
+use crate::lessons::telling::session_state::{PendingOutcomes, SessionNotes};
 use crate::lessons::telling::table::prepare;
 use crate::model::{ActionType, ExecutionLog, Kind, Pattern, Procedure, Trial, Trust};
 use crate::store::workspace::records::{Scribe, data};
@@ -74,15 +74,6 @@ pub struct HintReport {
     pub took_ms: f64,
 }
 
-/// Outcome of a successful call.
-#[derive(Debug, Default)]
-pub struct Succeeded {
-    /// Evidence for hints that it followed.
-    pub credits: Vec<Credit>,
-    /// Patterns of the failures that it recovered.
-    pub patterns: Vec<Pattern>,
-}
-
 impl HintService<'_> {
     /// Looks up hints for a failure. With a session, the failure is recorded there, earlier hints
     /// get credit or blame, and no hint is shown twice.
@@ -100,7 +91,7 @@ impl HintService<'_> {
         let known = session.map(|session| self.store.notes_of::<SessionNotes>(session));
         let mut known = known.unwrap_or_default();
         let mut owed = std::mem::take(&mut known.owed);
-        if let Some(failure) = Failure::of_redacted(&error, tool, Some(&code)) {
+        if let Some(failure) = Failure::of_redacted(&error, tool, &code) {
             let key = failure.key().to_owned();
             let times = known.times(&key, &code);
             if times == REPEATED {
@@ -145,26 +136,26 @@ impl HintService<'_> {
         Ok(report)
     }
 
-    /// Records a successful call in a session, and credits the hints that it followed. Returns
-    /// what it teaches, if it recovered a failure.
+    /// Records a successful call in a session, and credits the hints that it followed. Returns the
+    /// patterns of the failures that it recovered.
     pub fn succeeded(
         &self,
         session: &str,
         tool: Option<&str>,
         code: &str,
         output: &str,
-    ) -> Result<Succeeded, Error> {
+    ) -> Result<Vec<Pattern>, Error> {
         // Most successes follow no hint, and must not wait for the lock.
         if self.store.directory().is_read_only()
             || !self.store.notes_of::<SessionNotes>(session).is_watching()
         {
-            return Ok(Succeeded::default());
+            return Ok(Vec::new());
         }
         // The session scratch is redacted, so the code to compare is redacted too.
         let code = memctl_redact::redact(code).text;
         let output = memctl_redact::redact(output).text;
         let mut patterns = Vec::new();
-        let credits = self.note(session, |known| {
+        self.note(session, |known| {
             let credits = known.succeeded(&code);
             let followed = credits
                 .iter()
@@ -175,7 +166,7 @@ impl HintService<'_> {
             let trials = known.trials.succeeded(&keys, &helped);
             PendingOutcomes { credits, trials }
         })?;
-        Ok(Succeeded { credits, patterns })
+        Ok(patterns)
     }
 
     /// Records the end of a session.
@@ -188,8 +179,7 @@ impl HintService<'_> {
         self.note(session, |known| PendingOutcomes {
             credits: known.ended(),
             trials: known.trials.ended(),
-        })?;
-        Ok(())
+        })
     }
 
     /// Pitfalls that a session has met so far.
@@ -208,15 +198,14 @@ impl HintService<'_> {
         &self,
         session: &str,
         change: impl FnOnce(&mut SessionNotes) -> PendingOutcomes,
-    ) -> Result<Vec<Credit>, Error> {
+    ) -> Result<(), Error> {
         let (owed, own) = self
             .store
             .change_notes(session, |known: &mut SessionNotes| {
                 (std::mem::take(&mut known.owed), change(known))
             })?;
-        let credits = own.credits.clone();
         self.store_outcomes(session, owed.and(own))?;
-        Ok(credits)
+        Ok(())
     }
 
     /// Returns the lessons for a call, as text, and records that they are told. `code` need not be

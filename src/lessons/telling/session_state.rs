@@ -138,7 +138,7 @@ impl Trials {
 /// Addition to a lesson's evidence.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Credit {
+pub(crate) struct Credit {
     /// Id of the lesson.
     pub id: String,
     /// True if the use is to be counted, false if it was counted before.

@@ -217,7 +217,7 @@ pub fn repeats(store: &Scoped, here: &Here<'_>, past: &PastSessions) -> Result<R
 /// Returns the hint that an agent would get there.
 fn known(store: &Scoped, here: &Here<'_>, repeat: &Repeat) -> Option<Hint> {
     let hints = if repeat.kind == RepeatKind::Failure {
-        let failure = Failure::of_redacted(&repeat.error, None, Some(&repeat.what))?;
+        let failure = Failure::of_redacted(&repeat.error, None, &repeat.what)?;
         at_failure(store, &failure, here, &[], 1)
     } else {
         before_call(store, &repeat.what, here)
