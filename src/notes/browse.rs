@@ -316,30 +316,27 @@ pub fn show(workspace: &Workspace, id: &str) -> Result<ShowReport, Error> {
         // An entry that is not JSON is shown as text.
         serde_json::value::to_raw_value(&String::from_utf8_lossy(&entry.text))
     });
-    let memory = (kind == Kind::Memory).then(|| entry.parse::<Memory>().ok());
-    let misfits = memory
-        .flatten()
-        .map(|m| misfits(m.memory_type, &m.metadata));
-    let unnoted = workspace.note_read([(kind, (id.as_str(), entry.user_id().as_deref()))]);
+    let (mut warnings, mut retrieved) = (Vec::new(), None);
+    match kind {
+        Kind::Memory => {
+            let memory = entry.parse::<Memory>();
+            warnings = memory.map_or_else(|_| Vec::new(), |m| misfits(m.memory_type, &m.metadata));
+        }
+        Kind::Procedure => retrieved = workspace.store.retrievals().remove(&id),
+        _ => {}
+    }
+    warnings.extend(workspace.note_read([(kind, (id.as_str(), entry.user_id().as_deref()))]));
     let document = document(&entry);
-    let retrieved = (kind == Kind::Procedure)
-        .then(|| workspace.store.retrievals().remove(&id))
-        .flatten();
+    let claimed = document.as_ref().map(|document| document.trust);
     Ok(ShowReport {
         retrieved,
         id,
         kind,
-        trust: document
-            .as_ref()
-            .map(|d| workspace.store.trust_snapshot().of_entry(&entry, d.trust)),
+        trust: claimed.map(|trust| workspace.store.trust_snapshot().of_entry(&entry, trust)),
         status: document.as_ref().and_then(|d| d.status.clone()),
         source: document.and_then(|d| d.source),
         record: record?,
-        warnings: misfits
-            .unwrap_or_default()
-            .into_iter()
-            .chain(unnoted)
-            .collect(),
+        warnings,
     })
 }
 
@@ -384,9 +381,9 @@ fn fits(entry: &Entry, memory_type: Option<MemoryType>, conditions: &[Condition]
     if memory_type.is_some_and(|wanted| memory.memory_type != wanted) {
         return false;
     }
-    let metadata = || serde_json::from_str::<Value>(memory.metadata.get()).unwrap_or_default();
+    // Most lists have no condition, and need no metadata.
     conditions.is_empty() || {
-        let metadata = metadata();
+        let metadata: Value = serde_json::from_str(memory.metadata.get()).unwrap_or_default();
         conditions
             .iter()
             .all(|condition| condition.holds(&metadata))

@@ -21,5 +21,5 @@ pub use browse::{
 };
 pub(crate) use find::compare;
 pub use find::query_embedding::{Embedded, GivenVector, embed};
-pub use find::{Asked, Explanation, FindOptions, FindReport, Found, Ranks, Term, find, find_near};
+pub use find::{Asked, Explanation, FindOptions, FindReport, Found, Ranks, Term, find};
 pub use remember::{AddOptions, AddReport, add_memory, add_observed};

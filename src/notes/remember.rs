@@ -21,7 +21,7 @@ use crate::store::workspace::{Error, Workspace, repair_warnings, stamp, warnings
 use crate::store::{Scoped, Selection, SkipCondition, Writer};
 
 /// Memory to add.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct AddOptions {
     /// Memory type.
     pub memory_type: MemoryType,
@@ -80,11 +80,8 @@ fn add_instead(
     trust: Trust,
 ) -> Result<AddReport, Error> {
     let resolve = |id: &String| Ok(workspace.store.resolve(Kind::Memory, id, None)?);
-    let replaced: Vec<String> = options
-        .replaces
-        .iter()
-        .map(resolve)
-        .collect::<Result<_, Error>>()?;
+    let replaced: Result<Vec<String>, Error> = options.replaces.iter().map(resolve).collect();
+    let replaced = replaced?;
     let mut report = add(workspace, options, trust)?;
     if replaced.is_empty() {
         return Ok(report);
@@ -118,10 +115,8 @@ pub fn add_observed(workspace: &Workspace, options: &AddOptions) -> Result<AddRe
     // Hints that this program showed the agent must not be learned again.
     let content =
         memctl_redact::visible(&memctl_redact::strip_fenced(&options.content)).into_owned();
-    let tombstone = workspace
-        .store
-        .tombstone_of(Kind::Memory, admitted.text.trim_end())?;
-    if let Some(removed) = tombstone {
+    let text = admitted.text.trim_end();
+    if let Some(removed) = workspace.store.tombstone_of(Kind::Memory, text)? {
         return Err(Error::Forgotten {
             day: removed.at.split('T').next().unwrap_or_default().to_owned(),
             id: removed.id,
@@ -129,11 +124,8 @@ pub fn add_observed(workspace: &Workspace, options: &AddOptions) -> Result<AddRe
         });
     }
     let options = AddOptions {
-        memory_type: options.memory_type,
         content,
-        metadata: options.metadata.clone(),
-        expires_at: options.expires_at.clone(),
-        replaces: options.replaces.clone(),
+        ..options.clone()
     };
     add_instead(workspace, &options, Trust::Observed)
 }
@@ -146,9 +138,10 @@ fn add(workspace: &Workspace, options: &AddOptions, trust: Trust) -> Result<AddR
     if memctl_redact::says_nothing(&memctl_redact::redact(content).text) {
         problems.push("`content` is empty, and must say something".to_owned());
     }
-    let metadata = options.metadata.clone();
-    let metadata = metadata.map_or_else(|| RawValue::from_string("{}".to_owned()), Ok);
-    let metadata = metadata?;
+    let metadata = match &options.metadata {
+        Some(metadata) => metadata.clone(),
+        None => RawValue::from_string("{}".to_owned())?,
+    };
     let mut warnings = Vec::new();
     // A program may know only some of the fields; what it gives has to fit.
     let found = memory_type.check(&metadata).into_iter();
@@ -209,8 +202,12 @@ fn add_again(
     mut warnings: Vec<String>,
 ) -> Result<AddReport, Error> {
     let mut writer = workspace.writer()?;
-    let (memory, added) = match same(writer.store(), &new, &mut warnings)? {
+    let known = writer.store().list::<Memory>(&Selection::default())?;
+    let same = known.records.into_iter().find(equality(&new));
+    let added = same.is_none();
+    let memory = match same {
         Some(same) => {
+            warnings.push(format!("`{}` says the same already", same.id));
             if same.trust() < trust {
                 let is_said = [("trust", raw(&"user")?)];
                 writer.update(Kind::Memory, &same.id, &is_said)?;
@@ -219,12 +216,12 @@ fn add_again(
                 writer.vouch(Kind::Memory, &same.id)?;
             }
             let is_asked = options.expires_at.is_some();
-            (
-                say_again(workspace.now, &mut writer, same, new.expires_at, is_asked)?,
-                false,
-            )
+            say_again(workspace.now, &mut writer, same, new.expires_at, is_asked)?
         }
-        None => (writer.append(new, workspace.now)?, true),
+        None => {
+            warnings.extend(was_removed(writer.store(), &new)?);
+            writer.append(new, workspace.now)?
+        }
     };
     warnings.extend(warnings_of(&mut writer));
     Ok(AddReport::of(memory, added, warnings))
@@ -271,24 +268,22 @@ fn unless_known(workspace: &Workspace, new: &Memory) -> Result<Option<SkipCondit
     let seen = &workspace.seen_memories;
     let (is_likely, compared) =
         seen.may_hold(&workspace.store, Kind::Memory, digest, &digest_of)?;
-    let repeats = || Box::new(repeats(workspace.now, new));
-    Ok((!is_likely).then(|| SkipCondition {
-        compared,
-        repeats: repeats(),
-    }))
-}
-
-/// Returns a check for entries that say the same as a new memory, and have not expired.
-fn repeats(now: DateTime<Utc>, new: &Memory) -> impl Fn(&[u8]) -> bool + Send + use<> {
-    let says_same = equality(new);
-    let now = timestamp(now);
-    move |entry| {
+    if is_likely {
+        return Ok(None);
+    }
+    let (says_same, now) = (equality(new), timestamp(workspace.now));
+    // Entries that say the same and have not expired.
+    let repeats = move |entry: &[u8]| {
         let known = serde_json::from_slice::<Memory>(entry);
         known.is_ok_and(|known| {
             let is_over = known.expires_at.as_ref().is_some_and(|end| *end <= now);
             !is_over && says_same(&known)
         })
-    }
+    };
+    Ok(Some(SkipCondition {
+        compared,
+        repeats: Box::new(repeats),
+    }))
 }
 
 /// Returns a check for memories that say the same as a new one.
@@ -302,17 +297,6 @@ fn equality(new: &Memory) -> impl Fn(&Memory) -> bool + Send + use<> {
             && known.user_id == user_id
             && compact(known.metadata.get()) == metadata
     }
-}
-
-/// Returns the equal memory, if there is one. Warns about it, and about an equal memory that was removed.
-fn same(store: &Scoped, new: &Memory, warnings: &mut Vec<String>) -> Result<Option<Memory>, Error> {
-    let known = store.list::<Memory>(&Selection::default())?.records;
-    let same = known.into_iter().find(equality(new));
-    match &same {
-        Some(known) => warnings.push(format!("`{}` says the same already", known.id)),
-        None => warnings.extend(was_removed(store, new)?),
-    }
-    Ok(same)
 }
 
 /// Returns a warning if an equal memory was removed.

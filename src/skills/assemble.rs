@@ -129,7 +129,7 @@ fn near(
     let mut options = FindOptions::new(text, COMPARED);
     options.filter.kind = Some(Kind::Procedure);
     options.filter.trust = Some(Trust::Approved);
-    let found = compare(workspace, &options, None, &mut |_, _| {})?;
+    let found = compare(workspace, &options, &mut |_, _| {})?;
     warnings.extend(found.warnings);
     let near = found.results.iter();
     Ok(near.map(|found| (found.name(), found.score)).collect())

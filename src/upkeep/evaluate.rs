@@ -101,10 +101,10 @@ pub fn evaluate(
         Fusion::Keyword => None,
         _ => Some(embedder.open(Patience::Index, true)?),
     };
-    let mut groups: BTreeMap<Option<&str>, Group<'_>> = BTreeMap::new();
+    let mut groups: BTreeMap<Option<&str>, Vec<&Passage>> = BTreeMap::new();
     for passage in passages {
         let group = groups.entry(passage.group.as_deref()).or_default();
-        group.add(passage);
+        group.push(passage);
     }
     let mut indexed = BTreeMap::new();
     let mut done = 0;
@@ -113,13 +113,13 @@ pub fn evaluate(
             done += more;
             progress(done, passages.len());
         };
-        let index = group.index(model.as_ref(), &mut progress)?;
-        indexed.insert(name, (group, index));
+        let index = Index::of(group, model.as_ref(), &mut progress)?;
+        indexed.insert(name, index);
     }
     let mut all = Vec::new();
     let mut times = Vec::new();
     for question in questions.iter().filter(|q| !q.relevant.is_empty()) {
-        let Some((group, index)) = indexed.get(&question.group.as_deref()) else {
+        let Some(index) = indexed.get(&question.group.as_deref()) else {
             all.push(Metrics::default());
             continue;
         };
@@ -150,26 +150,21 @@ pub fn evaluate(
             created: ranker.created(hit.document),
             standing: 0,
             score: hit.score,
-            text: group.texts.get(hit.document).copied().unwrap_or_default(),
+            text: &index.passages[hit.document].text,
         };
         let dated: Vec<Dated<'_>> = hits.iter().map(dated).collect();
         let order = newer_first(&dated, &words(text), |one, other| {
             ranker.nearness(one, other)
         });
-        let gain = |hit: &Ranked| {
-            let id = group.ids.get(hit.document)?;
-            question.relevant.get(*id).copied()
+        let gain = |(at, _): &(usize, Option<usize>)| {
+            let id = &index.passages[hits[*at].document].id;
+            question.relevant.get(id).copied().unwrap_or(0.0)
         };
-        let ranking: Vec<f64> = order
-            .iter()
-            .map(|(at, _)| gain(&hits[*at]).unwrap_or(0.0))
-            .collect();
+        let ranking: Vec<f64> = order.iter().map(gain).collect();
         let relevant: Vec<f64> = question.relevant.values().copied().collect();
         all.push(Metrics::of(&ranking, &relevant));
     }
-    let embedding = indexed
-        .values()
-        .find_map(|(_, index)| index.embedding.as_ref());
+    let embedding = indexed.values().find_map(|index| index.embedding.as_ref());
     Ok(EvaluateReport {
         dataset,
         documents: passages.len(),
@@ -185,16 +180,9 @@ pub fn evaluate(
     })
 }
 
-/// Passages that are searched together.
-#[derive(Default)]
-struct Group<'a> {
-    ids: Vec<&'a str>,
-    texts: Vec<&'a str>,
-    builder: Builder,
-}
-
-/// Index in the form that a search reads.
-struct Index {
+/// Passages that are searched together, in the form that a search reads.
+struct Index<'a> {
+    passages: Vec<&'a Passage>,
     segment: Vec<u8>,
     layout: SlotLayout,
     slots: Vec<u8>,
@@ -202,38 +190,36 @@ struct Index {
     embedding: Option<Embedding>,
 }
 
-impl<'a> Group<'a> {
-    fn add(&mut self, passage: &'a Passage) {
-        self.ids.push(&passage.id);
-        self.texts.push(&passage.text);
-        let created = passage.created.as_deref().and_then(seconds);
-        let attributes = Attributes {
-            created: created.unwrap_or(i64::MIN),
-            ..Attributes::default()
-        };
-        self.builder.add(&attributes, &passage.text);
-    }
-
+impl<'a> Index<'a> {
     /// Builds the index. `progress` gets the number of passages that were embedded since.
-    fn index(
-        &self,
+    fn of(
+        passages: Vec<&'a Passage>,
         model: Option<&Embedder>,
         progress: &mut dyn FnMut(usize),
-    ) -> Result<Index, Error> {
-        let segment = self.builder.segment();
+    ) -> Result<Self, Error> {
+        let mut builder = Builder::default();
+        for passage in &passages {
+            let created = passage.created.as_deref().and_then(seconds);
+            let attributes = Attributes {
+                created: created.unwrap_or(i64::MIN),
+                ..Attributes::default()
+            };
+            builder.add(&attributes, &passage.text);
+        }
+        let segment = builder.segment();
         // The number of dimensions does not matter.
         let reads_windows = model.is_some_and(|model| model.embedding_of(0).reads_windows());
         let layout = match Segment::open(&segment) {
             Some(segment) if reads_windows => SlotLayout::of(&segment),
-            _ => SlotLayout::single(self.texts.len()),
+            _ => SlotLayout::single(passages.len()),
         };
         let (mut slots, mut embedding) = (Vec::new(), None);
         if let Some(model) = model {
-            let numbers: Vec<usize> = (0..self.texts.len()).collect();
+            let numbers: Vec<usize> = (0..passages.len()).collect();
             for batch in numbers.chunks(BATCH) {
                 let of_document = |document: &usize| {
                     let vectors = layout.of_document(*document).len();
-                    texts_of(self.texts[*document], vectors)
+                    texts_of(&passages[*document].text, vectors)
                 };
                 let texts: Vec<&str> = batch.iter().flat_map(of_document).collect();
                 let vectors = model.embed(&texts)?;
@@ -243,25 +229,22 @@ impl<'a> Group<'a> {
                 progress(batch.len());
             }
         }
-        let header: Option<_> = embedding
-            .as_ref()
-            .map(|embedding: &Embedding| slots_header(embedding, layout.slots()));
-        Ok(Index {
-            slots: [header.as_ref().map_or(&[][..], |h| &h[..]), &slots].concat(),
+        if let Some(embedding) = &embedding {
+            slots.splice(0..0, slots_header(embedding, layout.slots()));
+        }
+        Ok(Self {
+            passages,
             segment,
             layout,
+            slots,
             embedding,
         })
     }
-}
 
-impl Index {
     fn ranker(&self) -> Ranker<'_> {
         let part = Segment::open(&self.segment).map(|segment| {
-            let slots = self
-                .embedding
-                .as_ref()
-                .and_then(|embedding| Slots::open(&self.slots, embedding, &self.layout));
+            let embedding = self.embedding.as_ref();
+            let slots = embedding.and_then(|of| Slots::open(&self.slots, of, &self.layout));
             Part::new(segment, slots, None)
         });
         Ranker::new(part.into_iter().collect())
@@ -272,11 +255,8 @@ impl Index {
 fn warnings(passages: &[Passage], questions: &[Question]) -> Vec<String> {
     let known: HashSet<&str> = passages.iter().map(|p| p.id.as_str()).collect();
     let mut warnings = Vec::new();
-    let missing = questions
-        .iter()
-        .flat_map(|q| q.relevant.keys())
-        .filter(|id| !known.contains(id.as_str()))
-        .count();
+    let relevant = questions.iter().flat_map(|q| q.relevant.keys());
+    let missing = relevant.filter(|id| !known.contains(id.as_str())).count();
     if missing > 0 {
         warnings.push(format!(
             "{missing} relevant ids name no document; they count as not found"

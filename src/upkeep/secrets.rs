@@ -150,12 +150,11 @@ struct Search {
 impl Search {
     fn look_into(&mut self, path: &Path) {
         let looked = match named::link_metadata(path) {
-            // A link leads to a file that is scanned at its own path, or that was not requested.
-            Ok(metadata) if metadata.is_symlink() => Ok(()),
             Ok(metadata) if metadata.is_dir() => self.directory(&Directory::at(path)),
             Ok(metadata) if metadata.is_file() => {
                 named::open_plain(path).and_then(|file| self.file(path, file))
             }
+            // A link leads to a file that is scanned at its own path, or that was not requested.
             Ok(_) => Ok(()),
             Err(error) => Err(error),
         };
@@ -177,11 +176,10 @@ impl Search {
             let path = directory.join(&found.name);
             let looked = match found.kind {
                 FoundKind::Directory => self.directory(&directory.below(&found.name)),
-                FoundKind::File => match directory.open(&found.name) {
-                    Ok(Some(file)) => self.file(&path, file),
-                    Ok(None) => Ok(()),
-                    Err(error) => Err(error),
-                },
+                FoundKind::File => {
+                    let file = directory.open(&found.name);
+                    file.and_then(|file| file.map_or(Ok(()), |file| self.file(&path, file)))
+                }
                 FoundKind::Link | FoundKind::Other => Ok(()),
             };
             self.warn(&path, looked);
@@ -194,10 +192,8 @@ impl Search {
             return Ok(());
         }
         let mut reader = BufReader::new(file);
-        let extension = path
-            .extension()
-            .and_then(|e| e.to_str())
-            .unwrap_or_default();
+        let extension = path.extension().and_then(|end| end.to_str());
+        let extension = extension.unwrap_or_default();
         let is_json = matches!(extension, "json" | "jsonl" | "ndjson" | "traj" | "ipynb");
         let mut line = 1;
         self.files += 1;

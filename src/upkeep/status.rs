@@ -50,18 +50,7 @@ pub struct PulledStatus {
 
 /// Counts the records of a workspace. Reads none.
 pub fn status(workspace: &Workspace) -> Result<StatusReport, Error> {
-    let mut counts = [0; Kind::ALL.len()];
-    for (count, kind) in counts.iter_mut().zip(Kind::ALL) {
-        *count = workspace.store.count(kind)?;
-    }
-    let [
-        executions,
-        corrections,
-        reflexions,
-        procedures,
-        memories,
-        sessions,
-    ] = counts;
+    let count = |kind| workspace.store.count(kind);
     let mut pulled = PulledStatus::default();
     for other in workspace.store.pulled() {
         pulled.workspaces += 1;
@@ -91,12 +80,12 @@ pub fn status(workspace: &Workspace) -> Result<StatusReport, Error> {
         store,
         store_reason,
         directory: workspace.store.directory().display().to_string(),
-        executions,
-        corrections,
-        reflexions,
-        procedures,
-        memories,
-        sessions,
+        executions: count(Kind::Execution)?,
+        corrections: count(Kind::Correction)?,
+        reflexions: count(Kind::Reflexion)?,
+        procedures: count(Kind::Procedure)?,
+        memories: count(Kind::Memory)?,
+        sessions: count(Kind::Session)?,
         tests: skills.map_or(0, |skills| skills.count_generated_tests()),
         bytes: workspace.store.bytes(),
         enabled: !crate::store::is_disabled(workspace.store.directory()),

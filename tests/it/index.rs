@@ -7,7 +7,6 @@ use std::{fs, thread};
 
 use chrono::Utc;
 use memctl::model::{Correction, Scope};
-use memctl::notes::indexing::Filter;
 use memctl::notes::{self, FindOptions};
 use memctl::store::Scoped;
 use memctl::store::workspace::{Providers, Settings, Workspace as Opened};
@@ -74,13 +73,8 @@ pub(crate) fn engine(store: Scoped) -> Opened {
 fn find(engine: &Opened, query: &str) -> (Vec<String>, usize) {
     let options = FindOptions {
         weak: false,
-        min_score: None,
-        query: query.to_owned(),
-        limit: 5,
-        filter: Filter::default(),
         fusion: Fusion::Keyword,
-        floor: None,
-        explain: false,
+        ..FindOptions::new(query.to_owned(), 5)
     };
     let mut analysed = 0;
     let report = notes::find(engine, &options, &mut |_, of| analysed = of).unwrap();
@@ -344,13 +338,8 @@ fn a_scope_is_as_if_nothing_else_were_there() {
         let engine = engine(Scoped::new(directory, Scope::parse(scope)));
         let options = FindOptions {
             weak: false,
-            min_score: None,
-            query: "invoice timeout release unique41 unique42".to_owned(),
-            limit: 20,
-            filter: Filter::default(),
             fusion: Fusion::Keyword,
-            floor: None,
-            explain: false,
+            ..FindOptions::new("invoice timeout release unique41 unique42".to_owned(), 20)
         };
         let report = notes::find(&engine, &options, &mut |_, _| {}).unwrap();
         let found = report.results.into_iter();

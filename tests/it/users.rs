@@ -4,7 +4,6 @@ use std::path::Path;
 
 use chrono::{DateTime, Utc};
 use memctl::model::{Kind, Memory, Scope, Session, Viewer};
-use memctl::notes::indexing::Filter;
 use memctl::notes::{self, FindOptions};
 use memctl::store::{Error, Scoped, Selection};
 use memctl_search::Fusion;
@@ -154,13 +153,8 @@ fn found_by_meaning(workspace: &Workspace, viewer: Viewer, query: &str) -> Vec<S
     let engine = crate::index::engine(workspace.store().at(now()).seen_by(viewer));
     let options = FindOptions {
         weak: false,
-        min_score: None,
-        query: query.to_owned(),
-        limit: 9,
-        filter: Filter::default(),
         fusion: Fusion::Semantic,
-        floor: None,
-        explain: false,
+        ..FindOptions::new(query.to_owned(), 9)
     };
     let report = notes::find(&engine, &options, &mut |_, _| {}).unwrap();
     report.results.into_iter().map(|found| found.id).collect()

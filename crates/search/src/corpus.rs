@@ -3,7 +3,8 @@
 use super::attributes::Attributes;
 use super::fusion::Fusion;
 use super::keyword::asked;
-use super::rank::{Part, Question, Ranked, Ranker};
+use super::part::Part;
+use super::rank::{Question, Ranked, Ranker};
 use super::segment::Segment;
 use super::segment_builder::Builder;
 use super::top_k::Hit;

@@ -11,7 +11,8 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use super::rank::{Part, Ranker};
+use super::part::Part;
+use super::rank::Ranker;
 use super::segment::Damaged;
 use super::{keyword, text};
 

@@ -7,7 +7,7 @@
 //! none and keep their score.
 #![expect(clippy::cast_precision_loss, reason = "counts of documents and words are small")]
 
-use super::rank::Part;
+use super::part::Part;
 use super::segment::{Damaged, Posting, Postings};
 use super::text::words;
 use super::windows::windows_of;

@@ -5,7 +5,7 @@
 //! - `vectors`, `windows`: quantized vectors of a segment, searched in place, several for a long document.
 //! - `attributes`: document attributes, and the filter over them.
 //! - `segment`, `segment_builder`: index segments that are searched in place, and their construction.
-//! - `rank`: the ranker, the only ranking of the program. `fusion`: scores of the two rankings, as one.
+//! - `part`: a segment with its vectors and a filter. `rank`: the ranker, the only ranking of the program. `fusion`: scores of the two rankings, as one.
 //!   `top_k`: the best of many.
 //! - `corpus`: temporary ranking of a few texts.
 //! - `evaluate`: retrieval metrics.
@@ -24,6 +24,7 @@ mod evaluate;
 mod frequent_names;
 mod fusion;
 mod keyword;
+mod part;
 mod rank;
 mod segment;
 mod segment_builder;
@@ -37,7 +38,8 @@ pub use corpus::Corpus;
 pub use evaluate::{Metrics, percentile};
 pub use frequent_names::has_names;
 pub use fusion::{Fusion, Rrf};
-pub use rank::{ByWords, Part, Question, Ranked, Ranker};
+pub use part::Part;
+pub use rank::{ByWords, Question, Ranked, Ranker};
 pub use segment::{ANALYSIS, Damaged, Segment};
 pub use segment_builder::{Builder, merge};
 pub use text::{snippet, words};

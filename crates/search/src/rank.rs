@@ -7,9 +7,10 @@
 use super::attributes::KINDS;
 use super::fusion::{FLOOR, Fusion, Half, View, coverage, rrf};
 use super::keyword::{self, Scores};
-use super::segment::{Damaged, Segment};
+use super::part::Part;
+use super::segment::Damaged;
 use super::top_k::{Best, Hit, between, ranks};
-use super::vectors::{Nearness, QueryVector, Slots};
+use super::vectors::{Nearness, QueryVector};
 use memctl_files::parallel::each;
 
 /// Minimum fused score of a result with a known cosine. It excludes documents that share an incidental word
@@ -22,48 +23,6 @@ const POOL: usize = 1_000;
 /// Minimum number of vectors, and of scores, for a second thread.
 const MANY_VECTORS: usize = 10_000;
 const MANY_SCORES: usize = 100_000;
-
-/// Segment with its vectors and admitted documents.
-#[derive(Debug)]
-pub struct Part<'a> {
-    /// Words and attributes of the documents.
-    pub segment: Segment<'a>,
-    /// Vectors, if there are any.
-    pub vectors: Option<Slots<'a>>,
-    /// One value per document; `None` admits all.
-    pub admitted: Option<Vec<bool>>,
-    /// Number of the first document among all; set by [`Ranker::new`].
-    pub(super) start: u32,
-}
-
-impl<'a> Part<'a> {
-    /// Part with all documents of a segment.
-    pub fn new(
-        segment: Segment<'a>,
-        vectors: Option<Slots<'a>>,
-        admitted: Option<Vec<bool>>,
-    ) -> Self {
-        Self {
-            segment,
-            vectors,
-            admitted,
-            start: 0,
-        }
-    }
-
-    /// Number of admitted documents.
-    pub(super) fn documents(&self) -> usize {
-        match &self.admitted {
-            None => self.segment.len(),
-            Some(admitted) => admitted.iter().filter(|admitted| **admitted).count(),
-        }
-    }
-
-    pub(super) fn admits(&self, document: usize) -> bool {
-        let value = |admitted: &Vec<bool>| admitted.get(document).copied().unwrap_or(false);
-        self.admitted.as_ref().is_none_or(value) && document < self.segment.len()
-    }
-}
 
 /// Ranker over one or more parts.
 #[derive(Debug)]
@@ -329,41 +288,51 @@ impl<'a> Ranker<'a> {
         all.sorted()
     }
 
-    /// Up to `limit` documents without a vector: first the best keyword matches, then the newest.
+    /// Up to `limit` documents without a vector, each as the number of its part and its index there: first the
+    /// best keyword matches, then the newest.
     ///
     /// # Errors
     ///
     /// Returns [`Damaged`] if a segment is damaged.
-    pub fn without_vector(&self, query: &str, limit: usize) -> Result<Vec<usize>, Damaged> {
-        let is_empty = |document: usize| {
-            self.place(document).is_some_and(|(part, place)| {
-                let part = &self.parts[part];
-                let filled = part.vectors.is_some_and(|slots| slots.is_filled(place));
-                part.admits(place) && !filled
-            })
+    pub fn without_vector(
+        &self,
+        query: &str,
+        limit: usize,
+    ) -> Result<Vec<(usize, usize)>, Damaged> {
+        let is_empty = |part: &Part<'_>, place: usize| {
+            let filled = part.vectors.is_some_and(|slots| slots.is_filled(place));
+            part.admits(place) && !filled
         };
-        let scores = keyword::score(&self.parts, query)?;
-        let score = |document: usize| {
-            let (part, place) = self.place(document)?;
-            let score = scores.of.get(part)?.get(place).copied();
+        let scores = keyword::score(&self.parts, query)?.of;
+        let score = |part: usize, place: usize| {
+            let score = scores[part].get(place).copied();
             score.filter(|score| *score > 0.0)
         };
         let mut best = Best::new(limit);
-        for (part, scores) in self.parts.iter().zip(&scores.of) {
-            let start = part.start as usize;
-            for (document, score) in (start..).zip(scores).filter(|(_, score)| **score > 0.0) {
-                if is_empty(document) {
-                    best.push(document, *score);
+        for (number, part) in self.parts.iter().enumerate() {
+            for place in 0..scores[number].len() {
+                if let Some(score) = score(number, place).filter(|_| is_empty(part, place)) {
+                    best.push(part.start as usize + place, score);
                 }
             }
         }
-        let mut wanted: Vec<usize> = best.sorted().iter().map(|hit| hit.document).collect();
-        let others = (0..self.total)
+        let best = best.sorted().into_iter();
+        let best = best.filter_map(|hit| self.place(hit.document));
+        // A search waits for this: the newest documents without a vector are found by looking at few.
+        let others = self
+            .parts
+            .iter()
+            .enumerate()
             .rev()
-            .filter(|document| is_empty(*document) && score(*document).is_none());
-        let room = limit - wanted.len();
-        wanted.extend(others.take(room));
-        Ok(wanted)
+            .flat_map(|(number, part)| {
+                let places = (0..part.segment.len()).rev();
+                places.map(move |place| (number, part, place))
+            });
+        let others = others.filter(|(number, part, place)| {
+            score(*number, *place).is_none() && is_empty(part, *place)
+        });
+        let others = others.map(|(number, _, place)| (number, place));
+        Ok(best.chain(others).take(limit).collect())
     }
 
     /// Words of a query, each with the number of admitted documents that contain it.

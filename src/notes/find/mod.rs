@@ -37,27 +37,16 @@ const MANY: usize = 1_000;
 pub(crate) const SNIPPET: usize = 200;
 
 /// Searches all records. `progress` gets the number of records indexed and the total.
+///
+/// # Errors
+///
+/// [`Error::BadVector`] for a given vector of the wrong size, or a zero vector.
 pub fn find(
     workspace: &Workspace,
     options: &FindOptions,
     progress: Progress<'_>,
 ) -> Result<FindReport, Error> {
-    find_near(workspace, options, None, progress)
-}
-
-/// Searches near a vector from the caller, if one is given. It must come from the embedder of
-/// this memory, and may be padded with zeros to any length.
-///
-/// # Errors
-///
-/// [`Error::BadVector`] for a vector of the wrong size, or a zero vector.
-pub fn find_near(
-    workspace: &Workspace,
-    options: &FindOptions,
-    vector: Option<&[f32]>,
-    progress: Progress<'_>,
-) -> Result<FindReport, Error> {
-    let mut report = compare(workspace, options, vector, progress)?;
+    let mut report = compare(workspace, options, progress)?;
     report::add(&workspace.store, &mut report.results)?;
     let read = report.results.iter().map(|found| {
         let touched = (found.id.as_str(), found.user_id.as_deref());
@@ -72,11 +61,11 @@ pub fn find_near(
 pub(crate) fn compare(
     workspace: &Workspace,
     options: &FindOptions,
-    vector: Option<&[f32]>,
     progress: Progress<'_>,
 ) -> Result<FindReport, Error> {
     let start = Instant::now();
     let text = options.query.as_str();
+    let vector = options.vector.as_deref();
     let mut index = MultiIndex::open(&workspace.store)?;
     // A blank text has no meaning to compare, but a given vector has.
     let means_something = vector.is_some() || !text.trim().is_empty();

@@ -29,30 +29,24 @@ impl QueryEmbedding {
         many_texts: bool,
     ) -> Result<Self, Error> {
         let embedder = providers.open_embedder(many_texts)?;
+        let dimensions = embedder.embedding().map(|embedding| embedding.dimensions);
         if let Some(given) = given {
-            let vector = fitted(
-                given,
-                embedder.embedding().map(|embedding| embedding.dimensions),
-            )?;
             return Ok(Self {
+                vector: fitted(given, dimensions)?,
                 embedder,
-                vector,
                 without_names: None,
             });
         }
         let text = to_embed();
         let vector = embedder.embed(&[&*text])?.pop().unwrap_or_default();
-        let without_names = (text != query).then(|| text.into_owned());
-        match embedder.embedding() {
-            Some(embedding) if embedding.dimensions != vector.len() => Err(embedder
-                .other_size(vector.len(), embedding.dimensions)
-                .into()),
-            _ => Ok(Self {
-                embedder,
-                vector,
-                without_names,
-            }),
+        if let Some(expected) = dimensions.filter(|expected| *expected != vector.len()) {
+            return Err(embedder.other_size(vector.len(), expected).into());
         }
+        Ok(Self {
+            embedder,
+            vector,
+            without_names: (text != query).then(|| text.into_owned()),
+        })
     }
 
     pub(crate) fn embedding(&self) -> Embedding {

@@ -15,6 +15,9 @@ use memctl_search::Fusion;
 pub struct FindOptions {
     /// Query text.
     pub query: String,
+    /// Vector of the query, for callers that have one. It must come from the embedder of this memory, and may be
+    /// padded with zeros to any length.
+    pub vector: Option<Vec<f32>>,
     /// Maximum number of results; at least one.
     pub limit: usize,
     /// Filter of the records.
@@ -36,6 +39,7 @@ impl FindOptions {
     pub fn new(query: String, limit: usize) -> Self {
         Self {
             query,
+            vector: None,
             limit,
             filter: Filter::default(),
             fusion: Fusion::default(),

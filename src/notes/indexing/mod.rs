@@ -153,11 +153,7 @@ impl Index {
             let mut admitted = held.kept();
             segment.admit(admission, &mut admitted);
             let slots = held.slots(self.embedding.as_ref().or(held.embedding()));
-            for (place, _) in admitted
-                .iter()
-                .enumerate()
-                .filter(|(_, admitted)| **admitted)
-            {
+            for place in (0..admitted.len()).filter(|place| admitted[*place]) {
                 documents += 1;
                 vectors += usize::from(slots.is_some_and(|slots| slots.is_filled(place)));
             }
@@ -210,9 +206,8 @@ impl Index {
     /// Returns the record of a document by its place in the ranker's parts. `None` if the caller
     /// may not see it or it cannot be read.
     pub(crate) fn record(&self, part: usize, place: usize) -> Result<Option<Document>, Error> {
-        let trust_snapshot = self
-            .trust_snapshot
-            .get_or_init(|| self.store.trust_snapshot());
+        let snapshot = || self.store.trust_snapshot();
+        let trust_snapshot = self.trust_snapshot.get_or_init(snapshot);
         let found = self.read(part, place, Positions::entry)?;
         Ok(found.map(|(entry, document)| Document {
             trust: trust_snapshot.of_entry(&entry, document.trust),
@@ -318,9 +313,8 @@ impl MultiIndex {
 
     /// Name of the current embedder.
     pub(crate) fn asked_for(&self) -> Option<&str> {
-        self.iter()
-            .find_map(|index| index.embedding.as_ref())
-            .map(|embedding| embedding.name.as_str())
+        let embedding = self.iter().find_map(|index| index.embedding.as_ref());
+        embedding.map(|embedding| embedding.name.as_str())
     }
 
     /// Adds at most `limit` missing vectors, starting with this memory's own index; see

@@ -98,10 +98,8 @@ impl List {
     /// Names of all files in the list.
     pub(super) fn names(&self) -> impl Iterator<Item = String> {
         self.segments.iter().flat_map(|files| {
-            let vectors = files
-                .vectors
-                .as_ref()
-                .map(|vectors| name(vectors.file, VECTORS));
+            let vectors = files.vectors.iter();
+            let vectors = vectors.map(|vectors| name(vectors.file, VECTORS));
             let names = [name(files.words, WORDS), name(files.places, PLACES)];
             names.into_iter().chain(vectors)
         })
@@ -114,9 +112,9 @@ impl List {
         ending: &str,
         parts: &[&[u8]],
     ) -> Option<u64> {
-        self.next += 1;
-        let written = writer.write(&name(self.next, ending), parts);
-        written.then_some(self.next)
+        let number = self.number();
+        let written = writer.write(&name(number, ending), parts);
+        written.then_some(number)
     }
 }
 
@@ -212,11 +210,8 @@ impl IndexedSegment {
             let file = places_file(&self.places);
             self.places_file = Some(list.write(writer, PLACES, &[&file])?);
         }
-        if let Some(vectors) = self
-            .vectors
-            .as_mut()
-            .filter(|vectors| vectors.file.is_none())
-        {
+        let mut vectors = self.vectors.iter_mut();
+        if let Some(vectors) = vectors.find(|vectors| vectors.file.is_none()) {
             vectors.file = Some(list.write(writer, VECTORS, &[&vectors.slots])?);
         }
         self.files()
@@ -285,11 +280,7 @@ impl IndexedSegment {
     /// Places of the vectors of an embedder.
     pub(super) fn layout(&self, embedding: &Embedding) -> &SlotLayout {
         let reads_windows = embedding.reads_windows();
-        let known = if reads_windows {
-            &self.windows
-        } else {
-            &self.singles
-        };
+        let known = [&self.singles, &self.windows][usize::from(reads_windows)];
         known.get_or_init(|| match self.segment() {
             Ok(segment) if reads_windows => SlotLayout::of(&segment),
             // A damaged segment is noticed by its use.
@@ -331,19 +322,13 @@ fn read_places(file: &[u8]) -> Option<Vec<u32>> {
     let (sum, bytes) = file.split_first_chunk()?;
     let (places, rest) = bytes.as_chunks();
     let is_intact = rest.is_empty() && u64::from_le_bytes(*sum) == xxh3_64(bytes);
-    is_intact.then(|| {
-        places
-            .iter()
-            .map(|place| u32::from_le_bytes(*place))
-            .collect()
-    })
+    let places = places.iter().map(|place| u32::from_le_bytes(*place));
+    is_intact.then(|| places.collect())
 }
 
 /// Content of a file with these places.
 fn places_file(places: &[u32]) -> Vec<u8> {
-    let bytes: Vec<u8> = places
-        .iter()
-        .flat_map(|place| place.to_le_bytes())
-        .collect();
+    let bytes = places.iter().flat_map(|place| place.to_le_bytes());
+    let bytes: Vec<u8> = bytes.collect();
     [&xxh3_64(&bytes).to_le_bytes()[..], &bytes].concat()
 }

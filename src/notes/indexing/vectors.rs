@@ -10,6 +10,9 @@ use super::{Error, Index};
 use crate::model::Kind;
 use crate::store::{DerivedWriter, Map};
 
+/// Number of a segment, and place of a document there.
+type Place = (usize, usize);
+
 impl Index {
     /// Stamp of existing vectors from this embedder, of any size.
     pub(crate) fn stamp_of(&self, embedder: &Embedder) -> Option<Embedding> {
@@ -58,9 +61,11 @@ impl Index {
         let missing = Ranker::new(self.parts(admission, own)?).without_vector(query, limit)?;
         let mut texts = Vec::with_capacity(missing.len());
         let (mut counts, mut total) = (Vec::new(), 0);
-        for document in &missing {
-            let (part, place) = self.place(*document).ok_or(Error::Index)?;
-            let count = self.vectors_of(part, place, embedder)?;
+        // The number of dimensions does not matter to the layout.
+        let of_embedder = embedder.embedding_of(0);
+        for (part, place) in missing.iter().copied() {
+            let held = self.segments.get(part).ok_or(Error::Index)?;
+            let count = held.layout(&of_embedder).of_document(place).len().max(1);
             // The windows of long texts count too, but one document always gets its vectors.
             if total > 0 && total + count > limit {
                 break;
@@ -87,18 +92,10 @@ impl Index {
         }
         let of_document = |count| vectors.by_ref().take(count).collect();
         let vectors = counts.into_iter().map(of_document);
-        let filled: Vec<(usize, Vec<Vec<f32>>)> = missing.into_iter().zip(vectors).collect();
+        let filled: Vec<(Place, Vec<Vec<f32>>)> = missing.into_iter().zip(vectors).collect();
         self.fill(&filled, &embedding)?;
         self.embedding = Some(embedding);
         Ok(filled.len())
-    }
-
-    /// Number of vectors that an embedder makes of a document.
-    fn vectors_of(&self, part: usize, place: usize, embedder: &Embedder) -> Result<usize, Error> {
-        let held = self.segments.get(part).ok_or(Error::Index)?;
-        // The number of dimensions does not matter.
-        let layout = held.layout(&embedder.embedding_of(0));
-        Ok(layout.of_document(place).len().max(1))
     }
 
     /// Sets the vector of a record that was just added: it is among the last ones. Does nothing if its segment has
@@ -109,23 +106,19 @@ impl Index {
         embedding: &Embedding,
         vector: &[f32],
     ) -> Result<(), Error> {
-        let mut end: usize = self.segments.iter().map(|held| held.places.len()).sum();
-        for part in (0..self.segments.len()).rev() {
-            let held = &self.segments[part];
-            let first = end - held.places.len();
-            if !held.is_of_another(Some(embedding)) {
-                for place in (0..held.places.len()).rev() {
-                    let record = self.any_record(part, place)?;
-                    if !record.is_some_and(|record| record.kind == kind && record.id == id) {
-                        continue;
-                    }
+        for (part, held) in self.segments.iter().enumerate().rev() {
+            if held.is_of_another(Some(embedding)) {
+                continue;
+            }
+            for place in (0..held.places.len()).rev() {
+                let record = self.any_record(part, place)?;
+                if record.is_some_and(|record| record.kind == kind && record.id == id) {
                     // All windows of a long text have it.
                     let windows = held.layout(embedding).of_document(place).len().max(1);
                     let vectors = vec![vector.to_vec(); windows];
-                    return Ok(self.fill(&[(first + place, vectors)], embedding)?);
+                    return Ok(self.fill(&[((part, place), vectors)], embedding)?);
                 }
             }
-            end = first;
         }
         Ok(())
     }
@@ -134,14 +127,13 @@ impl Index {
     /// in memory for this run.
     pub(super) fn fill(
         &mut self,
-        vectors: &[(usize, Vec<Vec<f32>>)],
+        vectors: &[(Place, Vec<Vec<f32>>)],
         embedding: &Embedding,
     ) -> Result<(), Damaged> {
         let mut of_parts: Vec<Vec<(usize, Vec<u8>)>> = vec![Vec::new(); self.segments.len()];
-        for (document, vectors) in vectors {
-            let (part, place) = self.place(*document).ok_or(Damaged)?;
+        for ((part, place), vectors) in vectors {
             let slots = vectors.iter().flat_map(|vector| slot(vector)).collect();
-            of_parts[part].push((place, slots));
+            of_parts[*part].push((*place, slots));
         }
         let writer = self.writer();
         let mut list = self.list.clone();
@@ -191,18 +183,6 @@ impl Index {
             self.publish(&writer, list);
         }
         Ok(())
-    }
-
-    /// Segment of a document, and its place there.
-    fn place(&self, document: usize) -> Option<(usize, usize)> {
-        let mut first = 0;
-        for (part, held) in self.segments.iter().enumerate() {
-            if document < first + held.places.len() {
-                return Some((part, document - first));
-            }
-            first += held.places.len();
-        }
-        None
     }
 }
 
@@ -306,10 +286,12 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         write(dir.path(), 0..90);
         let mut index = open(dir.path());
-        let vectors: Vec<_> = (0..89).map(|n| (n, vec![vector(n)])).collect();
+        let vectors: Vec<_> = (0..89).map(|n| ((0, n), vec![vector(n)])).collect();
         let embedding = index.embedding.clone().unwrap();
         index.fill(&vectors, &embedding).unwrap();
-        index.fill(&[(89, vec![vector(89)])], &embedding).unwrap();
+        index
+            .fill(&[((0, 89), vec![vector(89)])], &embedding)
+            .unwrap();
         assert_eq!(nearest(&index, 33), 33);
         drop(index);
 

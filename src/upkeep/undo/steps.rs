@@ -96,9 +96,8 @@ fn remove_run(
     run: &[RevertStep],
     dry_run: bool,
 ) -> Result<Vec<Undone>, Error> {
-    let ids = run
-        .iter()
-        .map(|step| writer.store().current_id(kind, &step.target));
+    let store = writer.store();
+    let ids = run.iter().map(|step| store.current_id(kind, &step.target));
     let ids: Vec<String> = ids.collect::<Result<_, _>>()?;
     let wanted = ids.iter().map(String::as_str).collect();
     let mut there = HashMap::new();
@@ -121,10 +120,10 @@ fn remove_run(
         contents.push((id, content.unwrap_or_else(|| format!("taken back: {id}"))));
     }
     if !dry_run {
-        let removals: Vec<_> = contents
+        let removals = contents
             .iter()
-            .map(|(id, c)| (id.as_str(), c.as_str()))
-            .collect();
+            .map(|(id, text)| (id.as_str(), text.as_str()));
+        let removals: Vec<_> = removals.collect();
         writer.remove_several(kind, &removals, now, RemovalMode::Undoable)?;
     }
     Ok(steps)

@@ -4,8 +4,9 @@ use super::*;
 use crate::Rrf;
 use crate::attributes::Attributes;
 use crate::embedder::Embedding;
+use crate::segment::Segment;
 use crate::segment_builder::Builder;
-use crate::vectors::{slot, slots_header};
+use crate::vectors::{Slots, slot, slots_header};
 use crate::windows::SlotLayout;
 
 fn model() -> Embedding {
@@ -140,7 +141,9 @@ fn who_has_no_vector_gets_one_in_the_order_of_need() {
     ];
     let wanted = |limit| {
         with_ranker(&texts, |ranker| {
-            ranker.without_vector("compliance", limit).unwrap()
+            let found = ranker.without_vector("compliance", limit).unwrap();
+            let number = |(part, place): (usize, usize)| ranker.parts[part].start as usize + place;
+            found.into_iter().map(number).collect::<Vec<_>>()
         })
     };
     assert_eq!(wanted(2), [1, 3]);

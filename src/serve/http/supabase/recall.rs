@@ -98,16 +98,12 @@ impl Hybrid {
                 keyword,
                 semantic,
             }),
+            vector: self.query_embedding,
             // The document's function has no minimum.
             floor: Some(f32::MIN_POSITIVE),
             ..FindOptions::new(self.query_text, count)
         };
-        let found = notes::find_near(
-            workspace,
-            &options,
-            self.query_embedding.as_deref(),
-            &mut |_, _| {},
-        )?;
+        let found = notes::find(workspace, &options, &mut |_, _| {})?;
         let part = |weight: f64, rank: Option<usize>| {
             #[expect(clippy::cast_precision_loss, reason = "ranks are small")]
             let part = rank.map_or(0.0, |rank| weight / (k + rank as f64));
@@ -198,18 +194,14 @@ impl Near {
                 ..Filter::default()
             },
             fusion: Fusion::Semantic,
+            vector: self.query_embedding,
             // The rows are compared exactly below; this only lets all of them through.
             #[expect(clippy::cast_possible_truncation, reason = "rounded down")]
             floor: Some((threshold as f32).next_down()),
             explain: true,
             ..FindOptions::new(self.query, count)
         };
-        let found = notes::find_near(
-            workspace,
-            &options,
-            self.query_embedding.as_deref(),
-            &mut |_, _| {},
-        )?;
+        let found = notes::find(workspace, &options, &mut |_, _| {})?;
         let similarity =
             |found: &Found| found.explain.as_ref().and_then(|explain| explain.semantic);
         let mut rows = Vec::new();
