@@ -45,8 +45,7 @@ class MemoryStore(Protocol):
 class MemctlStore:
     """A store whose reads and writes the program limits to `allowed_domains`; `None` or `{"*"}` is all.
 
-    A skill of another domain that a call or a record names is a `PermissionError`. Reads that name none leave out
-    what is of other domains.
+    A write to a skill of another domain is a `PermissionError`. Reads leave out what is of other domains.
     """
 
     def __init__(self, root: str | None = None, allowed_domains: set[str] | None = None, program: str = "memctl") -> None:
@@ -70,8 +69,12 @@ class MemctlStore:
         return self._all("reflexion", skill_path)
 
     def search_similar(self, skill_path: str, query: str, limit: int = 5) -> list[dict]:
-        self._check(skill_path)
-        return self._run("search", query, "--skill", skill_path, "-n", str(limit))["results"]
+        """The rules of a skill that are nearest to the query, nearest first."""
+        rules = {rule["reflexion_id"]: rule for rule in self.get_reflexions(skill_path)}
+        if not rules:
+            return []
+        found = self._run("search", query, "--kind", "rule", "--skill", skill_path, "-n", str(limit))["results"]
+        return [rules[one["id"]] for one in found if one["id"] in rules]
 
     def get_executions(self, skill_path: str | None = None) -> list[dict]:
         return self._all("execution", skill_path)
@@ -91,13 +94,15 @@ class MemctlStore:
         self._run("edit", reflexion_id, *(part for name, value in text.items() for part in ("--set", f"{name}={value}")))
 
     def _check(self, skill_path: str | None) -> None:
-        if self.allowed_domains is None or skill_path is None:
-            return
-        if str(skill_path).split("/")[0] not in self.allowed_domains:
+        if not self._may(skill_path):
             raise PermissionError(f"`{skill_path}` is outside the domains {sorted(self.allowed_domains)}")
 
+    def _may(self, skill_path: str | None) -> bool:
+        return self.allowed_domains is None or skill_path is None or str(skill_path).split("/")[0] in self.allowed_domains
+
     def _all(self, kind: str, skill_path: str | None) -> list[dict]:
-        self._check(skill_path)
+        if not self._may(skill_path):
+            return []
         arguments = ["memory", "export", "--output", "-", "--kind", kind]
         if skill_path is not None:
             arguments += ["--skill", skill_path]
@@ -127,7 +132,7 @@ class MemctlStore:
 
     def _next_id(self, kind: str, plural: str, now: datetime) -> str:
         if kind == "execution":
-            return f"EXEC-{now:%Y%m%d%H%M%S%f}"
+            return f"EXEC-{now:%Y%m%d%H%M%S}"
         newest = self._run("list", plural, "--limit", "1")["records"]
         last = newest[0]["id"].split("-")[1] if newest else "0"
         prefix = "CORR" if kind == "correction" else "REFL"

@@ -10,11 +10,11 @@ use serde_json::value::RawValue;
 use super::remember::misfits;
 use crate::model::{
     Condition, Evidence, Execution, Kind, Memory, MemoryType, Procedure, Receipts, Reflexion,
-    SkillPath, Trust, utc, with_origin,
+    SkillPath, Trust, split_origin, utc, with_origin,
 };
 use crate::store::workspace::records::{document, entry, locate};
 use crate::store::workspace::{Error, Workspace};
-use crate::store::{Entry, Pulled, Retrieved, Scoped, Selection, TrustSnapshot};
+use crate::store::{Entry, Retrieved, Scoped, Selection, TrustSnapshot};
 
 /// Records of one kind.
 #[derive(Debug, Clone, Serialize, schemars::JsonSchema)]
@@ -227,7 +227,8 @@ pub fn list_memories(
     newest(workspace, Kind::Memory, None, Some(&is_meant), limit)
 }
 
-/// Returns the newest records, of those that are meant if not all are. The read is audited.
+/// Returns the newest records of this workspace, of those that it has pulled and of the user store, of
+/// those that are meant if not all are. The read is audited.
 fn newest(
     workspace: &Workspace,
     kind: Kind,
@@ -239,35 +240,51 @@ fn newest(
         skill,
         newest: is_meant.is_none().then_some(limit),
     };
-    let is_meant_or_all = |entry: &Entry| is_meant.is_none_or(|is_meant| is_meant(entry));
-    let mut entries = VecDeque::new();
-    let mut total = 0;
-    let problems = workspace.store.each_entry(kind, &selection, &mut |entry| {
-        if is_meant_or_all(&entry) {
-            total += 1;
-            entries.push_back(entry);
-            if entries.len() > limit {
-                entries.pop_front();
+    let (mut records, mut total, mut problems) = (Vec::new(), 0, Vec::new());
+    let own = (None, workspace.store.clone());
+    // A session belongs to the copy where it ran.
+    let others = (kind != Kind::Session).then(|| workspace.store.others());
+    let others = others.into_iter().flatten();
+    for (origin, store) in
+        std::iter::once(own).chain(others.map(|one| (Some(one.origin), one.store)))
+    {
+        let mut entries = VecDeque::new();
+        let mut met = 0;
+        problems.extend(store.each_entry(kind, &selection, &mut |entry| {
+            if is_meant.is_none_or(|is_meant| is_meant(&entry)) {
+                met += 1;
+                entries.push_back(entry);
+                if entries.len() > limit {
+                    entries.pop_front();
+                }
             }
-        }
-    })?;
-    if is_meant.is_none() {
-        total = workspace.store.count(kind)?;
+        })?);
+        total += if is_meant.is_none() {
+            store.count(kind)?
+        } else {
+            met
+        };
+        let trust_snapshot = store.trust_snapshot();
+        let mut retrievals = (kind == Kind::Procedure)
+            .then(|| store.retrievals())
+            .unwrap_or_default();
+        records.extend(entries.into_iter().rev().map(|entry| {
+            let mut listed = Listed::of(entry, &trust_snapshot);
+            listed.retrieved = retrievals.remove(&listed.id);
+            if let Some(origin) = &origin {
+                listed.id = with_origin(&listed.id, origin);
+            }
+            listed
+        }));
     }
-    let trust_snapshot = workspace.store.trust_snapshot();
-    let records = entries.into_iter().rev();
-    let records = records.map(|entry| Listed::of(entry, &trust_snapshot));
-    let mut records: Vec<Listed> = records.collect();
-    if kind == Kind::Memory {
-        total += add_pulled(workspace, &mut records, &is_meant_or_all)?;
-        records.truncate(limit);
+    if records
+        .iter()
+        .any(|record| split_origin(&record.id).1.is_some())
+    {
+        // The sort is stable: of two records of one time, the own one comes first.
+        records.sort_by(|a, b| b.created.cmp(&a.created));
     }
-    if kind == Kind::Procedure {
-        let mut retrievals = workspace.store.retrievals();
-        for record in &mut records {
-            record.retrieved = retrievals.remove(&record.id);
-        }
-    }
+    records.truncate(limit);
     let read = records.iter().map(|record| {
         let touched = (record.id.as_str(), record.user_id.as_deref());
         (kind, touched)
@@ -280,31 +297,6 @@ fn newest(
         warnings: warnings.collect(),
         records,
     })
-}
-
-/// Adds the memories that were pulled from other workspaces, with their origin in the id. Returns their
-/// number.
-fn add_pulled(
-    workspace: &Workspace,
-    records: &mut Vec<Listed>,
-    is_meant: &dyn Fn(&Entry) -> bool,
-) -> Result<u64, Error> {
-    let before = records.len();
-    for Pulled { origin, store } in workspace.store.others() {
-        let trust_snapshot = store.trust_snapshot();
-        store.each_entry(Kind::Memory, &Selection::default(), &mut |entry| {
-            if is_meant(&entry) {
-                let listed = Listed::of(entry, &trust_snapshot);
-                let id = with_origin(&listed.id, &origin);
-                records.push(Listed { id, ..listed });
-            }
-        })?;
-    }
-    if records.len() > before {
-        // The sort is stable, so that records of one time keep their order.
-        records.sort_by(|a, b| b.created.cmp(&a.created));
-    }
-    Ok((records.len() - before) as u64)
 }
 
 /// Returns one record, named by id, also of a pulled record, or id prefix.

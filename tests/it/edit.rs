@@ -297,3 +297,19 @@ fn notes_fixes_and_procedures_are_edited_in_their_own_fields() {
     assert_eq!(after["data"], data);
     assert_eq!(after["origins"], before["origins"]);
 }
+
+/// Other programs name skills in their own forms.
+#[test]
+fn a_rule_of_a_skill_without_a_slash_is_edited() {
+    let workspace = ruled();
+    let text = workspace
+        .read(RULES)
+        .replace("\"hr/resume-screen\"", "\"screen\"");
+    workspace.write(RULES, text);
+    let edited = workspace.run(&["edit", "REFL-001", "Never name a competitor."]);
+    edited.succeeds();
+    assert_eq!(
+        entry(&workspace, "reflexion_entries.json")["rule"],
+        "Never name a competitor."
+    );
+}

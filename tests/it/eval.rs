@@ -39,8 +39,8 @@ fn measures_come_as_one_document() {
     assert_eq!(keys, expected);
     let measures: Vec<&String> = report["metrics"].as_object().unwrap().keys().collect();
     let expected = [
-        "recall@1", "recall@5", "recall@10", "hit@1", "hit@5", "hit@10", "all@5", "mrr@10",
-        "ndcg@10",
+        "recall@1", "recall@5", "recall@10", "precision@5", "hit@1", "hit@5", "hit@10", "all@5",
+        "mrr@10", "ndcg@10",
     ];
     assert_eq!(measures, expected);
     assert_eq!(report["dataset"], "set");

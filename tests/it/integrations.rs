@@ -108,7 +108,7 @@ out["rules"] = [[r["reflexion_id"], r["rule"], r["confidence"], r["validated_by_
 out["all"] = len(store.get_all_reflexions())
 out["executions"] = [[e["execution_id"], e["skill"], e["cost_usd"]] for e in store.get_executions("hr/resume-screen")]
 out["corrections"] = [c["user_correction"] for c in store.get_corrections()]
-out["similar"] = [hit["id"] for hit in store.search_similar("hr/resume-screen", "system design experience", limit=2)]
+out["similar"] = [hit["rule"] for hit in store.search_similar("hr/resume-screen", "system design experience", limit=2)]
 hr = get_scoped_store(allowed_domains={"hr"}, root=root, program=program)
 out["scoped"] = [len(hr.get_executions()), len(hr.get_all_reflexions()), len(hr.get_corrections())]
 def refused(call):
@@ -122,11 +122,10 @@ out["refused"] = [
     refused(lambda: hr.log_execution("finance/expense-analyzer", {})),
     refused(lambda: hr.add_reflexion("hr/resume-screen", {"rule": "x", "skill": "finance/expense-analyzer"})),
     refused(lambda: hr.add_correction("hr/resume-screen", {"skill": "finance"})),
-    refused(lambda: hr.search_similar("finance/expense-analyzer", "receipt")),
-    refused(lambda: hr.get_executions("finance/expense-analyzer")),
     refused(lambda: hr.update_reflexion("REFL-003", {"confidence": 0.1})),
     refused(lambda: hr.update_reflexion("REFL-001", {"skill": "finance/expense-analyzer"})),
 ]
+out["elsewhere"] = hr.search_similar("finance/expense-analyzer", "receipt") + hr.get_executions("finance/expense-analyzer")
 hr.update_reflexion("REFL-002", {"confidence": 0.7})
 everything = get_scoped_store(allowed_domains={"*"}, root=root, program=program)
 out["unrestricted"] = len(everything.get_executions())
@@ -183,10 +182,18 @@ fn the_python_store_has_the_nine_methods_and_keeps_domains_apart() {
         out["corrections"],
         json!(["Weigh system design separately."])
     );
-    assert_eq!(out["similar"][0], "REFL-001", "{out}");
+    assert_eq!(
+        out["similar"][0], "Check for system design experience first.",
+        "{out}"
+    );
+    assert_eq!(
+        out["elsewhere"],
+        json!([]),
+        "reads leave out what is elsewhere"
+    );
     assert_eq!(
         (&out["scoped"], &out["refused"]),
-        (&json!([1, 2, 1]), &json!(vec![true; 8]))
+        (&json!([1, 2, 1]), &json!(vec![true; 6]))
     );
     assert_eq!(out["unrestricted"], 2);
     // The program refuses what a changed class would let through.

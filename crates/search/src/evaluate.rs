@@ -1,10 +1,11 @@
 //! Retrieval metrics for rankings with binary or graded relevance.
 
-/// Names of the measures: the share of the relevant answers in the first 1, 5 and 10; whether one of them is
-/// there, which `LongMemEval` calls `recall_any`; whether all of them are (`recall_all`); the reciprocal rank
+/// Names of the measures: the share of the relevant answers in the first 1, 5 and 10; the share of the first 5
+/// that are relevant; whether one of them is there, which `LongMemEval` calls `recall_any`; whether all of them are (`recall_all`); the reciprocal rank
 /// of the first one; the discounted gain relative to the ideal ranking.
-const MEASURES: [&str; 9] = [
-    "recall@1", "recall@5", "recall@10", "hit@1", "hit@5", "hit@10", "all@5", "mrr@10", "ndcg@10",
+const MEASURES: [&str; 10] = [
+    "recall@1", "recall@5", "recall@10", "precision@5", "hit@1", "hit@5", "hit@10", "all@5",
+    "mrr@10", "ndcg@10",
 ];
 
 /// Measures of one query, or means over many. Each is from 0 to 1, higher is better.
@@ -30,7 +31,13 @@ impl Metrics {
         let recalls = [1, 5, 10].map(recall);
         let hits = [1, 5, 10].map(hit);
         let mut measures = [0.0; MEASURES.len()];
-        let of_ranking = [&recalls[..], &hits, &[all, reciprocal, gain]].concat();
+        let of_ranking = [
+            &recalls[..],
+            &[found(5) / 5.0],
+            &hits,
+            &[all, reciprocal, gain],
+        ]
+        .concat();
         measures.copy_from_slice(&of_ranking);
         Self(measures)
     }
@@ -94,6 +101,7 @@ mod tests {
         near(get(&metrics, "recall@1"), 0.0);
         near(get(&metrics, "recall@5"), 0.5);
         near(get(&metrics, "recall@10"), 0.5);
+        near(get(&metrics, "precision@5"), 0.4);
         near(get(&metrics, "hit@1"), 0.0);
         near(get(&metrics, "hit@5"), 1.0);
         near(get(&metrics, "hit@10"), 1.0);

@@ -128,7 +128,7 @@ pub(crate) fn list(context: &Context, args: &ListArgs) -> Done {
     }))
 }
 
-/// Lists the records of one kind, and the rules or procedures of the user store, newest first.
+/// Lists the newest records of one kind. Those of `--user-store` are named by it, as they are elsewhere.
 fn of_kind(
     args: &ListArgs,
     workspace: &Workspace,
@@ -136,25 +136,9 @@ fn of_kind(
     skill: Option<&SkillPath>,
 ) -> Result<ListReport, Error> {
     let (status, limit) = (args.status.as_deref(), args.limit as usize);
-    let of = |workspace: &Workspace, is_of_user: bool| {
-        let mut report = notes::list(workspace, kind, skill, status, limit)?;
-        for record in report.records.iter_mut().filter(|_| is_of_user) {
-            record.id = with_origin(&record.id, USER_STORE);
-        }
-        Ok::<ListReport, Error>(report)
-    };
-    let mut report = of(workspace, args.user_store)?;
-    let is_held = matches!(kind, Kind::Reflexion | Kind::Procedure);
-    if let Some(store) = workspace.store.user_store().filter(|_| is_held) {
-        let mut user = workspace.clone();
-        user.store = store.clone();
-        let user = of(&user, true)?;
-        report.total += user.total;
-        report.records.extend(user.records);
-        report.warnings.extend(user.warnings);
-        // The sort is stable: of two records of one time, that of the project comes first.
-        report.records.sort_by(|a, b| b.created.cmp(&a.created));
-        report.records.truncate(limit);
+    let mut report = notes::list(workspace, kind, skill, status, limit)?;
+    for record in report.records.iter_mut().filter(|_| args.user_store) {
+        record.id = with_origin(&record.id, USER_STORE);
     }
     Ok(report)
 }

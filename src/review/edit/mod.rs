@@ -21,7 +21,8 @@ use serde_json::{Value, json};
 
 use crate::lessons::telling::table::prepare;
 use crate::model::{
-    CANDIDATE, CallAction, Correction, Kind, Procedure, QUARANTINED, Record as _, Reflexion, Trust,
+    CANDIDATE, CallAction, Correction, Kind, Procedure, QUARANTINED, Record as _, Reflexion,
+    SkillPath, Trust,
 };
 use crate::notes::indexing::Index;
 use crate::rules::Conflict;
@@ -220,7 +221,8 @@ fn still_says(workspace: &Workspace, entry: &Entry, report: &mut EditReport) -> 
         Kind::Reflexion if changed("rule") || changed("mistake") => {
             let rule: Reflexion = workspace.store.get(&entry.id)?;
             warnings.extend(suspicion(&rule));
-            if !rule.skill.is_empty() {
+            // A rule of an import may name a skill in another form, which has no neighbours.
+            if rule.skill.parse::<SkillPath>().is_ok() {
                 for Conflict { id, reason, .. } in
                     resolve_conflicts(workspace, &rule, false, &mut warnings)?
                 {

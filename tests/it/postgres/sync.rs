@@ -208,6 +208,10 @@ fn two_laptops_that_made_the_same_ids_offline_keep_both() {
         let with = format!("select count(*) = count(embedding) and count(*) > 0 from {table}");
         assert_eq!(store.ann.value(&with), "t", "{table}");
     }
+    // What came is listed beside one's own.
+    for (kind, total) in [("rules", 6), ("corrections", 6), ("notes", 1)] {
+        assert_eq!(three.json(&["list", kind])["total"], total, "{kind}");
+    }
     // What came is found at once, beside one's own, and says whose it is.
     let found = three.json(&["memory", "search", "licence of a nurse", "--keyword"]);
     let best = &found["results"][0];
