@@ -263,16 +263,26 @@ pub struct ReviewReport {
 /// Number of executions that are searched for one that can be accepted.
 const NEWEST: usize = 50;
 
-/// Records a verdict. `id` is an execution id, an id prefix, or `latest`. A rejection counts against
-/// the rules that `blame` names.
+/// Records a verdict. `id` is an execution id, an id prefix, or `latest`. A rejection counts against the `named`
+/// rules, or the one that the reason is about.
+///
+/// # Errors
+///
+/// [`Error::Refused`] if a named rule was not in the prompt or does not apply.
 pub fn give_verdict(
     workspace: &Workspace,
     id: &str,
     outcome: Outcome,
     reason: Option<String>,
-    blame: Blame,
+    named: &[String],
 ) -> Result<ReviewReport, Error> {
     let id = workspace.store.resolve(Kind::Execution, id, None)?;
+    let (mut rules, mut blamed, mut warnings) = (Vec::new(), Vec::new(), Vec::new());
+    if outcome == Outcome::Rejected {
+        rules = concerned(&workspace.store, &workspace.store.get(&id)?)?;
+        let reason = reason.as_deref().unwrap_or_default();
+        blamed = blame(workspace, (&id, &rules), reason, named, &mut warnings)?;
+    }
     let mut left_out = Vec::new();
     // The report shows the reason as it is stored.
     let reason = reason.map(|reason| {
@@ -312,14 +322,11 @@ pub fn give_verdict(
     if execution.reviewer_notes != notes {
         changes.push(("reviewer_notes", json!(notes)));
     }
-    let Blame {
-        candidates, blamed, ..
-    } = blame;
     let blamed_ids: Vec<String> = blamed.iter().map(|rule| rule.id.clone()).collect();
     // Without the field, every rule that applied was blamed.
     let is_known = match &execution.rules_blamed {
         Some(known) => *known == blamed_ids,
-        None => candidates.iter().map(|(id, _)| id).eq(&blamed_ids),
+        None => rules.iter().map(|rule| &rule.reflexion_id).eq(&blamed_ids),
     };
     if outcome == Outcome::Rejected && !is_known {
         changes.push(("rules_blamed", json!(blamed_ids)));
@@ -334,7 +341,7 @@ pub fn give_verdict(
         (&outcome, VerdictSource::Person),
         &blamed_ids,
     )?;
-    let mut warnings: Vec<String> = repair_warnings(writer.take_repairs()).collect();
+    warnings.extend(repair_warnings(writer.take_repairs()));
     warnings.extend(redaction_warning(left_out));
     drop(writer);
     let skill = execution.skill.parse();
@@ -352,17 +359,6 @@ pub fn give_verdict(
     })
 }
 
-/// Rules of a prompt, and which of them a rejection counts against.
-#[derive(Debug, Default)]
-pub struct Blame {
-    /// Rules that applied to the execution, each with its text.
-    pub candidates: Vec<(String, String)>,
-    /// Rules that the rejection counts against.
-    pub blamed: Vec<BlamedRule>,
-    /// Non-fatal problem.
-    pub warning: Option<String>,
-}
-
 /// Rule that a rejection counts against.
 #[derive(Debug, Clone, Serialize, schemars::JsonSchema)]
 pub struct BlamedRule {
@@ -372,35 +368,15 @@ pub struct BlamedRule {
     pub reason: &'static str,
 }
 
-/// Finds the rules that a rejection of an execution counts against: `named` ones, or the one that
-/// the reason is about.
-///
-/// # Errors
-///
-/// [`Error::Refused`] if a named rule was not in the prompt or does not apply.
-pub fn blame(
+/// Finds the rules that a rejection of an execution counts against, among those that apply to it.
+fn blame(
     workspace: &Workspace,
-    execution: &str,
+    (id, rules): (&str, &[Reflexion]),
     reason: &str,
     named: &[String],
-) -> Result<Blame, Error> {
-    let id = workspace.store.resolve(Kind::Execution, execution, None)?;
-    let execution: Execution = workspace.store.get(&id)?;
-    let rules = concerned(&workspace.store, &execution)?;
-    let candidates = rules
-        .iter()
-        .map(|rule| (rule.reflexion_id.clone(), rule.rule.clone()));
-    let mut found = Blame {
-        candidates: candidates.collect(),
-        ..Blame::default()
-    };
-    let mut add = |id: &str, reason| {
-        found.blamed.push(BlamedRule {
-            id: id.to_owned(),
-            reason,
-        });
-    };
-    let mut seen: Vec<String> = Vec::new();
+    warnings: &mut Vec<String>,
+) -> Result<Vec<BlamedRule>, Error> {
+    let mut blamed: Vec<BlamedRule> = Vec::new();
     for name in named {
         let name = workspace.store.resolve(Kind::Reflexion, name, None)?;
         if !rules.iter().any(|rule| rule.reflexion_id == name) {
@@ -415,9 +391,9 @@ pub fn blame(
             let why = format!("`{name}` was not in the prompt of `{id}`, or does not apply to it");
             return Err(Error::input(why, hint));
         }
-        if !seen.contains(&name) {
-            add(&name, "you named it");
-            seen.push(name);
+        if blamed.iter().all(|one| one.id != name) {
+            let reason = "you named it";
+            blamed.push(BlamedRule { id: name, reason });
         }
     }
     if named.is_empty() && !rules.is_empty() {
@@ -428,13 +404,14 @@ pub fn blame(
         };
         // A verdict is worth more than its blame: without vectors, the words decide.
         let cosines = near.as_deref().unwrap_or_default();
-        if let Some((at, ground)) = at_fault(reason, &rules, cosines) {
-            add(&rules[at].reflexion_id, ground);
+        if let Some((at, reason)) = at_fault(reason, rules, cosines) {
+            let id = rules[at].reflexion_id.clone();
+            blamed.push(BlamedRule { id, reason });
         }
         let warn = |error| format!("no rule was compared by meaning: {}", chain(&error));
-        found.warning = near.err().map(warn);
+        warnings.extend(near.err().map(warn));
     }
-    Ok(found)
+    Ok(blamed)
 }
 
 #[cfg(test)]

@@ -63,8 +63,10 @@ impl Workspace {
             .err()
             .map(|error| format!("the guardrail was not added: {}", chain(&error)));
         warnings.extend(trouble);
-        written.sort_unstable();
-        written.dedup();
+        if new.is_none() {
+            written.sort_unstable();
+            written.dedup();
+        }
         written
     }
 

@@ -38,7 +38,7 @@ pub use acting::patterns::{BadPattern, breaks, checked, fulfilled_by};
 pub use correct::{
     CorrectOptions, CorrectPreview, CorrectReport, RelationReport, correct, preview_correction,
 };
-pub use evidence::{Blame, BlamedRule, ReviewReport, blame, give_verdict};
+pub use evidence::{BlamedRule, ReviewReport, give_verdict};
 pub use place::decisions::{MergeReport, PinReport, Separated, keep_both, merge, pin};
 pub use place::{Conflict, SimilarRule, replace_rule};
 pub use regression::files::RuleFiles;

@@ -158,6 +158,9 @@ mod tests {
             "/usr/bin/helm --namespace x upgrade a b",
             "helm upgrade a b",
         );
+        check("npx -y spellbook cast", "npx spellbook cast");
+        check("uv run --with x -p 3.12 spellbook", "uv run spellbook");
+        check("gh pr -R a/b merge 7", "gh pr merge 7");
         // A program that is not in the table.
         check("shipit --profile far --dry release x", "shipit release x");
         check("shipit --env=far release", "shipit release");

@@ -11,7 +11,7 @@ use crate::cli::output::printer::follow;
 use crate::cli::output::{Done, Page, Report, Style, plural};
 use crate::model::{Kind, Outcome, SkillPath};
 use crate::review::Rejected;
-use crate::rules::{Blame, ReviewReport};
+use crate::rules::ReviewReport;
 use crate::skills::prompt::ids_of;
 use crate::skills::{RunOptions, RunReport};
 use crate::{review, rules, skills};
@@ -181,8 +181,7 @@ pub(crate) struct AcceptArgs {
 
 pub(crate) fn accept(context: &Context, args: &AcceptArgs) -> Done<ReviewReport> {
     let workspace = context.workspace(None)?;
-    let blame = Blame::default();
-    let report = rules::give_verdict(&workspace, &args.id, Outcome::Accepted, None, blame)?;
+    let report = rules::give_verdict(&workspace, &args.id, Outcome::Accepted, None, &[])?;
     Ok(report)
 }
 
@@ -210,16 +209,12 @@ pub(crate) struct RejectArgs {
 
 pub(crate) fn reject(context: &Context, args: RejectArgs) -> Done {
     let workspace = context.workspace(None)?;
-    let reason = args.reason.as_deref().unwrap_or_default();
     if Kind::of_id(&args.id).is_some_and(|kind| kind != Kind::Execution) {
+        let reason = args.reason.as_deref().unwrap_or_default();
         return Ok(Box::new(review::reject(&workspace, &args.id, reason)?));
     }
-    let blame = rules::blame(&workspace, &args.id, reason, &args.rules)?;
-    if let Some(warning) = &blame.warning {
-        context.printer.warn(warning);
-    }
-    let reason = args.reason;
-    let report = rules::give_verdict(&workspace, &args.id, Outcome::Rejected, reason, blame)?;
+    let (reason, named) = (args.reason, &args.rules);
+    let report = rules::give_verdict(&workspace, &args.id, Outcome::Rejected, reason, named)?;
     Ok(Box::new(report))
 }
 

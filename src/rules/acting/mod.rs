@@ -59,7 +59,7 @@ impl<'s> Tables<'s> {
         ];
         let may_break = |number: u64| {
             let mut parts = parts.iter();
-            parts.any(|(part, trigrams)| trigrams.may_match(Place::Part(*part), number))
+            parts.any(|(part, trigrams)| trigrams.may_match(*part as Place, number))
         };
         self.confirmed(&may_break, &|rule| {
             breaks(call, &rule.rule, &rule.seen_by, is_done)
@@ -69,7 +69,7 @@ impl<'s> Tables<'s> {
     /// Returns the `after` expressions of acting rules that a successful call matches.
     pub(crate) fn fulfilled(&self, call: &Call) -> Vec<String> {
         let trigrams = Trigrams::of(call.command_texts());
-        let may_fulfil = |number: u64| trigrams.may_match(Place::Success, number);
+        let may_fulfil = |number: u64| trigrams.may_match(SUCCESS, number);
         let rules = self.confirmed(&may_fulfil, &|_| true).into_iter();
         rules
             .flat_map(|rule| fulfilled_by(call, &rule.seen_by))
@@ -175,37 +175,22 @@ const START: u8 = 2;
 /// Maximum number of alternatives; with more, the rule is always read.
 const ALTERNATIVES: usize = 24;
 
-/// Place of a pattern that a number is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
-    Part(CallPart),
-    /// A successful call, for `after`.
-    Success,
-}
-
-impl Place {
-    const fn code(self) -> u64 {
-        match self {
-            Self::Part(CallPart::Command) => 0,
-            Self::Part(CallPart::Path) => 1,
-            Self::Part(CallPart::Content) => 2,
-            Self::Success => 3,
-        }
-    }
-}
+/// Place of a pattern that a number is for: a [`CallPart`], or a successful call, for `after`.
+type Place = u64;
+const SUCCESS: Place = 3;
 
 /// Returns the numbers of a pattern: a call that matches has one of them.
 pub(crate) fn numbers(pattern: &CallPattern) -> Vec<u64> {
-    let mut all = of_text(Place::Part(pattern.on), &pattern.matches);
+    let mut all = of_text(pattern.on as Place, &pattern.matches);
     if !pattern.after.is_empty() {
-        all.extend(of_text(Place::Success, &pattern.after));
+        all.extend(of_text(SUCCESS, &pattern.after));
     }
     all
 }
 
 fn of_text(place: Place, pattern: &str) -> Vec<u64> {
-    let place_bits = place.code() << 62;
-    match required(pattern, place == Place::Part(CallPart::Content)) {
+    let place_bits = place << 62;
+    match required(pattern, place == CallPart::Content as Place) {
         Some(texts) => texts
             .iter()
             .map(|text| place_bits | trigrams_of(text))
@@ -258,7 +243,7 @@ impl Trigrams {
             let word = self.0.get(usize::try_from(one / 64).unwrap_or_default());
             one == 0 || word.is_some_and(|word| word >> (one % 64) & 1 == 1)
         };
-        number >> 62 == place.code() && has(0) && has(16) && has(32)
+        number >> 62 == place && has(0) && has(16) && has(32)
     }
 }
 
@@ -543,7 +528,7 @@ mod tests_of_literals {
                 && regex.is_match(&text)
             {
                 let pattern = CallPattern { matches: pattern, ..CallPattern::default() };
-                let place = Place::Part(CallPart::Command);
+                let place = CallPart::Command as Place;
                 let trigrams = Trigrams::of(std::iter::once(text.as_str()));
                 let numbers = numbers(&pattern);
                 prop_assert!(numbers.iter().any(|n| trigrams.may_match(place, *n)));

@@ -3,7 +3,10 @@
 //!
 //! An exception is tried with the command itself, so it would never match. Its commands before the last one
 //! become `after`: fine once they succeeded in the session, or stand before it in the line. Several of them are
-//! several patterns, of which each needs its own.
+//! several patterns, of which each needs its own. An exception that begins with another program (`^make test`)
+//! is such a command, too.
+
+use memctl_shell::{Layer, Word, layer};
 
 use crate::model::CallPart;
 use crate::rules::acting::patterns::{end_of_group, leading_look_ahead};
@@ -49,7 +52,11 @@ fn conditions<'u>(unless: &'u str, matches: &str) -> Option<(String, Vec<String>
     let mut left: Vec<&str> = Vec::new();
     let mut earlier: Vec<Vec<&str>> = Vec::new();
     for (text, parts) in alternatives(unless)? {
-        match commands_before(parts, &own) {
+        let before = match parts[..] {
+            [part] if is_other_program(part, matches) => Some(vec![part]),
+            _ => commands_before(parts, &own),
+        };
+        match before {
             Some(commands) => earlier.push(commands),
             None => left.push(text),
         }
@@ -86,6 +93,28 @@ fn commands_before<'u>(mut parts: Vec<&'u str>, own: &[String]) -> Option<Vec<&'
     let is_last = last.is_empty() || last.iter().any(is_own);
     let are_others = before.iter().all(|part| !words(part).iter().all(is_own));
     (is_last && are_others && !before.is_empty()).then_some(before)
+}
+
+/// Returns `true` if both expressions begin with a program, and not with the same one: no command matches both.
+fn is_other_program(exception: &str, matches: &str) -> bool {
+    let program = |text: &'_ str| {
+        let text = text.strip_prefix('^')?;
+        let end = text.find(|c: char| !c.is_alphanumeric() && !"-_".contains(c));
+        let (name, rest) = text.split_at(end.unwrap_or(text.len()));
+        let ends = rest.is_empty() || [" ", r"\b", r"\s"].iter().any(|end| rest.starts_with(end));
+        (ends && !name.is_empty()).then(|| name.to_owned())
+    };
+    let (Some(other), Some(own)) = (program(exception), program(matches)) else {
+        return false;
+    };
+    let is_other = other != own;
+    let word = |text: String| Word {
+        text,
+        ..Word::default()
+    };
+    // What runs another program may stand before it.
+    let words = [other, "a".to_owned(), "b".to_owned()].map(word);
+    is_other && layer(&words) == Layer::Program
 }
 
 /// Words of an expression.
@@ -230,6 +259,12 @@ mod tests {
         );
         check(push, "make test &&", &[(push, "", "make test")]);
         check(push, "(?i)make test.*&&", &[(push, "", "(?i)make test")]);
+        check(push, r"^make\s+test\b", &[(push, "", r"^make\s+test\b")]);
+        check(
+            push,
+            "^make test|--dry-run",
+            &[(push, "--dry-run", "^make test")],
+        );
         check(
             push,
             "--dry-run|make test && git push",
@@ -258,6 +293,10 @@ mod tests {
     fn other_exceptions_stay() {
         for (matches, unless) in [
             ("^git push", "--dry-run"),
+            ("^git push", "^git push --dry-run"),
+            ("^apt install", "^sudo apt"),
+            ("^apt install", r"^timeout\b"),
+            (r"\bprod\b", "^kubectl get"),
             ("^git push", r"git push[\s\S]*--dry-run"),
             ("^git commit", "git commit.*&& git push"),
             ("^git push", "(make test && )?git push"),
