@@ -64,9 +64,7 @@ pub struct EvaluateReport {
     /// Milliseconds from the text of a question to its ranking, without loading.
     pub latency_ms: Latency,
     /// Method that merged the two rankings.
-    #[serde(serialize_with = "fusion_name")]
-    #[schemars(with = "String")]
-    pub fusion: Fusion,
+    pub fusion: &'static str,
     /// Name of the embedder; `None` for a keyword search.
     pub embedder: Option<String>,
     /// Non-fatal problems.
@@ -174,7 +172,7 @@ pub fn evaluate(
             p50: rounded(percentile(&times, 0.5), 1000.0),
             p95: rounded(percentile(&times, 0.95), 1000.0),
         },
-        fusion,
+        fusion: fusion.name(),
         embedder: embedding.map(|embedding| embedding.name.clone()),
         warnings: warnings(passages, questions),
     })
@@ -282,10 +280,6 @@ fn rounded(value: f64, steps: f64) -> f64 {
 fn measures<S: Serializer>(metrics: &Metrics, serializer: S) -> Result<S::Ok, S::Error> {
     let named = metrics.named();
     serializer.collect_map(named.map(|(name, value)| (name, rounded(value, 1e4))))
-}
-
-fn fusion_name<S: Serializer>(fusion: &Fusion, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(fusion.name())
 }
 
 #[cfg(test)]

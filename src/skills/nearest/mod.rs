@@ -79,23 +79,23 @@ pub(crate) fn nearest(
         (1.0 + count / f64::from(holding)).ln()
     };
     let asked = features(input);
-    let similarities = cases.iter().map(|(_, features)| {
+    let compared = cases.iter().map(|(case, features)| {
         let similarity = similarity(features, &asked, &weight);
         // Smaller differences are ties.
-        (similarity * 1e6).round() / 1e6
+        (case, (similarity * 1e6).round() / 1e6)
     });
-    let similarities: Vec<f64> = similarities.collect();
-    let cases = cases.into_iter().zip(similarities);
-    let cases = cases.map(|((case, _), similarity)| Case { similarity, ..case });
+    let near = compared.filter(|(_, similarity)| *similarity >= floor);
     // The last of the equally good ones.
-    let best = cases
-        .filter(|case| case.similarity >= floor)
-        .max_by(|a, b| {
-            let is_right = |case: &Case| case.wrong.is_none();
-            let by_similarity = a.similarity.total_cmp(&b.similarity);
-            is_right(a).cmp(&is_right(b)).then(by_similarity)
-        });
-    Ok(best.map_or(Nearest::TooFar, Nearest::Case))
+    let best = near.max_by(|(a, of_a), (b, of_b)| {
+        let by_verdict = a.wrong.is_none().cmp(&b.wrong.is_none());
+        by_verdict.then(of_a.total_cmp(of_b))
+    });
+    Ok(best.map_or(Nearest::TooFar, |(case, similarity)| {
+        Nearest::Case(Case {
+            similarity,
+            ..case.clone()
+        })
+    }))
 }
 
 /// Executions of a skill, and the corrections that count, both oldest first.
@@ -122,10 +122,8 @@ impl Records {
 
     /// All cases with the features of their inputs, those that answer last first.
     fn cases(&self, examples: &[Example]) -> Vec<(Case, BTreeSet<String>)> {
-        let ids = self.executions.iter();
-        let by_id: HashMap<&str, &Execution> = ids
-            .map(|execution| (&*execution.execution_id, execution))
-            .collect();
+        let by_id = self.executions.iter().map(|one| (&*one.execution_id, one));
+        let by_id: HashMap<&str, &Execution> = by_id.collect();
         let corrections = self.corrections.iter();
         let corrected: Vec<(&Correction, &Execution)> = corrections
             .filter_map(|correction| Some((correction, *by_id.get(&*correction.execution_id)?)))

@@ -160,13 +160,14 @@ fn cases_of(
         }
         None => skills.list()?.skills,
     };
-    let permitted = paths
-        .into_iter()
-        .filter(|path| workspace.permit(path).is_ok());
-    let all = permitted.map(|path| Ok((files::cases(skills, &path)?, path)));
-    let all: Vec<(Vec<CaseFile>, SkillPath)> = all.collect::<Result<_, Error>>()?;
-    let some = all.into_iter().filter(|(cases, _)| !cases.is_empty());
-    Ok(some.map(|(cases, path)| (path, cases)).collect())
+    let mut found = Vec::new();
+    for path in paths {
+        if workspace.permit(&path).is_ok() {
+            let cases = files::cases(skills, &path)?;
+            found.extend((!cases.is_empty()).then_some((path, cases)));
+        }
+    }
+    Ok(found)
 }
 
 /// Plans the cases and model calls of one skill, or of all skills in the scope.
@@ -278,10 +279,8 @@ async fn test_case(
         ..CaseReport::skipped(&case.id, &group.path)
     };
     let rules = rules_of(workspace, &group.path)?;
-    let Some(rule) = rules
-        .iter()
-        .find(|rule| rule.reflexion_id == case.reflexion_id)
-    else {
+    let is_own = |rule: &&Reflexion| rule.reflexion_id == case.reflexion_id;
+    let Some(rule) = rules.iter().find(is_own) else {
         report.reason = format!("its rule `{}` is gone", case.reflexion_id);
         return Ok(report);
     };
@@ -342,17 +341,15 @@ fn without_model(store: &Scoped, case: &Case) -> Result<(Status, String), Error>
     let wrong = expected.as_ref().map(|expected| case.wrong(expected));
     let no_model = "a rule acts through a model's prompt, and no model is configured: --model";
     Ok(match wrong {
-        Some(wrong) if !wrong.is_empty() => (
-            Status::Failed,
-            format!(
-                "the expected output does not pass: {}",
-                wrong.into_values().collect::<Vec<_>>().join("; ")
-            ),
-        ),
-        Some(_) if !case.assertions.is_empty() => (
-            Status::Skipped,
-            format!("{no_model}; the expected output passes"),
-        ),
+        Some(wrong) if !wrong.is_empty() => {
+            let wrong = wrong.into_values().collect::<Vec<_>>().join("; ");
+            let reason = format!("the expected output does not pass: {wrong}");
+            (Status::Failed, reason)
+        }
+        Some(_) if !case.assertions.is_empty() => {
+            let reason = format!("{no_model}; the expected output passes");
+            (Status::Skipped, reason)
+        }
         _ => (Status::Skipped, no_model.to_owned()),
     })
 }
