@@ -36,7 +36,6 @@ use super::connection::Connection;
 use super::error::Error;
 use super::migrate;
 use super::primary::send_missing;
-use push::Unreadable;
 
 pub use plan::Shrinking;
 pub(super) use plan::{claim_for, claimed, is_fit};
@@ -220,7 +219,7 @@ pub async fn sync(
     let push_plan = if options.way == Direction::Pull {
         None
     } else {
-        Some(push::plan(&connection, store, Unreadable::Skip, &mut report, on).await?)
+        Some(push::plan(&connection, store, &mut report, on).await?)
     };
     let pull_plans = if options.way == Direction::Push {
         None
@@ -237,7 +236,10 @@ pub async fn sync(
     }
     match push_plan {
         Some(plan) if options.dry_run => plan.count(&mut report),
-        Some(plan) => plan.carry_out(&connection, &mut report, on).await?,
+        Some(plan) => {
+            plan.carry_out(&connection, tables::fields, &mut report, on)
+                .await?
+        }
         None => {}
     }
     match pull_plans {
@@ -298,8 +300,10 @@ pub(super) async fn push_all(
     report: &mut SyncReport,
     on: OnSync<'_>,
 ) -> Result<(), Error> {
-    let plan = push::plan(connection, store, Unreadable::Send, report, on).await?;
-    plan.carry_out(connection, report, on).await?;
+    let plan = push::plan(connection, store, report, on).await?;
+    // The memory moves to the database with all of its records.
+    let fields = |kind, text: &str| Some(fields_or_blank(kind, text));
+    plan.carry_out(connection, fields, report, on).await?;
     report.sum_up();
     Ok(())
 }

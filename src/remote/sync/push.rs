@@ -4,8 +4,6 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
-use tokio::sync::mpsc;
-use tokio::task::spawn_blocking;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, Statement};
 
@@ -15,7 +13,7 @@ use crate::store::{Positions, Scoped};
 use super::super::connection::Connection;
 use super::super::error::Error;
 use super::plan::{Manifest, Outgoing, Plan, Shrinking, hash_of_id, outgoing};
-use super::tables::{columns, fields, fields_or_blank, parameters, table};
+use super::tables::{columns, parameters, table};
 use super::{CANNOT_COMPARE, OnSync, SyncReport, SyncStage, has_rows};
 
 /// Number of batches that are sent before the first of them is stored.
@@ -23,28 +21,15 @@ const IN_FLIGHT: usize = 2;
 /// Number of compared records between two progress reports.
 const STEP: u64 = 4_096;
 
-/// Records that the columns of their table cannot repeat.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Unreadable {
-    /// They are left out, with a warning.
-    Skip,
-    /// They are sent as text alone: the memory moves to the database.
-    Send,
-}
-
 /// Plan per kind, with the file positions that it refers to.
 #[derive(Debug)]
-pub(super) struct Plans {
-    unreadable: Unreadable,
-    kinds: Vec<(Kind, Positions, Plan)>,
-}
+pub(super) struct Plans(Vec<(Kind, Positions, Plan)>);
 
 /// Compares local records with the shared store. Records of a kind that has no row there are not
 /// read for it: all of them are to be sent.
 pub(super) async fn plan(
     connection: &Connection,
     store: &Scoped,
-    unreadable: Unreadable,
     report: &mut SyncReport,
     on: OnSync<'_>,
 ) -> Result<Plans, Error> {
@@ -74,7 +59,7 @@ pub(super) async fn plan(
         kinds.push((kind, positions, plan));
     }
     warn_of_unfit(unfit, report);
-    Ok(Plans { unreadable, kinds })
+    Ok(Plans(kinds))
 }
 
 /// Compares the records of a manifest with the rows of this workspace.
@@ -111,7 +96,7 @@ fn warn_of_unfit(unfit: u64, report: &mut SyncReport) {
 impl Plans {
     /// Removals in this plan.
     pub(super) fn shrinking(&self) -> Shrinking {
-        let plans = || self.kinds.iter().map(|(_, _, plan)| plan);
+        let plans = || self.0.iter().map(|(_, _, plan)| plan);
         Shrinking {
             going: plans().map(|plan| plan.remove.len() as u64).sum(),
             of: plans().map(|plan| plan.there).sum(),
@@ -121,53 +106,57 @@ impl Plans {
 
     /// Adds the planned numbers to the report.
     pub(super) fn count(&self, report: &mut SyncReport) {
-        for (kind, _, plan) in &self.kinds {
+        for (kind, _, plan) in &self.0 {
             let moved = report.of(*kind);
             moved.pushed = plan.send.len() as u64;
             moved.push_removed = plan.remove.len() as u64;
         }
     }
 
-    /// Executes the plan. A thread reads and redacts the next records while the database stores those before.
+    /// Executes the plan. The next records are read and redacted while the database stores those before.
+    ///
+    /// `fields` returns the values of the columns of a record; without them, the record is left out.
     pub(super) async fn carry_out(
         self,
         connection: &Connection,
+        fields: fn(Kind, &str) -> Option<String>,
         report: &mut SyncReport,
         on: OnSync<'_>,
     ) -> Result<(), Error> {
-        let plans = self.kinds.iter().map(|(_, _, plan)| plan);
+        let plans = self.0.iter().map(|(_, _, plan)| plan);
         let total = plans.map(|plan| plan.send.len() as u64).sum();
-        let unreadable = self.unreadable;
+        let origin = report.origin.clone();
         let mut done = 0;
         let mut missed = Missed::default();
-        for (kind, positions, plan) in self.kinds {
+        for (kind, positions, plan) in self.0 {
             let mut sent = 0;
             if !plan.send.is_empty() {
                 let failed = connection.failed("records cannot be sent");
                 let client = &connection.client;
                 let statements = Statements::prepare(client, kind, plan.is_first).await;
                 let statements = statements.map_err(&failed)?;
-                let (sender, batches) = mpsc::channel(1);
-                let places = plan.send;
-                let reading = spawn_blocking(move || {
-                    read_batches(kind, unreadable, &positions, &places, &|batch| {
-                        sender.blocking_send(batch).is_ok()
-                    })
+                let mut places = plan.send.iter();
+                let batches = std::iter::from_fn(|| {
+                    let fields = |text: &str| fields(kind, text);
+                    next_batch(&positions, &mut places, &fields, &mut missed).transpose()
                 });
-                let stored = &mut |rows| {
+                let (statements, origin, failed) = (&statements, &origin, &failed);
+                // Each batch is a transaction of its own.
+                let storing = stream::iter(batches).map(|batch| async move {
+                    let batch = batch?;
+                    let stored = statements.store(client, origin, &batch).await;
+                    stored.map(|()| batch.rows.len() as u64).map_err(failed)
+                });
+                let mut storing = std::pin::pin!(storing.buffered(IN_FLIGHT));
+                while let Some(rows) = storing.try_next().await? {
                     sent += rows;
                     done += rows;
                     on(SyncStage::Pushed(done, total));
-                };
-                let storing = store(client, &statements, &report.origin, batches, stored);
-                storing.await.map_err(&failed)?;
-                let of_kind = reading.await.map_err(|_| Error::NoAnswer)??;
-                missed.unfit += of_kind.unfit;
-                missed.unreadable += of_kind.unreadable;
+                }
             }
             let mut removed = 0;
             for ids in plan.remove.chunks(MAX_ROWS) {
-                removed += bury(connection, kind, &report.origin, ids).await?;
+                removed += bury(connection, kind, &origin, ids).await?;
             }
             let moved = report.of(kind);
             moved.pushed = sent;
@@ -182,27 +171,6 @@ impl Plans {
         }
         Ok(())
     }
-}
-
-/// Stores batches in their order, each in a transaction of its own. Calls `stored` with the number of rows
-/// of each.
-async fn store(
-    client: &Client,
-    statements: &Statements,
-    origin: &str,
-    mut batches: mpsc::Receiver<Batch>,
-    stored: &mut dyn FnMut(u64),
-) -> Result<(), tokio_postgres::Error> {
-    let batches = stream::poll_fn(|task| batches.poll_recv(task));
-    let storing = batches.map(|batch| async move {
-        statements.store(client, origin, &batch).await?;
-        Ok(batch.rows.len() as u64)
-    });
-    let mut storing = std::pin::pin!(storing.buffered(IN_FLIGHT));
-    while let Some(rows) = storing.try_next().await? {
-        stored(rows);
-    }
-    Ok(())
 }
 
 /// Turns the rows of removed records into tombstones. Returns their number.
@@ -261,16 +229,14 @@ struct Missed {
     unreadable: u64,
 }
 
-/// Reads the records at these places, and passes them on in batches until `take` returns `false`.
-fn read_batches(
-    kind: Kind,
-    unreadable: Unreadable,
+/// Reads the records at the next places; `None` if there are no more.
+fn next_batch(
     positions: &Positions,
-    places: &[u32],
-    take: &dyn Fn(Batch) -> bool,
-) -> Result<Missed, Error> {
+    places: &mut std::slice::Iter<'_, u32>,
+    fields: &dyn Fn(&str) -> Option<String>,
+    missed: &mut Missed,
+) -> Result<Option<Batch>, Error> {
     let mut batch = Batch::default();
-    let mut missed = Missed::default();
     for place in places {
         let Some((_, entry)) = positions.any_entry(*place)? else {
             continue;
@@ -279,23 +245,15 @@ fn read_batches(
             missed.unfit += 1;
             continue;
         };
-        let fields = match unreadable {
-            Unreadable::Skip => fields(kind, &outgoing.text),
-            Unreadable::Send => Some(fields_or_blank(kind, &outgoing.text)),
-        };
-        match fields {
+        match fields(&outgoing.text) {
             Some(fields) => batch.add(outgoing, fields),
             None => missed.unreadable += 1,
         }
-        if batch.is_full() && !take(std::mem::take(&mut batch)) {
-            // The receiver was dropped after an error, which it reports itself.
-            return Ok(missed);
+        if batch.is_full() {
+            break;
         }
     }
-    if !batch.rows.is_empty() {
-        take(batch);
-    }
-    Ok(missed)
+    Ok((!batch.rows.is_empty()).then_some(batch))
 }
 
 /// Prepared statements for batches of one kind.
