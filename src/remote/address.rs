@@ -315,22 +315,18 @@ impl Policy {
             Some("disable") => ChannelBinding::Disable,
             Some(_) => return Err("its `channel_binding` is none of require, prefer, disable"),
         };
-        let policy = Self {
+        let mut policy = Self {
             encryption,
             trusted,
             methods,
             binding,
             is_binding_given: given.contains_key("channel_binding"),
         };
-        policy.consistent(context)
-    }
-
-    fn consistent(mut self, context: ConnectionContext) -> Result<Self, &'static str> {
         let is_unverified =
-            self.encryption == SslMode::Require && self.trusted == Trusted::AnyCertificate;
-        let gives_away = self.methods.md5 || self.methods.clear_text;
+            encryption == SslMode::Require && policy.trusted == Trusted::AnyCertificate;
+        let gives_away = methods.md5 || methods.clear_text;
         if is_unverified {
-            if self.is_binding_given && self.binding != ChannelBinding::Require {
+            if policy.is_binding_given && binding != ChannelBinding::Require {
                 return Err(
                     "with `sslmode=require` nobody verifies the certificate, so the login has to be bound to \
                      the channel: leave `channel_binding` out, or use `sslmode=verify-full`",
@@ -342,15 +338,15 @@ impl Policy {
                      verifies the certificate: use `sslmode=verify-full`",
                 );
             }
-            self.binding = ChannelBinding::Require;
+            policy.binding = ChannelBinding::Require;
         }
-        if gives_away && self.encryption == SslMode::Prefer && !context.is_local {
+        if gives_away && encryption == SslMode::Prefer && !context.is_local {
             return Err(
                 "`require_auth` allows a password in clear text or as MD5, and with `sslmode=prefer` anybody can \
                  ask for it: use `sslmode=verify-full`",
             );
         }
-        Ok(self)
+        Ok(policy)
     }
 }
 

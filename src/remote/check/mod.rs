@@ -9,16 +9,12 @@ mod probe;
 use serde::Serialize;
 
 use crate::remote::address::Address;
-use crate::remote::connection::{Connection, Server};
+use crate::remote::connection::Connection;
 use crate::remote::error::Error;
 use crate::remote::migrate;
 
 /// Step of an error.
 const DOING: &str = "the check cannot be made";
-
-/// Detail of the failed check of sessions.
-const TRANSACTION_MODE: &str = "a pooler in transaction mode: settings and prepared \
-    statements are lost; use its session mode, or connect to the server itself";
 
 /// Result of the isolation check.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
@@ -49,16 +45,29 @@ pub struct Check {
 /// Checks that no user can see or change rows of another user.
 pub async fn check(address: &Address) -> Result<CheckReport, Error> {
     let connection = Connection::open(address).await?;
-    let mut checks = Checks::default();
+    let mut report = CheckReport {
+        database: address.shown(),
+        role: probe::role(&connection).await?,
+        user_id: None,
+        passed: true,
+        checks: Vec::new(),
+    };
     // First, since the other checks are meaningless in a session that changes between statements.
-    if probe::are_shared(&connection).await? {
-        checks.add("sessions", Some(TRANSACTION_MODE.to_owned()), "");
-        let role = probe::role(&connection).await?;
-        return Ok(report(address, role, None, checks));
+    let trouble = probe::are_shared(&connection).await?.then(|| {
+        "a pooler in transaction mode: settings and prepared statements are lost; use its session mode, or \
+         connect to the server itself"
+            .to_owned()
+    });
+    report.add(
+        "sessions",
+        trouble,
+        "each connection has a session of its own",
+    );
+    if !report.passed {
+        return Ok(report);
     }
-    checks.add("sessions", None, "each connection has a session of its own");
     let server = connection.server().await?;
-    checks.add(
+    report.add(
         "server",
         server.trouble(),
         &format!("PostgreSQL {}", server.version),
@@ -67,49 +76,36 @@ pub async fn check(address: &Address) -> Result<CheckReport, Error> {
         None => Some("pgvector is not installed in this database".to_owned()),
         Some(_) => server.pgvector_trouble(),
     };
-    checks.add(
+    report.add(
         "pgvector",
         pgvector,
         &format!("pgvector {}", server.pgvector.as_deref().unwrap_or("–")),
     );
-    let mut user_id = None;
     match migrate::demand(&connection).await {
         // There is nothing to check in a database without the schema of memctl.
         Err(error @ Error::Foreign(_)) => return Err(error),
-        Err(error) => checks.add("schema", Some(error.to_string()), ""),
+        Err(error) => report.add("schema", Some(error.to_string()), ""),
         Ok(()) => {
-            checks.add("schema", None, &format!("version {}", migrate::NEWEST));
+            report.add("schema", None, &format!("version {}", migrate::NEWEST));
             connection.batch(DOING, "begin").await?;
-            match behaviour(&server, &connection, &mut checks).await {
-                Ok(id) => user_id = id,
+            match behaviour(&connection, &mut report).await {
+                Ok(()) => {}
                 // A statement that fails counts as a failed check.
-                Err(Error::Statement { message, .. }) => checks.add("behaviour", Some(message), ""),
+                Err(Error::Statement { message, .. }) => report.add("behaviour", Some(message), ""),
                 Err(error) => return Err(error),
             }
             let doing = "the check cannot be taken back";
             connection.batch(doing, "rollback").await?;
         }
     }
-    Ok(report(address, server.role, user_id, checks))
+    Ok(report)
 }
 
-fn report(address: &Address, role: String, user_id: Option<String>, checks: Checks) -> CheckReport {
-    CheckReport {
-        database: address.shown(),
-        role,
-        user_id,
-        passed: checks.0.iter().all(|check| check.ok),
-        checks: checks.0,
-    }
-}
-
-#[derive(Default)]
-struct Checks(Vec<Check>);
-
-impl Checks {
+impl CheckReport {
     /// Adds a check that passes if `trouble` is `None`.
     fn add(&mut self, name: &'static str, trouble: Option<String>, holds: &str) {
-        self.0.push(Check {
+        self.passed &= trouble.is_none();
+        self.checks.push(Check {
             name,
             ok: trouble.is_none(),
             detail: trouble.unwrap_or_else(|| holds.to_owned()),
@@ -123,17 +119,13 @@ impl Checks {
     }
 }
 
-/// Runs all checks that need the schema. Returns the user id of the session.
-async fn behaviour(
-    server: &Server,
-    connection: &Connection,
-    checks: &mut Checks,
-) -> Result<Option<String>, Error> {
+/// Runs all checks that need the schema, and takes the user id of the session down.
+async fn behaviour(connection: &Connection, report: &mut CheckReport) -> Result<(), Error> {
     let rows = connection.rows(DOING, include_str!("catalogue.sql"), &[]);
     let rows = rows.await?;
     let mut is_ordinary = true;
     for (name, holds) in [
-        ("role", &*format!("`{}` is an ordinary role", server.role)),
+        ("role", &*format!("`{}` is an ordinary role", report.role)),
         ("owner", "it owns no table of the store"),
         ("row security", "on and forced for every table"),
         (
@@ -150,19 +142,18 @@ async fn behaviour(
             ("statistics", Some(last)) => last.push_str(": `memctl remote init --url ADMIN_URL`"),
             _ => {}
         }
-        checks.none_of(name, &wrong, holds);
+        report.none_of(name, &wrong, holds);
     }
 
     let user_id = identity(connection).await?;
-    let trouble = user_id.is_none().then(|| {
-        format!(
-            "`{}` is no user: make a login with `memctl remote user add`",
-            server.role
-        )
-    });
-    checks.add("identity", trouble, user_id.as_deref().unwrap_or_default());
+    report.user_id.clone_from(&user_id);
+    let role = &report.role;
+    let trouble = user_id
+        .is_none()
+        .then(|| format!("`{role}` is no user: make a login with `memctl remote user add`"));
+    report.add("identity", trouble, user_id.as_deref().unwrap_or_default());
     if user_id.is_none() || !is_ordinary {
-        return Ok(user_id);
+        return Ok(());
     }
     let claims =
         "set local request.jwt.claims = '{\"sub\":\"11111111-2222-4333-8444-555555555555\"}'";
@@ -170,19 +161,19 @@ async fn behaviour(
     let claimed = identity(connection).await?;
     let trouble = (claimed != user_id)
         .then(|| "a claim that anybody can write changes who the session is".to_owned());
-    checks.add("forged claims", trouble, "a claim changes nothing");
+    report.add("forged claims", trouble, "a claim changes nothing");
     if claimed != user_id {
-        return Ok(user_id);
+        return Ok(());
     }
     let wrong = probe::forged_owner(connection).await?;
-    checks.none_of("forged owner", &wrong, "rows in another's name are refused");
+    report.none_of("forged owner", &wrong, "rows in another's name are refused");
     let wrong = probe::probe(connection).await?;
-    checks.none_of(
+    report.none_of(
         "probe",
         &wrong,
         "rows of one user are neither seen nor changed by another",
     );
-    Ok(user_id)
+    Ok(())
 }
 
 async fn identity(connection: &Connection) -> Result<Option<String>, Error> {

@@ -4,7 +4,8 @@
 //! - `join`: turns a directory into a copy. `logs`: log of agents.
 //!
 //! Callers of the store are blocking threads, and the sessions are asynchronous. A caller polls its
-//! own request and parks until it can go on; one thread of the store serves the sockets of all.
+//! own request and parks until it can go on; one thread of the store serves the sockets of all. So a
+//! callback that takes changes or events asks nothing of the store.
 //!
 //! Invariants: a login sees the rows of one user, and a memory is a part of these. A session is
 //! used only if the database is the one that the copy was made from. A write whose answer comes too

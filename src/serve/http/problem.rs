@@ -249,6 +249,10 @@ impl Problem {
             Error::Ambiguous { .. } => (400, "input", "give the whole id"),
             Error::SkillPath(_) => (400, "input", "a skill is written as `domain/skill`"),
             Error::NoId(_) | Error::NotJson { .. } => (400, "input", "correct the request"),
+            Error::BadVector { .. } => {
+                let hint = "give a vector of this memory's embedder: `/v1/embeddings` returns one";
+                (422, "input", hint)
+            }
             _ => return Self::explained(error),
         };
         Self::new(status, kind, message, hint)

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::model::Kind;
 use crate::store::files::tombstones;
-use crate::store::{DIRECTORY, FORMAT, Frame, Tombstone, text_field};
+use crate::store::{DIRECTORY, FORMAT, Frame, Tombstone, raw_field, text_field};
 use crate::upkeep::exchange::import::existing::{FROM as IMPORTED, created};
 
 /// Files by path relative to the workspace, separated by `/`.
@@ -32,15 +32,14 @@ pub(crate) struct Record {
 
 impl Record {
     pub(crate) fn of(kind: Kind, text: String) -> Self {
-        let before = if text.contains(MERGED_FROM) {
-            ids_before(&text)
-        } else {
-            Vec::new()
-        };
+        // Most records have no such field and need no parsing.
+        let before = text.contains(MERGED_FROM);
+        let before = before.then(|| raw_field(&text, MERGED_FROM)).flatten();
+        let before = before.and_then(|ids| serde_json::from_str(&ids).ok());
         Self {
             id: text_field(text.as_bytes(), kind.id_field()).unwrap_or_default(),
             created: created(kind, &text),
-            before,
+            before: before.unwrap_or_default(),
             text,
         }
     }
@@ -50,16 +49,6 @@ impl Record {
         let own = std::iter::once(self.id.as_str());
         own.chain(self.before.iter().map(String::as_str))
     }
-}
-
-/// Former ids of a record.
-pub(crate) fn ids_before(text: &str) -> Vec<String> {
-    #[derive(serde::Deserialize)]
-    struct Before {
-        #[serde(default)]
-        merged_from: Vec<String>,
-    }
-    serde_json::from_str::<Before>(text).map_or_else(|_| Vec::new(), |before| before.merged_from)
 }
 
 /// File with the tombstones, relative to the workspace.
@@ -187,7 +176,7 @@ pub(crate) fn with_new_ids(text: &str, ids: &HashMap<String, String>) -> String 
     let fixed: Vec<(&str, String)> = [MERGED_FROM, IMPORTED]
         .into_iter()
         .filter(|name| text.contains(name))
-        .filter_map(|name| Some((name, crate::store::raw_field(text, name)?)))
+        .filter_map(|name| Some((name, raw_field(text, name)?)))
         .collect();
     with_fields(&new, &fixed, 6)
 }

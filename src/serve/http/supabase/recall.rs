@@ -4,6 +4,8 @@
 //! A vector from a client must come from this memory's embedder; zeros may pad it to the 1,536
 //! dimensions of the source documents' tables.
 
+use std::ops::RangeInclusive;
+
 use schemars::JsonSchema;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -81,6 +83,7 @@ impl Hybrid {
         counts: Bounds,
     ) -> Result<Vec<RankedRow>, Problem> {
         let count = counts.check("match_count", self.match_count)?;
+        let weight = |name, given: Option<f64>| number(name, given.unwrap_or(1.0), 0.0..=1e6);
         let keyword = weight("full_text_weight", self.full_text_weight)?;
         let semantic = weight("semantic_weight", self.semantic_weight)?;
         #[expect(clippy::cast_precision_loss, reason = "it is small")]
@@ -178,12 +181,7 @@ impl Near {
     ) -> Result<Vec<SimilarRow>, Problem> {
         let count = counts.check("match_count", self.match_count)?;
         let threshold = self.match_threshold.unwrap_or(usual_threshold);
-        if !(-1.0..=1.0).contains(&threshold) {
-            return Err(Problem::unfit(
-                format!("`match_threshold` is {threshold}"),
-                "give a number from -1 to 1",
-            ));
-        }
+        let threshold = number("match_threshold", threshold, -1.0..=1.0)?;
         if count == 0 {
             return Ok(Vec::new());
         }
@@ -235,15 +233,13 @@ fn record<R: Record>(workspace: &Workspace, found: &Found) -> Result<Option<R>, 
     }
 }
 
-fn weight(name: &str, given: Option<f64>) -> Result<f64, Problem> {
-    let weight = given.unwrap_or(1.0);
-    if (0.0..=1_000_000.0).contains(&weight) {
-        return Ok(weight);
+fn number(name: &str, given: f64, permitted: RangeInclusive<f64>) -> Result<f64, Problem> {
+    if permitted.contains(&given) {
+        return Ok(given);
     }
-    Err(Problem::unfit(
-        format!("`{name}` is {weight}"),
-        "give a number from 0 to 1000000",
-    ))
+    let (least, most) = permitted.into_inner();
+    let hint = format!("give a number from {least} to {most}");
+    Err(Problem::unfit(format!("`{name}` is {given}"), hint))
 }
 
 /// Parses a vector from a list of numbers, or from the text form of PostgreSQL.

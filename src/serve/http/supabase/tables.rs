@@ -129,14 +129,8 @@ impl MemoryRow {
 fn fit<'a>(
     workspace: &Workspace,
     given: impl Iterator<Item = Option<&'a [f32]>>,
-) -> Result<Vec<Option<GivenVector>>, Problem> {
-    let fit = |given| match GivenVector::fit(workspace, given) {
-        Err(Error::BadVector { found, expected }) => Err(Problem::unfit(
-            format!("`embedding` has {found} dimensions, or is zero: {expected} are expected"),
-            "leave it out, or give one of this memory's embedder: `/v1/embeddings` returns one",
-        )),
-        fit => Ok(fit?),
-    };
+) -> Result<Vec<Option<GivenVector>>, Error> {
+    let fit = |given| GivenVector::fit(workspace, given);
     given.map(|given| given.map(fit).transpose()).collect()
 }
 
