@@ -7,16 +7,17 @@
 //!
 //! Deliberately absent: what a command does, and whether it is safe.
 
+use std::borrow::Cow;
+use std::sync::LazyLock;
+
 use crate::lessons::recovery::call::{Simple, commands, wrapped};
 use memctl_shell::basename;
+use regex_lite::Regex;
 
 use super::session_calls::SessionCall;
 use crate::lessons::failure::without_home;
 use crate::lessons::vocabulary::WORDS;
 use crate::model::text::one_line;
-
-/// Maximum length of a name between `<` and `>`, in bytes.
-const LONGEST_NAME: usize = 48;
 
 /// A call with its simple commands.
 #[derive(Debug)]
@@ -175,28 +176,12 @@ fn is_tool(written: &str, tool: &str) -> bool {
 }
 
 /// Replaces each `<name>` by `…`: a shell would read it as redirections.
-pub(crate) fn without_angles(line: &str) -> String {
-    let mut plain = String::new();
-    let mut rest = line;
-    while let Some(at) = rest.find('<') {
-        let inner = &rest[at + 1..];
-        let end = inner.find('>').filter(|end| {
-            let name = &inner[..*end];
-            !name.is_empty()
-                && name.len() <= LONGEST_NAME
-                && !name.contains(['<', '|', ';', '&', '(', '\n'])
-                && !name.starts_with([' ', '/', '.'])
-        });
-        plain.push_str(&rest[..at]);
-        if let Some(end) = end {
-            plain.push('…');
-            rest = &inner[end + 1..];
-        } else {
-            plain.push('<');
-            rest = inner;
-        }
-    }
-    plain + rest
+pub(crate) fn without_angles(line: &str) -> Cow<'_, str> {
+    static NAME: LazyLock<Regex> = LazyLock::new(|| {
+        #[expect(clippy::unwrap_used, reason = "the pattern is constant")]
+        Regex::new(r"<[^<>|;&(\n /.][^<>|;&(\n]{0,47}>").unwrap()
+    });
+    NAME.replace_all(line, "…")
 }
 
 fn is_around(words: &[String]) -> bool {
@@ -264,14 +249,13 @@ fn is_like(word: &str, actual: &str) -> bool {
         return false;
     };
     let mut rest = actual;
-    for (at, piece) in pieces.iter().enumerate() {
+    for (at, &piece) in pieces.iter().enumerate() {
         let found = if at == 0 {
-            rest.strip_prefix(piece.as_str())
+            rest.strip_prefix(piece)
         } else if at + 1 == pieces.len() {
-            return rest.ends_with(piece.as_str());
+            return rest.ends_with(piece);
         } else {
-            rest.find(piece.as_str())
-                .map(|place| &rest[place + piece.len()..])
+            rest.find(piece).map(|place| &rest[place + piece.len()..])
         };
         match found {
             Some(after) => rest = after,
@@ -281,42 +265,23 @@ fn is_like(word: &str, actual: &str) -> bool {
     rest.is_empty()
 }
 
-/// Fixed pieces around the template parts of a word; `None` if it has none.
-fn pieces(word: &str) -> Option<Vec<String>> {
-    let mut pieces = vec![String::new()];
-    let mut rest = word;
-    let mut last: Option<char> = None;
-    while let Some(c) = rest.chars().next() {
-        let length = match c {
-            '<' => rest.find('>').map(|end| end + 1),
-            '{' => rest.find('}').map(|end| end + 1),
-            '…' | '*' => Some(c.len_utf8()),
-            '.' if rest.starts_with("...") => Some(3),
-            'A'..='Z' if !word.starts_with('-') && !last.is_some_and(char::is_alphanumeric) => {
-                capital(rest)
-            }
-            _ => None,
-        };
-        last = Some(c);
-        if let Some(length) = length {
-            pieces.push(String::new());
-            rest = &rest[length..];
-        } else {
-            if let Some(piece) = pieces.last_mut() {
-                piece.push(c);
-            }
-            rest = &rest[c.len_utf8()..];
-        }
-    }
+/// Fixed pieces around the template parts of a word; `None` if it has none. A word in capitals stands for anything,
+/// but not in an option.
+fn pieces(word: &str) -> Option<Vec<&str>> {
+    static TEMPLATES: LazyLock<[Regex; 2]> = LazyLock::new(|| {
+        let marks = r"<[^>]*>|\{[^}]*\}|…|\*|\.\.\.";
+        #[expect(clippy::unwrap_used, reason = "the patterns are constant")]
+        [marks.to_owned(), format!(r"{marks}|\b[A-Z][A-Z_]*\b")]
+            .map(|one| Regex::new(&one).unwrap())
+    });
+    let [of_option, of_word] = &*TEMPLATES;
+    let template = if word.starts_with('-') {
+        of_option
+    } else {
+        of_word
+    };
+    let pieces: Vec<&str> = template.split(word).collect();
     (pieces.len() > 1).then_some(pieces)
-}
-
-/// Length of a word in capitals at the beginning of a text, which stands for anything: `OWNER`, `N`.
-fn capital(text: &str) -> Option<usize> {
-    let end = text.find(|c: char| !(c.is_ascii_uppercase() || c == '_'));
-    let end = end.unwrap_or(text.len());
-    let is_whole = !text[end..].starts_with(char::is_alphanumeric);
-    is_whole.then_some(end)
 }
 
 /// Returns `true` if a call has each assignment of the written command.

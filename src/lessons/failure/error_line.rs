@@ -299,32 +299,13 @@ fn is_exception(line: &str) -> bool {
         && (name.len() == line.len() || line[name.len()..].starts_with(':'))
 }
 
-/// End of `path:12:` or `path:12:3:` at the start of a line.
+/// End of `path:12:` or `path:12:3:` at the start of a line. A path has a dot or a slash.
 pub(crate) fn location(line: &str) -> Option<usize> {
-    let mut at = line.find(':')?;
-    // Windows drive.
-    if at == 1 {
-        at += 1 + line[2..].find(':')?;
-    }
-    let path = &line[..at];
-    if path.is_empty() || path.contains(char::is_whitespace) || !path.contains(['.', '/']) {
-        return None;
-    }
-    let mut end = at + 1;
-    let mut numbers = 0;
-    loop {
-        let digits = line[end..].bytes().take_while(u8::is_ascii_digit).count();
-        if digits == 0 {
-            break;
-        }
-        numbers += 1;
-        end += digits;
-        if !line[end..].starts_with(':') {
-            break;
-        }
-        end += 1;
-    }
-    (numbers > 0).then_some(end)
+    static PLACE: LazyLock<Regex> = LazyLock::new(|| {
+        #[expect(clippy::unwrap_used, reason = "the pattern is constant")]
+        Regex::new(r"^(?:[^\s:]:)?[^\s:]*[./][^\s:]*:[0-9]+(?::[0-9]+)*:?").unwrap()
+    });
+    PLACE.find(line).map(|place| place.end())
 }
 
 #[cfg(test)]

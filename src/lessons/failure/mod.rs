@@ -167,20 +167,15 @@ fn placeholder(rest: &str) -> Option<&'static str> {
 
 /// Removes the shell and line number of `bash: line 3: x: command not found`.
 fn without_shell(line: &str) -> &str {
-    for shell in ["bash", "zsh", "sh", "dash", "ksh", "fish", "(eval)"] {
-        let path = line.split(':').next().unwrap_or_default();
-        if path.rsplit('/').next() != Some(shell) {
-            continue;
-        }
-        let mut rest = line[path.len()..].trim_start_matches(':').trim_start();
-        rest = rest.strip_prefix("line ").unwrap_or(rest);
-        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
-        if digits > 0 && rest[digits..].starts_with(':') {
-            rest = rest[digits + 1..].trim_start();
-        }
-        return rest;
-    }
-    line
+    static SHELL: LazyLock<Regex> = LazyLock::new(|| {
+        #[expect(clippy::unwrap_used, reason = "the pattern is constant")]
+        Regex::new(
+            r"^(?:[^:]*/)?(?:bash|zsh|sh|dash|ksh|fish|\(eval\)):+\s*(?:line )?(?:[0-9]+:\s*)?",
+        )
+        .unwrap()
+    });
+    let end = SHELL.find(line).map_or(0, |shell| shell.end());
+    &line[end..]
 }
 
 /// Returns true for characters of a word. All others are separate tokens.

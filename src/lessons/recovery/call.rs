@@ -22,18 +22,10 @@ use crate::lessons::vocabulary::WORDS;
 /// Maximum length of a call that is compared, in bytes.
 pub(crate) const LONGEST: usize = 3_000;
 
-/// Call in comparable form.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Call {
-    /// Shell line.
-    Shell(Line),
-    /// Call of another tool: its name, and the paths and texts of its arguments.
-    Tool(String, Vec<(String, String)>),
-}
-
-/// Shell line without its plumbing.
+/// Call in comparable form: a shell line without its plumbing, or the call of another tool, as a command with its
+/// arguments as options.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Line {
+pub(crate) struct Call {
     /// Directories of `cd`, in order.
     pub(crate) directories: Vec<String>,
     /// Commands, in order.
@@ -55,14 +47,51 @@ impl Call {
         let tool = tool.unwrap_or_default();
         if let Some((name, arguments)) = tool_call(code) {
             let name = if name.is_empty() { tool } else { name };
-            return (!arguments.is_empty()).then(|| Self::Tool(name.to_owned(), arguments));
+            return (!arguments.is_empty()).then(|| Self::of_tool(name, arguments));
         }
         if !tool.is_empty() && !is_shell(tool) {
             let text = (String::new(), code.to_owned());
-            return Some(Self::Tool(tool.to_owned(), vec![text]));
+            return Some(Self::of_tool(tool, vec![text]));
         }
-        let line = Line::of(code);
-        (!line.commands.is_empty()).then_some(Self::Shell(line))
+        Some(Self::of_line(code)).filter(|call| !call.commands.is_empty())
+    }
+
+    fn of_tool(name: &str, arguments: Vec<(String, String)>) -> Self {
+        let options = arguments.into_iter();
+        let options = options.flat_map(|(path, text)| [path.replacen('/', "--", 1), text]);
+        let command = Simple {
+            words: std::iter::once(name.to_owned()).chain(options).collect(),
+            is_tool: true,
+            ..Simple::default()
+        };
+        Self {
+            commands: vec![command],
+            ..Self::default()
+        }
+    }
+
+    fn of_line(code: &str) -> Self {
+        let mut line = Self::default();
+        let mut exported: Vec<String> = Vec::new();
+        for mut simple in commands_and_settings(code) {
+            let is_plumbing = simple.fallback || simple.piped && Run::of(&simple).looks;
+            simple.words.retain(|word| !is_verbosity(word));
+            let program = simple.program().to_owned();
+            match program.as_str() {
+                "" => exported.extend(simple.environment),
+                "cd" | "pushd" => line.directories.extend(simple.words.get(1).cloned()),
+                "export" => exported.extend(simple.words.drain(1..)),
+                "source" | "." => exported.push(simple.words.join(" ")),
+                program if is_plumbing || WORDS.around.contains(program) => {}
+                _ => line.commands.push(Simple {
+                    environment: [exported.as_slice(), &simple.environment].concat(),
+                    piped: false,
+                    fallback: false,
+                    ..simple
+                }),
+            }
+        }
+        line
     }
 }
 
@@ -97,32 +126,6 @@ pub(crate) fn code(step: &Step) -> String {
     }
 }
 
-impl Line {
-    fn of(code: &str) -> Self {
-        let mut line = Self::default();
-        let mut exported: Vec<String> = Vec::new();
-        for mut simple in commands_and_settings(code) {
-            let is_plumbing = simple.fallback || simple.piped && Run::of(&simple).looks;
-            simple.words.retain(|word| !is_verbosity(word));
-            let program = simple.program().to_owned();
-            match program.as_str() {
-                "" => exported.extend(simple.environment),
-                "cd" | "pushd" => line.directories.extend(simple.words.get(1).cloned()),
-                "export" => exported.extend(simple.words.drain(1..)),
-                "source" | "." => exported.push(simple.words.join(" ")),
-                program if is_plumbing || WORDS.around.contains(program) => {}
-                _ => line.commands.push(Simple {
-                    environment: [exported.as_slice(), &simple.environment].concat(),
-                    piped: false,
-                    fallback: false,
-                    ..simple
-                }),
-            }
-        }
-        line
-    }
-}
-
 /// Returns `true` for an option that only changes how much is printed.
 fn is_verbosity(word: &str) -> bool {
     let name = word.split('=').next().unwrap_or(word);
@@ -144,6 +147,8 @@ pub(crate) struct Simple {
     pub(crate) fallback: bool,
     /// Text of its here-document.
     pub(crate) body: String,
+    /// Call of another tool than a shell.
+    pub(crate) is_tool: bool,
 }
 
 impl Simple {
@@ -453,10 +458,13 @@ mod tests {
     #[test]
     fn tools_are_read_from_their_arguments() {
         let read = |code: &str, tool: &str| Call::of(code, Some(tool));
-        let expected = vec![("/query".to_owned(), "select 1".to_owned())];
-        let call = Some(Call::Tool("query_db".to_owned(), expected));
-        assert_eq!(read(r#"query_db {"query": "select 1"}"#, "query_db"), call);
-        assert_eq!(read(r#"{"query": "select 1"}"#, "query_db"), call);
+        let call = read(r#"query_db {"query": "select 1"}"#, "query_db").unwrap();
+        assert_eq!(call.commands[0].words, ["query_db", "--query", "select 1"]);
+        assert_eq!(
+            read(r#"{"query": "select 1"}"#, "query_db"),
+            Some(call.clone())
+        );
+        assert_ne!(read("query_db --query 'select 1'", "Bash"), Some(call));
         assert_eq!(read(r#"Edit {"command": null}"#, "Edit"), None);
         assert_eq!(read("", "Bash"), None);
         assert!(is_shell("Bash") && is_shell("run_shell_command") && !is_shell("execute_sql"));

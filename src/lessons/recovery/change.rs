@@ -5,7 +5,7 @@
 
 use std::collections::HashSet;
 
-use super::call::{Call, Line, Simple};
+use super::call::{Call, Simple};
 use crate::lessons::vocabulary::WORDS;
 use crate::model::Pattern;
 use crate::model::text::{one_line, telling_words};
@@ -22,8 +22,8 @@ pub(crate) struct Change {
     pub(crate) dropped: Vec<String>,
     /// Words that only the working call has.
     pub(crate) added: Vec<String>,
-    /// Failing command or text.
-    failing: Changed,
+    /// Failing command.
+    failing: Simple,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,13 +33,6 @@ enum ChangeKind {
     Prefix,
     Quoting,
     Text,
-}
-
-/// Part of the failing call that changed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Changed {
-    Command(Simple),
-    Argument(String, String),
 }
 
 impl Change {
@@ -56,26 +49,27 @@ impl Change {
     pub(crate) fn fits(&self, now: &Call, line: &str) -> bool {
         let names_may_differ = telling_words(line) >= 2;
         let same = |a: &str, b: &str| a == b || (names_may_differ && self.are_names(a, b, line));
-        match (&self.failing, now) {
-            (Changed::Command(command), Call::Shell(shell)) => shell.commands.iter().any(|other| {
-                let mut words = command.words.iter().zip(&other.words).enumerate();
-                command.words.len() == other.words.len()
-                    && command.environment == other.environment
-                    && same(&command.body, &other.body)
-                    && words.all(|(at, (a, b))| if at == 0 { a == b } else { same(a, b) })
-            }),
-            (Changed::Argument(path, text), Call::Tool(_, arguments)) => {
-                let mut texts = arguments.iter();
-                texts.any(|(other, now)| (other.is_empty() || other == path) && same(text, now))
-            }
-            (Changed::Argument(_, text), Call::Shell(Line { commands, .. })) => {
-                // A client that names no tool gives the text alone.
-                let words = commands.iter().flat_map(|command| &command.words);
-                let now: Vec<&str> = words.map(String::as_str).collect();
-                commands.len() == 1 && same(&one_line(text), &now.join(" "))
-            }
-            (Changed::Command(_), Call::Tool(..)) => false,
-        }
+        let failing = &self.failing;
+        let is_same = |other: &Simple| {
+            let mut words = failing.words.iter().zip(&other.words).enumerate();
+            failing.is_tool == other.is_tool
+                && failing.words.len() == other.words.len()
+                && failing.environment == other.environment
+                && same(&failing.body, &other.body)
+                && words.all(|(at, (a, b))| if at == 0 { a == b } else { same(a, b) })
+        };
+        // A client that names no arguments, or no tool, gives a text alone.
+        let is_text = |other: &Simple| {
+            let words = match other.words.as_slice() {
+                [_, name, text @ ..] if other.is_tool && name.is_empty() => text,
+                words if !other.is_tool && now.commands.len() == 1 => words,
+                _ => return false,
+            };
+            let text = failing.words.iter().max_by_key(|word| word.len());
+            failing.is_tool && text.is_some_and(|text| same(&one_line(text), &words.join(" ")))
+        };
+        let mut commands = now.commands.iter();
+        commands.any(|other| is_same(other) || is_text(other))
     }
 
     /// Returns `true` if two texts differ in nothing but names that neither the error nor the change
@@ -109,8 +103,12 @@ impl Change {
     pub(crate) fn is_in(&self, code: &str) -> bool {
         let text: HashSet<String> = tokens(code).into_iter().collect();
         let words: HashSet<&str> = code.split_whitespace().collect();
+        // Names of arguments are written otherwise.
+        let is_name = |word: &String| self.failing.is_tool && word.starts_with("--");
         let has = |word: &String| {
-            words.contains(word.as_str()) || tokens(word).iter().all(|token| text.contains(token))
+            is_name(word)
+                || words.contains(word.as_str())
+                || tokens(word).iter().all(|token| text.contains(token))
         };
         self.added.iter().all(has)
             && !self.dropped.iter().any(has)
@@ -123,19 +121,9 @@ fn is_tool(tool: &str, code: &str) -> bool {
     code.starts_with(tool) && code[tool.len()..].trim_start().starts_with('{')
 }
 
-/// Small change from one call to another; `None` if it is more, or only plumbing.
-pub(crate) fn change(failed: &Call, worked: &Call, line: &str) -> Option<Change> {
-    match (failed, worked) {
-        (Call::Shell(old), Call::Shell(new)) => lines(old, new, line),
-        (Call::Tool(name, old), Call::Tool(other, new)) if name == other => {
-            arguments(old, new, line)
-        }
-        _ => None,
-    }
-}
-
-/// Change between two shell lines: in one command, with the others equal, or the first ones left out.
-fn lines(old: &Line, new: &Line, line: &str) -> Option<Change> {
+/// Small change from one call to another, in one command with the others equal, or the first ones left out; `None` if
+/// it is more, or only plumbing.
+pub(crate) fn change(old: &Call, new: &Call, line: &str) -> Option<Change> {
     let left_out = old.commands.len().checked_sub(new.commands.len())?;
     if old.directories != new.directories {
         return None;
@@ -157,11 +145,11 @@ fn between(old: &Simple, new: &Simple, line: &str) -> Option<Change> {
             kind,
             dropped,
             added,
-            failing: Changed::Command(old.clone()),
+            failing: old.clone(),
         })
     };
     // What a here-document holds is content.
-    if old.body != new.body {
+    if old.body != new.body || old.is_tool && old.program() != new.program() {
         return None;
     }
     if old.words == new.words {
@@ -185,21 +173,22 @@ fn between(old: &Simple, new: &Simple, line: &str) -> Option<Change> {
     if old.program() != new.program() || contents(&old.words) != contents(&new.words) {
         return None;
     }
-    // One quoted text, such as a statement for a database.
-    let differing: Vec<_> = old
-        .words
-        .iter()
-        .zip(&new.words)
-        .filter(|(a, b)| a != b)
-        .collect();
-    if let ([(a, b)], true) = (differing.as_slice(), old.words.len() == new.words.len())
-        && a.contains(char::is_whitespace)
-        && !is_path(a)
+    // One quoted text, such as a statement for a database. The command of a tool may be no more than the name of a
+    // program, and a path.
+    let pairs = old.words.iter().zip(&new.words).enumerate();
+    let differing: Vec<_> = pairs.filter(|(_, (a, b))| a != b).collect();
+    if let ([(at, (a, b))], true) = (differing.as_slice(), old.words.len() == new.words.len())
+        && (old.is_tool || a.contains(char::is_whitespace))
+        && (!is_path(a) || old.is_tool && old.words[at - 1] == "--command")
     {
         let (dropped, added) = text_change(a, b, line)?;
         return make(ChangeKind::Text, dropped, added);
     }
     let (dropped, added) = options(&old.words, &new.words)?;
+    // Another value of an argument is another call.
+    if old.is_tool && !(dropped.is_empty() && added.len() == 2) {
+        return None;
+    }
     is_causal(&dropped, &added, line).then(|| make(ChangeKind::Option, dropped, added))?
 }
 
@@ -330,44 +319,6 @@ fn without(words: &[String], others: &[String]) -> Vec<String> {
         None => true,
     };
     words.iter().filter(is_missing).cloned().collect()
-}
-
-/// Change between the arguments of two calls of a tool: one text, or one added or other value.
-fn arguments(old: &[(String, String)], new: &[(String, String)], line: &str) -> Option<Change> {
-    let make = |(path, text): &(String, String), kind, dropped, added| {
-        Some(Change {
-            kind,
-            dropped,
-            added,
-            failing: Changed::Argument(path.clone(), text.clone()),
-        })
-    };
-    let is_prose =
-        |(path, _): &&(String, String)| WORDS.prose_options.contains(&path.replacen('/', "--", 1));
-    if !old.iter().filter(is_prose).eq(new.iter().filter(is_prose)) {
-        return None;
-    }
-    if old.len() + 1 == new.len() && new.iter().filter(|one| !old.contains(one)).count() == 1 {
-        let added = new.iter().find(|one| !old.contains(one))?;
-        let longest = old.iter().max_by_key(|(_, text)| text.len())?;
-        return make(
-            longest,
-            ChangeKind::Option,
-            Vec::new(),
-            vec![added.1.clone()],
-        );
-    }
-    let differing: Vec<_> = old.iter().zip(new).filter(|(a, b)| a != b).collect();
-    let [(a, b)] = differing.as_slice() else {
-        return None;
-    };
-    // The command of a tool may be no more than the name of a program, and a path.
-    let is_file = a.0 != "/command" && is_path(&a.1);
-    if old.len() != new.len() || a.0 != b.0 || is_file {
-        return None;
-    }
-    let (dropped, added) = text_change(&a.1, &b.1, line)?;
-    make(a, ChangeKind::Text, dropped, added)
 }
 
 /// Words that one text adds to another or drops from it, in one place; `None` if it is more, or if

@@ -29,6 +29,7 @@ pub(crate) fn adopts(code: &str, shown: &Shown) -> bool {
         return is_followed(code, &advice);
     }
     let pattern = Pattern {
+        error_line: shown.error_key.clone(),
         failing_code: shown.failing_code.clone(),
         working_code: shown.working_code.clone(),
         ..Pattern::default()
