@@ -51,15 +51,8 @@ impl Scoped {
     /// Disables the memory for a user, or enables it again, and audits that. Returns `false` if it was so
     /// already. For a memory in a database this holds for all copies.
     pub fn switch_user(&self, user: &UserId, is_disabled: bool) -> Result<bool, Error> {
-        match self.primary() {
-            Some(primary) => {
-                let done = primary.switch_user(user.as_str(), is_disabled);
-                done?;
-            }
-            None if self.is_apart()? => {
-                return Err(Error::NoPrimary(self.directory().to_path_buf()));
-            }
-            None => {}
+        if let Some(primary) = self.connected_primary()? {
+            primary.switch_user(user.as_str(), is_disabled)?;
         }
         let lock = Lock::take(self.directory(), self.lock_limit())?;
         let mut users = disabled_users(lock.directory())?;

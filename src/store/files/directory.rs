@@ -160,14 +160,6 @@ pub(crate) fn is_being_written(directory: &Directory) -> bool {
     matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock))
 }
 
-/// Takes a shared lock that keeps writers out while held; `None` if a writer holds on past the
-/// limit.
-pub(crate) fn share(directory: &Directory, limit: Duration) -> Option<File> {
-    let file = directory.open(LOCK).ok()??;
-    let shared = wait_for(directory, limit, || file.try_lock_shared());
-    shared.ok().map(|()| file)
-}
-
 /// Opens a data file for reading; `None` if it does not exist.
 pub(crate) fn open_data(directory: &Directory, name: &str) -> Result<Option<File>, Error> {
     let opened = directory.open(name);

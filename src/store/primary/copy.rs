@@ -52,10 +52,7 @@ impl AtPrimary {
         lock: &Lock,
         limit: Duration,
     ) -> Result<Option<Self>, Error> {
-        let Some(primary) = store.primary() else {
-            if store.primary_name()?.is_some() {
-                return Err(Error::NoPrimary(store.directory().to_path_buf()));
-            }
+        let Some(primary) = store.connected_primary()? else {
             return Ok(None);
         };
         let turn = primary.turn(limit)?;
@@ -130,6 +127,18 @@ impl Scoped {
         self.primary.as_ref()
     }
 
+    /// Returns the primary database; `None` if the files are the primary store.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoPrimary`] without a connection to it.
+    pub(crate) fn connected_primary(&self) -> Result<Option<&Arc<dyn Primary>>, Error> {
+        if self.is_apart()? {
+            return Err(Error::NoPrimary(self.directory().to_path_buf()));
+        }
+        Ok(self.primary())
+    }
+
     /// Returns `true` if the primary store is a database that this store has no connection to.
     pub fn is_apart(&self) -> Result<bool, Error> {
         Ok(self.primary.is_none() && self.primary_name()?.is_some())
@@ -175,11 +184,8 @@ impl Scoped {
     }
 
     fn fetch_changes(&self) -> Result<bool, Error> {
-        let Some(primary) = &self.primary else {
-            return match self.primary_name()? {
-                Some(_) => Err(Error::NoPrimary(self.directory().to_path_buf())),
-                None => Ok(false),
-            };
+        let Some(primary) = self.connected_primary()? else {
+            return Ok(false);
         };
         let clock = primary.clock()?;
         let before = reached(self.directory());
@@ -237,8 +243,8 @@ fn fetch(store: &Scoped, lock: &Lock, primary: &dyn Primary) -> Result<Reached, 
 
 /// Deletes the file of a kind and fetches everything again.
 pub(crate) fn fetch_anew(store: &Scoped, lock: &Lock, kind: Kind) -> Result<(), Error> {
-    let Some(primary) = store.primary() else {
-        return Err(Error::NoPrimary(store.directory().to_path_buf()));
+    let Some(primary) = store.connected_primary()? else {
+        return Ok(());
     };
     // Check first: without the database, the damaged file is better than none.
     primary.clock()?;

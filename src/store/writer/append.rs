@@ -183,7 +183,7 @@ impl Writer {
         for file in DataFile::of(kind) {
             if all.iter().any(|new| new.file == file) {
                 self.begin_local(file)?;
-                self.redone(file, |writer, snapshot| {
+                self.change_file(file, |writer, snapshot| {
                     writer.append_to(snapshot, kind, all, &mut own)
                 })?;
             }
@@ -254,7 +254,7 @@ impl Writer {
             .map(|new| (new.id.as_str(), new.text.as_str()))
             .collect();
         let words: Vec<Entry> = new().filter_map(Addition::own_word).collect();
-        let done = self.forward(kind, &Sent::Records(&rows), |writer| {
+        let done = self.write_through(kind, &Sent::Records(&rows), |writer| {
             writer.store.file(snapshot.of).append(snapshot, &rows)
         });
         if matches!(done, Err(Error::Changing(..))) {
@@ -297,7 +297,7 @@ impl Writer {
         let records = named().map(|(id, text)| (*id, text.as_bytes()));
         self.store
             .audit_records(AuditAction::Added, kind, records)?;
-        self.forward(kind, &Sent::Records(entries), write)
+        self.write_through(kind, &Sent::Records(entries), write)
     }
 
     /// Records that this user vouches for the current text of a record. It then counts as theirs in

@@ -157,7 +157,7 @@ impl Writer {
             .iter()
             .map(|one| (one.to.as_str(), one.text.as_str()))
             .collect();
-        self.redone(to, |writer, snapshot| writer.insert(snapshot, &texts))?;
+        self.change_file(to, |writer, snapshot| writer.insert(snapshot, &texts))?;
         self.finish_move(&note)
     }
 
@@ -190,7 +190,7 @@ impl Writer {
             }
         }
         let gone: HashSet<&str> = ids.keys().map(String::as_str).collect();
-        self.redone(from, |writer, snapshot| {
+        self.change_file(from, |writer, snapshot| {
             let going = snapshot.of_ids(&gone)?.into_iter();
             let going: Vec<_> = going.map(|(row, _)| (row, None)).collect();
             writer.store.file(from).change(snapshot, &going)
@@ -258,7 +258,7 @@ impl Writer {
         let kinds = DataFile::ALL.into_iter().filter(|file| file.is_local);
         for kind in kinds.map(|file| file.kind) {
             for file in DataFile::of(kind) {
-                match self.redone(file, |writer, snapshot| writer.rename_in(snapshot, &ids)) {
+                match self.change_file(file, |writer, snapshot| writer.rename_in(snapshot, &ids)) {
                     Ok(()) | Err(Error::Damaged(_)) => {}
                     Err(error) => return Err(error),
                 }

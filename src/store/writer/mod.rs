@@ -5,9 +5,9 @@
 //! 1. [`Scoped::write`] takes the lock, and the turn at the primary database if there is one.
 //! 2. A verb checks what the caller may do and redacts the text: `append` (with `ids` for records that have
 //!    none), `update` (and the reversal of writes) or `remove`.
-//! 3. [`Writer::redone`] reads the file (`JsonFile::prepare`, which repairs a torn tail), and begins again if another
+//! 3. [`Writer::change_file`] reads the file (`JsonFile::prepare`, which repairs a torn tail), and begins again if another
 //!    program changes it meanwhile.
-//! 4. The verb writes the undo journal and the audit log, and then by [`Writer::forward`] the primary database and
+//! 4. The verb writes the undo journal and the audit log, and then by [`Writer::write_through`] the primary database and
 //!    the file: `JsonFile::append` or `JsonFile::change`, which return once the bytes are on disk.
 //! 5. What this user vouches for is approved (`trust`).
 //!
@@ -34,7 +34,7 @@ use std::borrow::Cow;
 use serde::Serialize;
 
 use crate::model::Kind;
-use crate::store::files::data::write::redone;
+use crate::store::files::data::write::retried;
 use crate::store::primary::copy::{AtPrimary, Sent};
 use crate::store::trust::UserKey;
 use crate::store::{
@@ -157,7 +157,7 @@ impl Writer {
     /// Fails unless records of this kind can be added now. Call before work that depends on it.
     pub fn check(&mut self, kind: Kind) -> Result<(), Error> {
         for file in DataFile::of(kind) {
-            self.redone(file, |writer, snapshot| {
+            self.change_file(file, |writer, snapshot| {
                 writer.store.file(file).check_writable(snapshot)
             })?;
         }
@@ -166,13 +166,13 @@ impl Writer {
 
     /// Reads and writes a data file, and retries if another program changes it meanwhile. Failed
     /// attempts leave no line in the journal.
-    pub(crate) fn redone<T>(
+    pub(crate) fn change_file<T>(
         &mut self,
         file: DataFile,
         mut attempt: impl FnMut(&mut Self, &Snapshot) -> Result<T, Error>,
     ) -> Result<T, Error> {
         self.finish_moves()?;
-        redone(|| {
+        retried(|| {
             let length = undo_journal::length(self.lock.directory());
             let done = self
                 .prepare(file)
@@ -197,7 +197,7 @@ impl Writer {
     }
 
     /// Sends records to the database, where there is one, and then writes them to a file by `write`.
-    pub(super) fn forward<T>(
+    pub(super) fn write_through<T>(
         &mut self,
         kind: Kind,
         records: &Sent<'_>,

@@ -128,7 +128,7 @@ impl Writer {
         let mut gone = Vec::new();
         for file in DataFile::of(kind) {
             let mut of_file = Vec::new();
-            self.redone(file, |writer, snapshot| {
+            self.change_file(file, |writer, snapshot| {
                 let mut going = select(writer.store(), snapshot)?;
                 if going.is_empty() {
                     return Ok(());
@@ -140,7 +140,7 @@ impl Writer {
                     .unzip();
                 let buried = writer.announce_removal(file, &entries, content, at, mode)?;
                 of_file = entries;
-                writer.forward(kind, &Sent::Removals(&buried), |writer| {
+                writer.write_through(kind, &Sent::Removals(&buried), |writer| {
                     let lines: Vec<String> = buried.iter().map(|(_, line)| line.clone()).collect();
                     tombstones::append(&writer.lock, &lines)?;
                     writer.store.file(file).change(snapshot, &rows)

@@ -7,7 +7,6 @@
 
 use std::borrow::Cow;
 use std::collections::HashSet;
-use std::io::{Read as _, Seek as _};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -20,7 +19,7 @@ use crate::store::access::filter::expiry;
 use crate::store::access::query::unreadable;
 use crate::store::files::data::file::ReadAhead;
 use crate::store::files::data::scan::patience;
-use crate::store::files::data::write::redone;
+use crate::store::files::data::write::retried;
 use crate::store::files::directory::RECOVERED;
 use crate::store::primary::copy::{self, AtPrimary, Sent};
 use crate::store::{
@@ -98,7 +97,7 @@ impl Scoped {
         let lock = Lock::take(self.directory(), LIMIT)?;
         let held = self.held();
         let file = held.file(of);
-        redone(|| {
+        retried(|| {
             let snapshot = file.by_scan()?;
             if !snapshot.problems.iter().any(|p| p.kind.is_repairable()) {
                 return Ok(None);
@@ -129,7 +128,7 @@ impl Scoped {
         let mut at_primary = AtPrimary::begin(self, &lock, LIMIT)?;
         let held = self.held();
         let file = held.file(of);
-        redone(|| {
+        retried(|| {
             let snapshot = file.by_scan()?;
             let mut edits = Vec::new();
             // An entry that is not UTF-8 is damage, and left to `repair`.
@@ -242,11 +241,7 @@ fn repair_file(
 ) -> Result<Repaired, Error> {
     let (path, kind) = (file.path(), file.kind());
     let (bytes, copy) = copy_aside(lock, snapshot, now)?;
-    let span = |row: Row| {
-        let start = usize::try_from(row.at).unwrap_or(usize::MAX);
-        start..start + row.length as usize
-    };
-    let mut spans: Vec<_> = snapshot.rows().map(span).collect();
+    let mut spans: Vec<_> = snapshot.rows().map(|row| row.span()).collect();
     let whole = spans.len();
     spans.extend(salvage(&bytes, &spans, kind));
     spans.sort_by_key(|span| span.start);
@@ -260,7 +255,7 @@ fn repair_file(
     } else {
         b"\n  ]\n}\n"
     });
-    file.write_anew(snapshot, &text)?;
+    file.rewrite(snapshot, &text)?;
     Ok(Repaired {
         path,
         copy,
@@ -275,17 +270,7 @@ fn copy_aside(
     snapshot: &Snapshot,
     now: DateTime<Utc>,
 ) -> Result<(Vec<u8>, PathBuf), Error> {
-    let path = &snapshot.path;
-    let mut bytes = Vec::new();
-    if let Some(mut source) = snapshot.file.as_ref() {
-        source
-            .rewind()
-            .and_then(|()| source.read_to_end(&mut bytes))
-            .map_err(Error::io("read", path))?;
-    }
-    if bytes.len() as u64 != snapshot.table.header.stamp.size {
-        return Err(Error::Changing(path.clone()));
-    }
+    let bytes = snapshot.whole()?;
     let aside = lock.directory().below(RECOVERED);
     atomic::create_dir(&aside)?;
     let name = format!("{}.{}.txt", snapshot.of, now.format("%Y%m%d%H%M%S%6f"));

@@ -129,7 +129,7 @@ impl Writer {
             if here.is_empty() {
                 continue;
             }
-            self.redone(file, |writer, snapshot| {
+            self.change_file(file, |writer, snapshot| {
                 // Another program may have saved the entries of an earlier attempt.
                 let new = missing(snapshot, &here)?;
                 writer.add_entries(kind, &new, |writer| {

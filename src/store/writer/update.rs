@@ -129,7 +129,7 @@ impl Writer {
         for file in DataFile::of(kind) {
             if updated.len() < all.len() {
                 updated.extend(
-                    self.redone(file, |writer, snapshot| writer.update_in(snapshot, &all))?,
+                    self.change_file(file, |writer, snapshot| writer.update_in(snapshot, &all))?,
                 );
             }
         }
@@ -203,7 +203,7 @@ impl Writer {
                 staying.push((one.row, Some(one.text.clone())));
             }
         }
-        let moved = self.forward(kind, &Sent::Records(&rows), |writer| {
+        let moved = self.write_through(kind, &Sent::Records(&rows), |writer| {
             writer.store.file(file).change(snapshot, &staying)?;
             if moving.is_empty() {
                 return Ok(Vec::new());
@@ -289,7 +289,7 @@ impl Writer {
     ) -> Result<Reverted, Error> {
         let id = &self.store().current_id(kind, id)?;
         for file in DataFile::of(kind) {
-            let done = self.redone(file, |writer, snapshot| {
+            let done = self.change_file(file, |writer, snapshot| {
                 writer.revert_in(snapshot, id, fields, dry_run)
             })?;
             if done != Reverted::Gone {
@@ -353,7 +353,7 @@ impl Writer {
             if of_file.is_empty() {
                 continue;
             }
-            back += self.redone(file, |writer, snapshot| {
+            back += self.change_file(file, |writer, snapshot| {
                 let new = missing(snapshot, &of_file)?;
                 for (id, text) in &new {
                     if !writer.store().access().covers(kind, text.as_bytes()) {

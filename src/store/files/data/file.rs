@@ -10,7 +10,7 @@
 
 use std::collections::HashSet;
 use std::fs::File;
-use std::io;
+use std::io::{self, Read as _, Seek as _};
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError, TryLockError};
@@ -21,7 +21,7 @@ use memctl_files::{Directory, FileState, PositionedFile as _};
 
 use crate::model::{IdShape, Kind};
 use crate::store::files::data::offsets::{Header, Offsets, generation};
-use crate::store::files::data::scan::scan;
+use crate::store::files::data::scan::{Outline, scan};
 use crate::store::files::data::{CLOSING, Point, reach};
 use crate::store::files::{directory, tombstones};
 use crate::store::{DERIVED, DataFile, Entry, Error, Problem, ProblemKind, Row};
@@ -32,8 +32,6 @@ use crate::store::{DERIVED, DataFile, Entry, Error, Problem, ProblemKind, Row};
 pub const FORMAT: u64 = 1;
 /// Size in bytes below which a scan is as cheap as reading a table.
 const SMALL: u64 = 64 << 10;
-/// Time for which a reader tries to keep writers out.
-const QUIET: Duration = Duration::from_millis(100);
 
 /// One data file of a memory directory.
 #[derive(Debug, Clone, Copy)]
@@ -98,6 +96,19 @@ impl Snapshot {
         bytes.map_err(Error::io("read", &self.path))
     }
 
+    /// Reads the whole file; fails if it has changed since.
+    pub(crate) fn whole(&self) -> Result<Vec<u8>, Error> {
+        let mut text = Vec::new();
+        if let Some(mut file) = self.file.as_ref() {
+            let read = file.rewind().and_then(|()| file.read_to_end(&mut text));
+            let state = read.and_then(|_| FileState::of(file));
+            if state.map_err(Error::io("read", &self.path))? != self.table.header.stamp {
+                return Err(Error::Changing(self.path.clone()));
+            }
+        }
+        Ok(text)
+    }
+
     /// Returns all rows, oldest first.
     pub(crate) fn rows(&self) -> impl DoubleEndedIterator<Item = Row> {
         self.table.rows()
@@ -149,6 +160,14 @@ impl Snapshot {
     /// Returns `true` if an id is taken, by any user's record.
     pub(crate) fn holds(&self, id: &str) -> Result<bool, Error> {
         Ok(self.find(id, |_| true)?.is_some())
+    }
+
+    /// Returns the state of a file that a writer has locked: an entry in progress is not reported as torn.
+    fn in_progress(mut self) -> Self {
+        self.problems
+            .retain(|problem| problem.kind != ProblemKind::TornTail);
+        self.table.header.problems = self.problems.len() as u64;
+        self
     }
 
     /// Fails if the file is of a newer format: it can be read, but not written.
@@ -217,28 +236,15 @@ impl<'a> JsonFile<'a> {
             }
             let snapshot = self.by_scan()?;
             let is_steady = self.stamp()? == snapshot.table.header.stamp;
+            if is_steady && is_busy {
+                return Ok(snapshot.in_progress());
+            }
             if is_steady && !directory::is_being_written(self.directory) {
                 self.keep(&snapshot);
                 return Ok(snapshot);
             }
-            let is_torn = |p: &Problem| p.kind == ProblemKind::TornTail;
-            if is_steady && is_busy && !snapshot.problems.iter().any(is_torn) {
-                return Ok(snapshot);
-            }
         }
-        // With many writers, a shared lock gives a moment of quiet. Without it, an entry in
-        // progress must not be reported as torn.
-        let quiet = directory::share(self.directory, QUIET);
-        if let Some(snapshot) = self.by_table()? {
-            return Ok(snapshot);
-        }
-        let mut snapshot = self.by_scan()?;
-        if quiet.is_none() {
-            snapshot
-                .problems
-                .retain(|p| p.kind != ProblemKind::TornTail);
-        }
-        Ok(snapshot)
+        Ok(self.by_scan()?.in_progress())
     }
 
     /// Saves the table if the file is large enough.
@@ -264,34 +270,44 @@ impl<'a> JsonFile<'a> {
             return Ok(self.missing());
         };
         let cannot_read = |source| Error::io("read", &path)(source);
-        let mut highest = tombstones::highest(self.directory, self.kind());
-        let mut rows = Vec::new();
         let stamp = FileState::of(&file).map_err(cannot_read)?;
         reach(Point::Sized, &path);
-        let outline = scan(&file, &path, self.kind().root_key(), &mut |at, entry| {
-            let row = Row::of(self.kind(), at, entry);
-            let id = String::from_utf8_lossy(row.id());
-            highest = highest.max(IdShape::of(self.kind(), &id).unwrap_or_default());
-            rows.push(row);
+        let mut text = Vec::new();
+        (&file).read_to_end(&mut text).map_err(cannot_read)?;
+        let (table, outline) = self.table_of(&stamp, &text);
+        let file = (!outline.empty).then_some(file);
+        Ok(Snapshot {
+            problems: outline.problems,
+            ..self.state(file, table)
         })
-        .map_err(cannot_read)?;
+    }
+
+    /// Returns the table of a file with this state and text, and the structure of the file.
+    pub(super) fn table_of(self, stamp: &FileState, text: &[u8]) -> (Offsets, Outline) {
+        let mut highest = tombstones::highest(self.directory, self.kind());
+        let mut rows = Vec::new();
+        let outline = scan(
+            text,
+            &self.path(),
+            self.kind().root_key(),
+            &mut |at, entry| {
+                let row = Row::of(self.kind(), at, entry);
+                let id = String::from_utf8_lossy(row.id());
+                highest = highest.max(IdShape::of(self.kind(), &id).unwrap_or_default());
+                rows.push(row);
+            },
+        );
         let header = Header {
-            stamp,
+            stamp: *stamp,
             count: rows.len() as u64,
             tail: outline.tail,
             close: outline.close.unwrap_or(0),
             format: outline.format,
             highest,
-            generation: generation(&stamp),
+            generation: generation(stamp),
             problems: outline.problems.len() as u64,
         };
-        let file = (!outline.empty).then_some(file);
-        let snapshot = self.state(file, Offsets::in_memory(header, rows));
-        let problems = outline.problems;
-        Ok(Snapshot {
-            problems,
-            ..snapshot
-        })
+        (Offsets::in_memory(header, rows), outline)
     }
 
     /// Returns the state that a saved table describes; `None` if that is of another version of the file.

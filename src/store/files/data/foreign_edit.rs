@@ -29,7 +29,7 @@ use std::time::{Duration, Instant};
 use memctl_files::{FileState, PositionedFile as _};
 
 use crate::store::files::data::offsets::{Header, Offsets};
-use crate::store::files::data::{CLOSING, Point, reach, scan};
+use crate::store::files::data::{CLOSING, Point, reach};
 use crate::store::files::directory::RECOVERED;
 use crate::store::{Error, JsonFile, Lock, Problem, ProblemKind, Snapshot, atomic};
 
@@ -98,7 +98,9 @@ impl JsonFile<'_> {
         let _: bool = await_quiet(QUIET, || FileState::of(file))?;
         let read = FileState::of(file)?;
         file.rewind()?;
-        let outline = scan::scan(file, &self.path(), self.kind().root_key(), &mut |_, _| {})?;
+        let mut text = Vec::new();
+        file.read_to_end(&mut text)?;
+        let (_, outline) = self.table_of(&read, &text);
         let is_more = |p: &&Problem| outline.close.is_some() && p.kind == ProblemKind::Damage;
         // Without any text yet, the whole file may be ours; a slow editor then starts with an empty
         // file again.

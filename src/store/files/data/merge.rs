@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet};
 use memctl_files::json;
 
 use crate::model::Kind;
-use crate::store::files::data::write::redone;
+use crate::store::files::data::write::retried;
 use crate::store::{Error, JsonFile, Lock, redact};
 
 /// State of a remote record.
@@ -63,7 +63,7 @@ pub(crate) fn apply(
             order.push(*id);
         }
     }
-    redone(|| {
+    retried(|| {
         let (mut count, snapshot) = (refused, file.prepare(lock, &mut Vec::new())?);
         let (mut changes, mut there) = (Vec::new(), HashSet::new());
         for (row, entry) in snapshot.of_ids(&last.keys().copied().collect())? {

@@ -98,9 +98,10 @@ impl Row {
         self.key == xxh3_64(entry)
     }
 
-    /// Returns the offset behind the entry.
-    pub(crate) fn end(&self) -> u64 {
-        self.at + u64::from(self.length)
+    /// Returns the place of the entry in the text of the file.
+    pub(crate) fn span(&self) -> Range<usize> {
+        let start = usize::try_from(self.at).unwrap_or(usize::MAX);
+        start..start.saturating_add(self.length as usize)
     }
 
     /// Returns the id, possibly truncated.
@@ -224,52 +225,6 @@ impl Offsets {
         file.write_all_at(&header.to_bytes(), 0)
     }
 
-    /// Returns the table of the file in which these parts, in file order, have other texts; `None` if only a
-    /// scan can tell.
-    pub(crate) fn edited(
-        &self,
-        kind: Kind,
-        stamp: FileState,
-        edits: &[(Range<u64>, &[u8])],
-    ) -> Option<Self> {
-        if self.header.problems > 0 || self.header.close == 0 {
-            return None;
-        }
-        let mut edits = edits.iter().peekable();
-        let mut rows = Vec::with_capacity(self.len());
-        let mut highest = self.header.highest;
-        // Wraps around where the file becomes shorter.
-        let (mut shift, mut edited_to) = (0_u64, 0);
-        for row in self.rows() {
-            while let Some((span, text)) = edits.next_if(|(span, _)| span.start < row.end()) {
-                for entry in entries_of(text)? {
-                    let at = span.start.wrapping_add(shift) + entry.start as u64;
-                    let row = Row::of(kind, at, &text[entry]);
-                    let shape = IdShape::of(kind, &String::from_utf8_lossy(row.id()));
-                    highest = highest.max(shape.unwrap_or_default());
-                    rows.push(row);
-                }
-                let removed = span.end - span.start;
-                shift = shift.wrapping_add(text.len() as u64).wrapping_sub(removed);
-                edited_to = span.end;
-            }
-            if row.at >= edited_to {
-                let at = row.at.wrapping_add(shift);
-                rows.push(Row { at, ..row });
-            }
-        }
-        let header = Header {
-            stamp,
-            count: rows.len() as u64,
-            tail: rows.last()?.end(),
-            close: self.header.close.wrapping_add(shift),
-            highest,
-            generation: generation(&stamp),
-            ..self.header.clone()
-        };
-        Some(Self::in_memory(header, rows))
-    }
-
     /// Replaces the row of an entry whose text was written over by one of the same length. A failure is
     /// harmless, as that of [`Self::append`].
     pub(crate) fn replace_row(
@@ -306,23 +261,6 @@ impl Offsets {
     pub(crate) fn rows(&self) -> impl DoubleEndedIterator<Item = Row> {
         (0..self.len()).filter_map(|place| self.get(place))
     }
-}
-
-/// Returns the spans of entries with commas between them; `None` for any other text.
-fn entries_of(text: &[u8]) -> Option<Vec<Range<usize>>> {
-    let mut found = Vec::new();
-    let mut at = json::skip_space(text, 0);
-    while at < text.len() {
-        let end = json::skip_value(text, at).ok()?;
-        found.push(at..end);
-        at = json::skip_space(text, end);
-        match text.get(at) {
-            None => {}
-            Some(b',') => at = json::skip_space(text, at + 1),
-            Some(_) => return None,
-        }
-    }
-    Some(found)
 }
 
 impl Header {

@@ -1,11 +1,9 @@
-//! Finds the entries of a data file by reading it from start to end: the slow path, used when the
+//! Finds the entries in the text of a data file from start to end: the slow path, used when the
 //! derived offsets do not match the file.
 //!
 //! A file that ends inside an entry is the result of a crash: all entries before it count. Invalid bytes
 //! elsewhere are damage: they are reported, and reading continues at the next text that looks like an entry.
 
-use std::fs::File;
-use std::io::{self, Read as _};
 use std::ops::Range;
 use std::path::Path;
 
@@ -28,27 +26,25 @@ pub(crate) struct Outline {
     pub(crate) empty: bool,
 }
 
-/// Scans `file`; `each` gets the offset and the text of every complete entry.
+/// Scans the text of a file; `each` gets the offset and the text of every complete entry.
 pub(crate) fn scan(
-    mut file: &File,
+    text: &[u8],
     path: &Path,
     root_key: &str,
     each: &mut dyn FnMut(u64, &[u8]),
-) -> io::Result<Outline> {
-    let mut text = Vec::new();
-    file.read_to_end(&mut text)?;
+) -> Outline {
     let mut scan = Scan {
-        text: &text,
+        text,
         at: 0,
         wasted: 0,
-        lines: LineNumbers::of(&text, path),
+        lines: LineNumbers::of(text, path),
         outline: Outline {
             format: 1,
             ..Outline::default()
         },
     };
     scan.root(root_key, each);
-    Ok(scan.outline)
+    scan.outline
 }
 
 struct Scan<'a> {

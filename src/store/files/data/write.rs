@@ -2,13 +2,12 @@
 //!
 //! Invariants:
 //! - An unchanged entry is never rewritten, and keeps every byte.
-//! - A change or removal copies the file with one span replaced, syncs, and renames. The table of the
-//!   offsets follows without a scan.
+//! - A change or removal writes the file anew, syncs, and renames.
 //! - A verdict on an execution is written over the old one, whatever the size of the file, if it takes the
 //!   same room within one sector of the disk: a crash leaves the old one or the new one.
 //! - A file with relevant damage, or of a newer format, is not written.
 //! - A file that another program has changed since the read is not written either. The write fails
-//!   with [`Error::Changing`], counts as not done, and [`redone`] retries it. See `foreign_edit`.
+//!   with [`Error::Changing`], counts as not done, and [`retried`] retries it. See `foreign_edit`.
 //!
 //! Every write requires the [`Lock`](crate::store::Lock).
 //!
@@ -16,12 +15,11 @@
 //! brackets, in one write, which is then synced. Its cost is independent of the size of the file.
 
 use std::fs::File;
-use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
-use std::ops::Range;
+use std::io::{self, Write as _};
 use std::path::Path;
 use std::time::Duration;
 
-use memctl_files::{FileState, PositionedFile as _, json};
+use memctl_files::{PositionedFile as _, json};
 
 use crate::model::{IdShape, Kind};
 use crate::store::files::data::foreign_edit::cannot_read;
@@ -29,10 +27,6 @@ use crate::store::files::data::offsets::{Header, Offsets, generation};
 use crate::store::files::data::{CLOSING, Point, reach};
 use crate::store::files::directory::PROBE;
 use crate::store::{Error, FORMAT, Frame, JsonFile, Row, Snapshot, atomic};
-
-/// Maximum length of the comma and white space between two entries; anything longer counts as
-/// damage.
-const LONGEST_GAP: usize = 1 << 16;
 
 /// Size of a file in bytes from which an entry may be written over: a smaller one is copied as fast, and no
 /// other program saves a larger one between a look and a write.
@@ -46,7 +40,7 @@ const FIRST_PAUSE: Duration = Duration::from_millis(1);
 const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 
 /// Runs a read and write of a file, and retries if another program has changed the file meanwhile.
-pub(crate) fn redone<T>(mut attempt: impl FnMut() -> Result<T, Error>) -> Result<T, Error> {
+pub(crate) fn retried<T>(mut attempt: impl FnMut() -> Result<T, Error>) -> Result<T, Error> {
     let mut pause = FIRST_PAUSE;
     for _ in 1..TRIES {
         match attempt() {
@@ -75,87 +69,73 @@ impl JsonFile<'_> {
         snapshot: &Snapshot,
         changes: &[(Row, Option<String>)],
     ) -> Result<(), Error> {
-        let Some(file) = snapshot.file.as_ref().filter(|_| !changes.is_empty()) else {
+        if changes.is_empty() {
             return Ok(());
-        };
-        let cannot_read = cannot_read(&snapshot.path);
-        let mut spans: Vec<(Range<u64>, Option<&str>)> = Vec::new();
+        }
+        if let [(row, Some(text))] = changes
+            && self.overwrite(snapshot, row, text.as_bytes())?
+        {
+            return Ok(());
+        }
+        let old = snapshot.whole()?;
+        let mut new = Vec::with_capacity(old.len());
+        let mut at = 0;
         for (row, text) in changes {
-            let old = self.verified(snapshot, row)?;
-            if let ([_], Some(text)) = (changes, text)
-                && self.overwrite(snapshot, row, &old, text.as_bytes())?
-            {
-                return Ok(());
-            }
-            match (spans.last_mut(), text) {
-                // Adjacent entries are one run: the spans removed for each would overlap at the end.
-                (Some((run, None)), None)
-                    if follows(file, run.end, row.at).map_err(&cannot_read)? =>
-                {
-                    run.end = row.end();
-                }
-                _ => spans.push((row.at..row.end(), text.as_deref())),
-            }
-        }
-        let mut edits = Vec::with_capacity(spans.len());
-        for (span, text) in spans {
-            let span = match text {
-                Some(_) => span,
-                None => removal(file, span, &snapshot.table.header).map_err(&cannot_read)?,
+            let span = row.span();
+            // The table may describe other bytes.
+            let is_there = old.get(span.clone()).is_some_and(|old| row.is_of(old));
+            let before = old.get(at..span.start).filter(|_| is_there);
+            let Some(before) = before else {
+                return Err(self.distrust(&snapshot.path)?);
             };
-            edits.push((span, text.unwrap_or_default().as_bytes()));
+            new.extend_from_slice(before);
+            at = span.end;
+            if let Some(text) = text {
+                new.extend_from_slice(text.as_bytes());
+                continue;
+            }
+            let next = json::skip_space(&old, at);
+            if old.get(next) == Some(&b',') {
+                at = json::skip_space(&old, next + 1);
+                continue;
+            }
+            // The last entry takes the comma before it along, or the white space if there is none.
+            new.truncate(new.trim_ascii_end().len());
+            match new.last() {
+                Some(b',') => drop(new.pop()),
+                _ => at = next,
+            }
         }
-        let state = self.rewrite(file, snapshot, &edits)?;
-        match snapshot.table.edited(self.kind(), state, &edits) {
-            Some(table) => table.save(self.directory, &self.table_path()),
-            None => self.refresh()?,
-        }
-        Ok(())
+        new.extend_from_slice(&old[at..]);
+        self.rewrite(snapshot, &new)
     }
 
-    /// Returns the state of the file with these parts replaced.
-    fn rewrite(
-        self,
-        file: &File,
-        snapshot: &Snapshot,
-        edits: &[(Range<u64>, &[u8])],
-    ) -> Result<FileState, Error> {
+    /// Replaces the whole text of an existing file.
+    pub(crate) fn rewrite(self, snapshot: &Snapshot, text: &[u8]) -> Result<(), Error> {
         let path = &snapshot.path;
-        let read = FileState::of(file).map_err(Error::io("read", path))?;
-        if read != snapshot.table.header.stamp {
-            return Err(Error::Changing(path.clone()));
-        }
-        let placed = atomic::replace_unchanged(self.directory, path, Some(&read), |out| {
-            let mut source = file;
-            let mut at = 0;
-            for (span, new) in edits {
-                source.seek(SeekFrom::Start(at))?;
-                io::copy(&mut source.take(span.start - at), out)?;
-                out.write_all(new)?;
-                at = span.end;
-            }
-            source.seek(SeekFrom::Start(at))?;
-            io::copy(&mut source, out)?;
+        let read = &snapshot.table.header.stamp;
+        let placed = atomic::replace_unchanged(self.directory, path, Some(read), |out| {
+            out.write_all(text)?;
             reach(Point::Compared, path);
             Ok(())
         })?;
-        placed.ok_or_else(|| Error::Changing(path.clone()))
+        let state = placed.ok_or_else(|| Error::Changing(path.clone()))?;
+        let (table, _) = self.table_of(&state, text);
+        table.save(self.directory, &self.table_path());
+        Ok(())
     }
 
     /// Writes the text of an execution over its old one, and returns `true`, if that takes one write to one
     /// sector.
-    fn overwrite(
-        self,
-        snapshot: &Snapshot,
-        row: &Row,
-        old: &[u8],
-        new: &[u8],
-    ) -> Result<bool, Error> {
+    fn overwrite(self, snapshot: &Snapshot, row: &Row, new: &[u8]) -> Result<bool, Error> {
         let table = &snapshot.table;
         let is_large = table.header.stamp.size >= LARGE && table.is_saved();
-        if self.kind() != Kind::Execution || !is_large || old.len() != new.len() {
+        if self.kind() != Kind::Execution || !is_large || row.span().len() != new.len() {
             return Ok(false);
         }
+        let Some(old) = snapshot.read(row).ok().filter(|old| row.is_of(old)) else {
+            return Ok(false);
+        };
         let differs = |at: &usize| old[*at] != new[*at];
         let places = 0..old.len();
         let (first, last) = (places.clone().find(differs), places.rev().find(differs));
@@ -176,39 +156,11 @@ impl JsonFile<'_> {
         Ok(true)
     }
 
-    /// Replaces the whole text of an existing file.
-    pub(crate) fn write_anew(self, snapshot: &Snapshot, text: &[u8]) -> Result<(), Error> {
-        let end = snapshot.table.header.stamp.size;
-        if let Some(file) = &snapshot.file {
-            self.rewrite(file, snapshot, &[(0..end, text)])?;
-            self.refresh()?;
-        }
-        Ok(())
-    }
-
-    /// Returns the text of an entry that is to be replaced; fails unless it is as the table says.
-    fn verified(self, snapshot: &Snapshot, row: &Row) -> Result<Vec<u8>, Error> {
-        let is_cut = |error: &Error| matches!(error, Error::Io { source, .. } if source.kind() == io::ErrorKind::UnexpectedEof);
-        match snapshot.read(row) {
-            Ok(text) if row.is_of(&text) => Ok(text),
-            Err(error) if !is_cut(&error) => Err(error),
-            _ => Err(self.distrust(&snapshot.path)?),
-        }
-    }
-
     /// Deletes the saved table, which describes other bytes. Two states of a file look alike if
     /// they have the same length and the clock of the file system did not tick between them.
     fn distrust(self, path: &Path) -> Result<Error, Error> {
         atomic::remove(self.directory, self.table_path())?;
         Ok(Error::Changing(path.to_owned()))
-    }
-
-    /// Rebuilds the saved table from the file.
-    pub(crate) fn refresh(self) -> Result<(), Error> {
-        self.by_scan()?
-            .table
-            .save(self.directory, &self.table_path());
-        Ok(())
     }
 }
 
@@ -216,46 +168,6 @@ fn byte_before(file: &File, at: u64) -> io::Result<u8> {
     let mut byte = [0];
     file.read_exact_at(&mut byte, at.saturating_sub(1))?;
     Ok(byte[0])
-}
-
-/// Returns `true` if only a comma and white space separate two entries.
-fn follows(file: &File, end: u64, start: u64) -> io::Result<bool> {
-    let length = start.checked_sub(end).and_then(|n| usize::try_from(n).ok());
-    let Some(length) = length.filter(|n| *n <= LONGEST_GAP) else {
-        return Ok(false);
-    };
-    let mut between = vec![0; length];
-    file.read_exact_at(&mut between, end)?;
-    Ok(between
-        .iter()
-        .all(|b| b.is_ascii_whitespace() || *b == b','))
-}
-
-/// Returns the span to remove with a run of entries, so that the rest is a valid array.
-fn removal(
-    file: &File,
-    Range { start, end }: Range<u64>,
-    header: &Header,
-) -> io::Result<Range<u64>> {
-    let skip = |mut at: u64| -> io::Result<u64> {
-        while at < header.stamp.size && byte_before(file, at + 1)?.is_ascii_whitespace() {
-            at += 1;
-        }
-        Ok(at)
-    };
-    let next = skip(end)?;
-    if byte_before(file, next + 1)? == b',' {
-        return Ok(start..skip(next + 1)?);
-    }
-    // The last entry takes the comma before it along, or the white space if there is none.
-    let mut from = start;
-    while byte_before(file, from)?.is_ascii_whitespace() {
-        from -= 1;
-    }
-    if byte_before(file, from)? == b',' {
-        return Ok(from - 1..end);
-    }
-    Ok(from..next)
 }
 
 /// Maximum length of the text after the last entry: closing brackets and a few keys of the root.

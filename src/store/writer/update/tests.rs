@@ -203,7 +203,7 @@ fn assert_table_is_of(store: &Scoped, of: DataFile, after: &str) {
 }
 
 #[test]
-fn the_table_follows_each_change_without_a_scan() {
+fn the_table_follows_each_change() {
     let entry = |n: usize, gap: &str| {
         format!(
             "{{\"correction_id\": \"CORR-{n:03}\",{gap}\"skill\": \"hr/x\", \"user_correction\": \"{n}\"}}"
