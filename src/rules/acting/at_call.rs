@@ -18,7 +18,7 @@ use crate::model::{
     ActionType, CallAction, ExecutionLog, Kind, Reflexion, USER_STORE, split_origin,
 };
 use crate::rules::in_use::RULE;
-use crate::rules::place::update_rule;
+use crate::rules::place::{add_receipts, update_rule};
 use crate::store::Scoped;
 use crate::store::workspace::Error;
 use crate::store::workspace::records::{Scribe, data};
@@ -262,16 +262,10 @@ fn count(store: &Scoped, credits: &[Credit], random: fn() -> String) -> Result<b
             continue;
         };
         let mut after = rule.clone();
-        for (count, more) in [
-            (&mut after.times_told, credit.told),
-            (&mut after.times_heeded, credit.heeded),
-            (&mut after.times_recurred, credit.recurred),
-            (&mut after.times_overridden, credit.overridden),
-        ] {
-            if more != 0 {
-                *count = Some((count.unwrap_or(0.0) + more as f64).max(0.0));
-            }
-        }
+        let more = [
+            credit.told, credit.heeded, credit.recurred, credit.overridden,
+        ];
+        add_receipts(&mut after, more.map(|count| count as f64));
         update_rule(&mut writer, &rule, &mut after)?;
     }
     prepare(writer.store())?;

@@ -50,52 +50,35 @@ const ANYTHING: [&str; 8] = [
     "let total = 1;", "make test 2>&1 | tail",
 ];
 
-/// Reason to refuse a pattern.
+/// Reason to refuse a pattern, with the way out.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum BadPattern {
-    /// It is not a valid regular expression.
-    #[error("`{pattern}` is not a valid regular expression: {reason}")]
-    Syntax {
-        /// The expression.
-        pattern: String,
-        /// Message of the parser.
-        reason: String,
-    },
-    /// It is too long.
-    #[error("a pattern has at most {LONGEST} bytes")]
-    Long,
-    /// There are too many of them.
-    #[error("a rule has at most {MOST} patterns")]
-    Many,
-    /// A place of something else than new text.
-    #[error("only new text has a place")]
-    Place,
-    /// It matches every call.
-    #[error("`{pattern}` matches every call")]
-    Everything {
-        /// The expression.
-        pattern: String,
-    },
+#[error("{reason}")]
+pub struct BadPattern {
+    reason: String,
+    /// What to give instead.
+    pub hint: &'static str,
 }
 
 impl BadPattern {
-    /// Returns the way out.
-    pub fn hint(&self) -> &'static str {
-        match self {
-            Self::Syntax { .. } => "write it as for ripgrep: `^npm\\b`",
-            Self::Long | Self::Many => {
-                "chains, wrappers, assignments and quotes are taken off first: `^npm\\b` is enough"
-            }
-            Self::Place => "give `within` beside `content`",
-            Self::Everything { .. } => "begin with the program, as in `^npm\\b`",
-        }
+    fn new(reason: String, hint: &'static str) -> Self {
+        Self { reason, hint }
+    }
+
+    fn too_large(reason: String) -> Self {
+        let hint =
+            "chains, wrappers, assignments and quotes are taken off first: `^npm\\b` is enough";
+        Self::new(reason, hint)
+    }
+
+    fn too_many() -> Self {
+        Self::too_large(format!("a rule has at most {MOST} patterns"))
     }
 }
 
 /// Checks the patterns of a rule.
 pub fn checked(patterns: &[CallPattern]) -> Result<(), BadPattern> {
     if patterns.len() > MOST {
-        return Err(BadPattern::Many);
+        return Err(BadPattern::too_many());
     }
     patterns
         .iter()
@@ -175,18 +158,20 @@ impl Compiled {
     fn of(pattern: &CallPattern) -> Result<Self, BadPattern> {
         let compiled = |on, text: &String| {
             if text.len() > LONGEST {
-                return Err(BadPattern::Long);
+                let reason = format!("a pattern has at most {LONGEST} bytes");
+                return Err(BadPattern::too_large(reason));
             }
-            Expression::of(on, text).map_err(|reason| BadPattern::Syntax {
-                pattern: text.clone(),
-                reason,
+            Expression::of(on, text).map_err(|reason| {
+                let reason = format!("`{text}` is not a valid regular expression: {reason}");
+                BadPattern::new(reason, "write it as for ripgrep: `^npm\\b`")
             })
         };
         let telling = |on, text: &String| {
             let expression = compiled(on, text)?;
             if is_everything(&expression) {
-                let pattern = text.clone();
-                return Err(BadPattern::Everything { pattern });
+                let reason = format!("`{text}` matches every call");
+                let hint = "begin with the program, as in `^npm\\b`";
+                return Err(BadPattern::new(reason, hint));
             }
             Ok(expression)
         };
@@ -196,10 +181,11 @@ impl Compiled {
         let (on, within) = (pattern.on, &pattern.within);
         let matches = telling(on, &pattern.matches)?;
         if !within.is_empty() && on != CallPart::Content {
-            return Err(BadPattern::Place);
+            let reason = "only new text has a place".to_owned();
+            return Err(BadPattern::new(reason, "give `within` beside `content`"));
         }
         if within.len() > MOST {
-            return Err(BadPattern::Many);
+            return Err(BadPattern::too_many());
         }
         let within = within.iter().map(|place| compiled(CallPart::Path, place));
         let not_ahead = leading_look_ahead(&pattern.matches);
@@ -521,10 +507,10 @@ mod tests {
             }])
         };
         assert_eq!(placed(CallPart::Content, r"\.ts$"), Ok(()));
-        assert_eq!(placed(CallPart::Command, r"\.ts$"), Err(BadPattern::Place));
+        assert!(placed(CallPart::Command, r"\.ts$").is_err());
         assert!(placed(CallPart::Content, "(").is_err());
         let many = vec![pattern(CallPart::Command, "^npm", ""); MOST + 1];
-        assert_eq!(checked(&many), Err(BadPattern::Many));
+        assert_eq!(checked(&many), Err(BadPattern::too_many()));
     }
 
     #[test]

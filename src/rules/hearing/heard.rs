@@ -289,7 +289,7 @@ fn acting(
             Ok(()) => acting.extend(patterns),
             Err(bad) => left_out.push(format!(
                 "a pattern of `{field}` is left out: {bad}; {}. Call again with the same `rule` and `quote` to add it",
-                bad.hint()
+                bad.hint
             )),
         }
     }

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::model::{CallPattern, Evidence, Kind, Reflexion, RelatedRule, RuleRelation};
 use crate::rules::in_use::why_unused;
-use crate::rules::place::{said_again, superseded, update_rules};
+use crate::rules::place::{add_receipts, said_again, superseded, update_rules};
 use crate::rules::{acting, checked};
 use crate::store::workspace::records::locate;
 use crate::store::workspace::{Error, Workspace, repair_warnings};
@@ -122,16 +122,10 @@ fn unite_calls(
     merged: &Reflexion,
     warnings: &mut Vec<String>,
 ) -> Vec<String> {
-    for (own, others) in [
-        (&mut kept.times_told, merged.times_told),
-        (&mut kept.times_heeded, merged.times_heeded),
-        (&mut kept.times_recurred, merged.times_recurred),
-        (&mut kept.times_overridden, merged.times_overridden),
-    ] {
-        if let Some(count) = others {
-            *own = Some(own.unwrap_or_default() + count);
-        }
-    }
+    let counts = [
+        merged.times_told, merged.times_heeded, merged.times_recurred, merged.times_overridden,
+    ];
+    add_receipts(kept, counts.map(Option::unwrap_or_default));
     if merged.seen_by.is_empty() {
         return Vec::new();
     }

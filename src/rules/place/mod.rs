@@ -340,6 +340,21 @@ pub(crate) fn superseded(rule: &Reflexion, id: &str) -> Reflexion {
     }
 }
 
+/// Adds to the receipts of a rule: told, heeded, recurred, overridden.
+pub(crate) fn add_receipts(rule: &mut Reflexion, more: [f64; 4]) {
+    let counts = [
+        &mut rule.times_told,
+        &mut rule.times_heeded,
+        &mut rule.times_recurred,
+        &mut rule.times_overridden,
+    ];
+    for (count, more) in counts.into_iter().zip(more) {
+        if more != 0.0 {
+            *count = Some((count.unwrap_or(0.0) + more).max(0.0));
+        }
+    }
+}
+
 /// Stores a changed rule, which may get the id of a shared one.
 pub(crate) fn update_rule(
     writer: &mut Writer,
@@ -397,4 +412,37 @@ fn changed_fields(before: &Reflexion, after: &Reflexion) -> Vec<(String, Value)>
         .into_iter()
         .filter(|(name, value)| before.get(name) != Some(value));
     changed.chain(emptied).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rule_with_other_words_is_near_although_many_share_more() {
+        let rule = |id: usize, text: &str| Reflexion {
+            reflexion_id: format!("REFL-{id:03}"),
+            rule: text.to_owned(),
+            ..Reflexion::default()
+        };
+        let colours = [
+            "red", "blue", "green", "black", "white", "brown", "pink", "grey", "cyan", "teal",
+        ];
+        let mut rules: Vec<Reflexion> = Vec::new();
+        for colour in colours {
+            for thing in ["button", "banner"] {
+                let text = format!("Never paint the {colour} {thing} without asking first.");
+                rules.push(rule(rules.len(), &text));
+            }
+        }
+        rules.push(rule(100, "Get a confirmation before pushing commits."));
+        rules.push(rule(101, "Push only signed commits, asking nobody."));
+        let near = nearest("Never push commits without asking first.", rules, 3).unwrap();
+        let ids: Vec<&str> = near
+            .iter()
+            .map(|(_, rule)| rule.reflexion_id.as_str())
+            .collect();
+        assert!(ids.contains(&"REFL-100"), "{ids:?}");
+        assert!(ids.contains(&"REFL-101"), "{ids:?}");
+    }
 }
