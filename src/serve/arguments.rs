@@ -94,6 +94,21 @@ pub fn text(name: &str, given: String, most: usize) -> Result<String, UserError>
     Err(UserError::input(format!("`{name}` {problem}"), hint))
 }
 
+/// Refuses a word that is none of the permitted ones.
+///
+/// # Errors
+///
+/// Fails with the permitted words as the hint.
+pub fn word(name: &str, given: &str, permitted: &[&str]) -> Result<(), UserError> {
+    if permitted.contains(&given) {
+        return Ok(());
+    }
+    Err(UserError::input(
+        format!("`{name}` is `{}`", given.escape_debug()),
+        format!("it is one of {}", permitted.join(", ")),
+    ))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -15,6 +15,8 @@ pub(super) fn describe(routes: &[Route]) -> Value {
         let methods = paths.entry(route.path).or_default();
         methods.insert(route.method.to_owned(), operation(route));
     }
+    let text = json!({ "type": "string" });
+    let optional = json!({ "type": ["string", "null"] });
     json!({
         "openapi": "3.1.0",
         "info": {
@@ -31,25 +33,12 @@ pub(super) fn describe(routes: &[Route]) -> Value {
                 "token": { "type": "http", "scheme": "bearer", "bearerFormat": "JWT" },
             },
             "schemas": {
-                "Problem": problem(&json!({ "error": {
-                    "type": "object",
-                    "required": ["kind", "message", "hint"],
-                    "properties": {
-                        "kind": { "type": "string" },
-                        "message": { "type": "string" },
-                        "hint": { "type": ["string", "null"] },
-                    },
-                } })),
-                "FunctionProblem": problem(&json!({
-                    "error": { "type": "string" },
-                    "kind": { "type": "string" },
-                    "hint": { "type": ["string", "null"] },
+                "Problem": problem(&json!({
+                    "error": problem(&json!({ "kind": text, "message": text, "hint": optional })),
                 })),
+                "FunctionProblem": problem(&json!({ "error": text, "kind": text, "hint": optional })),
                 "RestProblem": problem(&json!({
-                    "code": { "type": "string" },
-                    "message": { "type": "string" },
-                    "details": { "type": ["string", "null"] },
-                    "hint": { "type": ["string", "null"] },
+                    "code": text, "message": text, "details": optional, "hint": optional,
                 })),
             },
         },

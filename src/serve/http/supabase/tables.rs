@@ -19,7 +19,7 @@ use crate::model::{
 };
 use crate::notes::sessions::{self, NewAction, NewSession, SessionChange};
 use crate::notes::{self, AddOptions, GivenVector};
-use crate::serve::arguments::{LONGEST_TEXT, text};
+use crate::serve::arguments::{LONGEST_TEXT, text, word};
 use crate::serve::token::Caller;
 use crate::store::workspace::{Error, Workspace};
 use crate::store::{LogSelection, Selection};
@@ -360,8 +360,8 @@ pub(crate) async fn insert_logs(call: Call, query: Query, Items(rows): Items<New
     at_most(rows.len())?;
     for row in &rows {
         is_own(&call, row.user_id.as_deref())?;
-        one_of("action_type", &row.action_type, ActionType::NAMES)?;
-        one_of("status", &row.status, LogStatus::NAMES)?;
+        word("action_type", &row.action_type, ActionType::NAMES)?;
+        word("status", &row.status, LogStatus::NAMES)?;
     }
     let work = call.work(
         Use::Writes,
@@ -386,17 +386,6 @@ pub(crate) async fn insert_logs(call: Call, query: Query, Items(rows): Items<New
         },
     );
     query.inserted(&work.await?)
-}
-
-/// Refuses a word that the column of the source document does not take.
-fn one_of(column: &str, given: &str, words: &[&str]) -> Result<(), Problem> {
-    if words.contains(&given) {
-        return Ok(());
-    }
-    Err(Problem::unfit(
-        format!("`{column}` is `{}`", given.escape_debug()),
-        format!("it is one of {}", words.join(", ")),
-    ))
 }
 
 /// `GET /rest/v1/agent_execution_logs`: the newest lines of the caller, or of one session. Lines belong to no domain,

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, value::to_raw_value};
 
 use crate::model::{Correction, Execution, Outcome, SkillPath, Usage};
 use crate::rules::{self, CorrectOptions};
-use crate::serve::arguments::{LISTED, LONGEST_NAME, LONGEST_TEXT, text};
+use crate::serve::arguments::{LISTED, LONGEST_NAME, LONGEST_TEXT, text, word};
 use crate::serve::operations::screened;
 use crate::skills;
 
@@ -90,7 +90,8 @@ pub(crate) struct ExecutionBody {
     /// Output of the skill.
     output: Value,
     /// Verdict; `pending_review` if absent.
-    outcome: Option<Verdict>,
+    #[schemars(extend("enum" = Outcome::NAMES))]
+    outcome: Option<Outcome>,
     /// Cost in US dollars.
     #[schemars(range(min = 0))]
     cost_usd: Option<f64>,
@@ -106,30 +107,18 @@ pub(crate) struct ExecutionBody {
     reflexions_injected: Vec<String>,
 }
 
-#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-enum Verdict {
-    Accepted,
-    Rejected,
-    PendingReview,
-    Error,
-}
-
 /// `POST /v1/executions`
 pub(crate) async fn log_execution(
     call: Call,
     Body(body): Body<ExecutionBody>,
 ) -> Result<(StatusCode, Response), Problem> {
+    let outcome = body.outcome.unwrap_or_default();
+    word("outcome", outcome.as_str(), Outcome::NAMES)?;
     let execution = Execution {
         skill: skill(&body.skill)?.to_string(),
         input_summary: to_raw_value(&body.input)?,
         output_summary: to_raw_value(&body.output)?,
-        outcome: match body.outcome {
-            Some(Verdict::Accepted) => Outcome::Accepted,
-            Some(Verdict::Rejected) => Outcome::Rejected,
-            Some(Verdict::Error) => Outcome::Error,
-            Some(Verdict::PendingReview) | None => Outcome::PendingReview,
-        },
+        outcome,
         cost_usd: positive("cost_usd", body.cost_usd)?,
         latency_ms: positive("latency_ms", body.latency_ms)?,
         model_used: body.model_used.unwrap_or_default(),
