@@ -137,6 +137,29 @@ fn with_lesson(more: &Value) -> Workspace {
     workspace
 }
 
+#[test]
+fn pattern_in_a_store_that_could_do_harm_is_not_told_unasked() {
+    let hints = |working: &str| {
+        let pattern = json!({"error_key": "error: the cart is locked", "error_line": "error: the cart is locked",
+            "failing_code": "shop export", "working_code": working, "tool": "shop export"});
+        let workspace = with_lesson(&json!({"lesson": "", "applies": null, "state": "episode",
+            "pattern": pattern}));
+        let report = workspace.json(&[
+            "hint",
+            "--tool",
+            "Bash",
+            "--command",
+            "shop export",
+            "--error",
+            "error: the cart is locked",
+        ]);
+        report["hints"].as_array().unwrap().len()
+    };
+    assert_eq!(hints("shop export --rows=all"), 1);
+    assert_eq!(hints("shop export --force"), 0);
+    assert_eq!(hints("shop export --lock=off"), 0);
+}
+
 fn before(workspace: &Workspace, session: &str, command: &str) -> String {
     let event = json!({"hook_event_name": "PreToolUse", "session_id": session, "cwd": workspace.root(),
         "tool_name": "Bash", "tool_input": {"command": command}});

@@ -38,14 +38,12 @@ pub(crate) fn adopts(code: &str, shown: &Shown) -> bool {
         Some(change) if !change.added.is_empty() || !change.dropped.is_empty() => {
             change.is_in(code) && !change.is_in(&shown.call)
         }
-        _ => has_more(code, shown),
+        // It is like the working code, and more so than the failing call.
+        _ => {
+            let likeness = |code: &str| of_commands(code, &shown.working_code);
+            likeness(code) >= LIKE && likeness(code) > likeness(&shown.call)
+        }
     }
-}
-
-/// Returns `true` if a call is like a piece of working code, and more so than the failing call.
-fn has_more(code: &str, shown: &Shown) -> bool {
-    let likeness = |code: &str| of_commands(code, &shown.working_code);
-    likeness(code) >= LIKE && likeness(code) > likeness(&shown.call)
 }
 
 /// Returns the commands that a lesson advises: those in its backticks, or the one that it ends with,

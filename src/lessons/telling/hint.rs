@@ -230,12 +230,11 @@ pub struct Pitfall {
 /// Pitfall that matches an error text; `None` if there is none. `tool` ran the code; `None` means
 /// the sandbox of an agent that records its own failures.
 pub(crate) fn pitfall_of(text: &str, tool: Option<&str>) -> Option<Pitfall> {
-    let place = match tool {
-        None | Some(SANDBOX_TOOL) => RunsIn::Sandbox,
-        Some(_) => RunsIn::Shell,
-    };
+    let is_sandbox = tool.is_none_or(|tool| tool == SANDBOX_TOOL);
     // Shell errors can also occur in a sandbox, but not vice versa. Those of the sandbox come first.
-    let mut classes = CLASSES.iter().filter(|class| class.place >= place);
+    let mut classes = CLASSES
+        .iter()
+        .filter(|class| is_sandbox || class.place == "shell");
     let found = classes.find(|class| class.parts.iter().all(|part| text.contains(part)))?;
     Some(found.pitfall.clone())
 }
@@ -256,18 +255,10 @@ pub(crate) fn render_pitfalls(pitfalls: &[Pitfall]) -> String {
 /// Tool of the source document's sandbox.
 pub(crate) const SANDBOX_TOOL: &str = "execute_code";
 
-/// Environment that a rule applies to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum RunsIn {
-    Sandbox,
-    Shell,
-}
-
 /// Class of errors: where it occurs, texts that must all stand in the error, and its rule.
 #[derive(Deserialize)]
 struct Class {
-    place: RunsIn,
+    place: String,
     parts: Vec<String>,
     #[serde(flatten)]
     pitfall: Pitfall,

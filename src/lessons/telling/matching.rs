@@ -16,6 +16,7 @@ use crate::lessons::failure::normalised;
 use crate::lessons::failure::{ErrorLine, Failure};
 use crate::lessons::recovery::call::commands;
 use crate::lessons::recovery::change::Change;
+use crate::lessons::recovery::pattern::is_hazard;
 use crate::lessons::telling::hint::Hint;
 use crate::lessons::vocabulary::WORDS;
 use crate::model::text::{
@@ -184,14 +185,16 @@ impl Failure {
             return make(Rank::Cue, 1.0, "it tells of this error", &line.key);
         };
         let is_observed_here = !procedure.origins.is_empty() && is_here && here.is_known();
-        if is_observed_here && let Some(change) = self.same_failure(pattern) {
+        let is_trusted = procedure.trust() != Trust::Observed;
+        // An older store, or that of somebody else, may hold what would not be learned today.
+        let may_act = |change: &Change| is_trusted || !is_hazard(&change.added, &change.dropped);
+        if is_observed_here && let Some(change) = self.same_failure(pattern).filter(may_act) {
             let why = "same failure in this project";
             return Some(Found {
                 change: Some(change),
                 ..make(Rank::SameFailure, 1.0, why, &pattern.error_key)?
             });
         }
-        let is_trusted = procedure.trust() != Trust::Observed;
         if procedure.is_episode() || !(is_trusted || procedure.origins.is_empty()) {
             return None;
         }
