@@ -72,42 +72,37 @@ impl Report for DoctorReport {
                 _ => page.bad("data: ", problem.to_string()),
             }
         }
-        for file in &self.newer {
+        let own = env!("CARGO_PKG_VERSION");
+        let newer = self.newer.iter().map(|file| {
             let (name, format) = (&file.file, file.format);
-            let line = format!(
-                "`{name}` has format {format}, of a newer memctl; this one ({}) reads it and writes nothing to it",
-                env!("CARGO_PKG_VERSION")
-            );
-            page.warn("format: ", line);
-        }
-        if !self.newer.is_empty() {
-            page.note("hint: ", "install the newer memctl again");
-        }
-        for conflict in &self.conflicts {
+            format!(
+                "`{name}` has format {format}, of a newer memctl; this one ({own}) reads it and writes nothing to it"
+            )
+        });
+        let merge = self.conflicts.iter().map(|conflict| {
             let (id, field) = (&conflict.id, &conflict.field);
-            let line = format!("{id}: two branches set `{field}` to different values");
-            page.warn("merge: ", &line);
-        }
-        self.finished
-            .iter()
-            .for_each(|path| page.good("finished ", path));
-        self.irregular
-            .iter()
-            .for_each(|object| page.bad("file: ", object));
-        for (name, found) in [
-            ("reference: ", &self.dangling),
-            ("evidence: ", &self.doubtful),
-            ("guardrail: ", &self.guardrails),
-            ("skill: ", &self.skills),
-            ("git: ", &self.git),
+            format!("{id}: two branches set `{field}` to different values")
+        });
+        let (newer, merge): (Vec<_>, Vec<_>) = (newer.collect(), merge.collect());
+        let update = newer
+            .first()
+            .map(|_| "install the newer memctl again".to_owned());
+        for (style, name, found) in [
+            (Style::Warn, "format: ", newer.as_slice()),
+            (Style::Dim, "hint: ", update.as_slice()),
+            (Style::Warn, "merge: ", &merge),
+            (Style::Good, "finished ", &self.finished),
+            (Style::Bad, "file: ", &self.irregular),
+            (Style::Warn, "reference: ", &self.dangling),
+            (Style::Warn, "evidence: ", &self.doubtful),
+            (Style::Warn, "guardrail: ", &self.guardrails),
+            (Style::Warn, "skill: ", &self.skills),
+            (Style::Warn, "git: ", &self.git),
+            (Style::Dim, "git: ", self.git_offer.as_slice()),
         ] {
-            for one in found {
-                page.warn(name, one);
-            }
+            let found = found.iter();
+            found.for_each(|one| page.styled(&[(style, name), (Style::Plain, one)]));
         }
-        self.git_offer
-            .iter()
-            .for_each(|offer| page.note("git: ", offer));
         if !self.has_findings() {
             page.good("No problems found.", "");
         } else if let Some(conflict) = self.conflicts.first() {

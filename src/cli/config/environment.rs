@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use chrono::{DateTime, Datelike as _, Utc};
 
@@ -174,38 +174,28 @@ fn of_clock() -> DateTime<Utc> {
 
 /// Converts a system time to UTC, clamped to the range of RFC 3339.
 fn of_system(time: SystemTime) -> DateTime<Utc> {
-    let (seconds, nanoseconds) = match time.duration_since(UNIX_EPOCH) {
-        Ok(since) => (
-            i64::try_from(since.as_secs()).unwrap_or(LAST),
-            since.subsec_nanos(),
-        ),
-        Err(error) => {
-            let before = error.duration();
-            let seconds = i64::try_from(before.as_secs()).map_or(FIRST, |seconds| -seconds);
-            match before.subsec_nanos() {
-                0 => (seconds, 0),
-                part => (seconds.saturating_sub(1), 1_000_000_000 - part),
-            }
-        }
-    };
-    let time = DateTime::from_timestamp(seconds.clamp(FIRST, LAST), nanoseconds);
-    time.unwrap_or(DateTime::UNIX_EPOCH)
+    const SECOND: i128 = 1_000_000_000;
+    let since = |time: Duration| i128::try_from(time.as_nanos()).unwrap_or(i128::MAX);
+    let time = time.duration_since(UNIX_EPOCH);
+    let time = time.map_or_else(|error| -since(error.duration()), since);
+    let seconds = i64::try_from(time.div_euclid(SECOND)).unwrap_or(LAST);
+    let nanoseconds = u32::try_from(time.rem_euclid(SECOND)).unwrap_or_default();
+    clamped(seconds, nanoseconds)
 }
 
 /// Clamps a time to the same range. A time zone can move the first hours of year 0 into the year
 /// before.
 fn written(time: DateTime<Utc>) -> DateTime<Utc> {
-    match time.timestamp() {
-        FIRST..=LAST => time,
-        ..FIRST => DateTime::from_timestamp(FIRST, 0).unwrap_or_default(),
-        _ => DateTime::from_timestamp(LAST, 0).unwrap_or_default(),
-    }
+    clamped(time.timestamp(), time.timestamp_subsec_nanos())
+}
+
+fn clamped(seconds: i64, nanoseconds: u32) -> DateTime<Utc> {
+    let time = DateTime::from_timestamp(seconds.clamp(FIRST, LAST), nanoseconds);
+    time.unwrap_or_default()
 }
 
 #[cfg(test)]
 mod clock_tests {
-    use std::time::Duration;
-
     use super::*;
 
     #[test]

@@ -9,10 +9,8 @@ use clap::builder::PossibleValuesParser;
 use serde::Serialize;
 
 use crate::cli::context::Context;
-use crate::cli::learn::sessions::LEAST_TEXT;
-use crate::cli::memory::notes::table as notes_table;
 use crate::cli::memory::{marked, of_rule};
-use crate::cli::output::{Done, Page, Report, Style, Table, change, clean, end, plural};
+use crate::cli::output::{Done, Page, Report, Style, Table, change, clean, plural};
 use crate::model::error::UserError;
 use crate::model::{
     CANDIDATE, Condition, EPISODE, Evidence, Kind, MemoryType, QUARANTINED, REJECTED, Receipts,
@@ -22,6 +20,8 @@ use crate::notes::{self, ListReport, Listed, ShowReport};
 use crate::serve::arguments::{LISTED, TYPED};
 use crate::store::workspace::{Error, Workspace};
 
+/// Maximum width of a change.
+const CHANGE: usize = 60;
 /// Statuses of rules and procedures.
 const STATUSES: [&str; 8] = [
     "active", CANDIDATE, REJECTED, "suspended", "superseded", "retired", QUARANTINED, EPISODE,
@@ -143,56 +143,55 @@ fn of_kind(
     Ok(report)
 }
 
-impl ListReport {
-    fn table(&self, page: &mut Page) {
-        let mut table = Table::new("ID|Skill|>Age|~Text", &[3, 1]);
-        for record in &self.records {
-            let text = text(record) + &heard(record);
-            table.row([
-                record.id.clone(),
-                record.skill.clone().unwrap_or_default(),
-                page.age(&record.created),
-                marked(
-                    record.status.as_deref(),
-                    record.source.as_deref(),
-                    of_rule(self.kind, record.trust),
-                    &text,
-                ),
-            ]);
-            // On a line of their own, since the text needs the width.
-            let receipts = record.receipts.map(Receipts::words).unwrap_or_default();
-            if !receipts.is_empty() {
-                let empty = || (Style::Plain, String::new());
-                table.styled_row(vec![empty(), empty(), empty(), (Style::Dim, receipts)]);
-            }
+/// Adds records as a table, whose empty columns are left out: those of all kinds, or of one with the columns of that.
+/// What came of a record is on a line of its own, since the text needs the width.
+fn table(page: &mut Page, records: &[(Kind, &Listed)], is_of_all: bool) {
+    let mut table = Table::new("Kind|ID|Skill|Type|User|>Age|Expires|~Text", &[7, 2]);
+    for (kind, record) in records {
+        let of_one =
+            |cell: Option<&str>| cell.filter(|_| !is_of_all).unwrap_or_default().to_owned();
+        let (status, source) = (record.status.as_deref(), record.source.as_deref());
+        let pinned = if record.pinned { "pinned: " } else { "" };
+        let text = [pinned, &record.summary, &of_one(Some(&heard(record)))].concat();
+        table.row([
+            if is_of_all { kind.noun() } else { "" }.to_owned(),
+            record.id.clone(),
+            of_one(record.skill.as_deref()),
+            of_one(record.memory_type.map(MemoryType::name)),
+            of_one(record.user_id.as_deref()),
+            page.age(&record.created),
+            of_one(record.expires_at.as_deref().map(day).as_deref()),
+            marked(status, source, of_rule(*kind, record.trust), &text),
+        ]);
+        let more = if is_of_all {
+            String::new()
+        } else {
+            more(*kind, record)
+        };
+        if !more.is_empty() {
+            let mut row = vec![(Style::Plain, String::new()); 7];
+            row.push((Style::Dim, more));
+            table.styled_row(row);
         }
-        page.table(&table);
     }
+    page.table(&table);
+}
 
-    /// Procedures on two lines each, since a lesson and a call need the whole width: the lesson or the
-    /// error, then the change that worked, with its approval and its use.
-    fn procedures(&self, page: &mut Page) {
-        let ids = self.records.iter().map(|record| record.id.len());
-        let indent = ids.max().unwrap_or_default() + 2;
-        let room = page.width().saturating_sub(indent).max(LEAST_TEXT);
-        for record in &self.records {
-            page.styled(&[
-                (Style::Strong, &format!("{:<indent$}", record.id)),
-                (Style::Plain, &end(&record.summary, room)),
-            ]);
-            let about = about(record);
-            let lesson = record.lesson.as_ref();
-            let lesson = lesson.filter(|lesson| !lesson.working_code.is_empty());
-            let text = lesson.map(|lesson| {
-                let room = room
-                    .saturating_sub(about.chars().count() + 2)
-                    .max(LEAST_TEXT);
-                change(&lesson.failing_code, &lesson.working_code, room) + "  "
-            });
-            let text = " ".repeat(indent) + &text.unwrap_or_default();
-            page.styled(&[(Style::Plain, &text), (Style::Dim, &about)]);
-        }
+/// Returns the day of a timestamp, or the text itself if it cannot be parsed.
+fn day(time: &str) -> String {
+    let parsed = DateTime::parse_from_rfc3339(time);
+    parsed.map_or_else(|_| time.to_owned(), |at| at.format("%Y-%m-%d").to_string())
+}
+
+/// Returns what came of a record: the receipts of a rule; the change that a lesson is about, its approval and use.
+fn more(kind: Kind, record: &Listed) -> String {
+    if kind != Kind::Procedure {
+        return record.receipts.map(Receipts::words).unwrap_or_default();
     }
+    let lesson = record.lesson.as_ref();
+    let lesson = lesson.filter(|lesson| !lesson.working_code.is_empty());
+    let text = lesson.map(|of| change(&of.failing_code, &of.working_code, CHANGE) + "  ");
+    text.unwrap_or_default() + &about(record)
 }
 
 /// Messages that a rule was heard in, after its text; empty for other records.
@@ -246,11 +245,11 @@ fn about(record: &Listed) -> String {
 
 impl Report for ListReport {
     fn page(&self, page: &mut Page) {
-        match self.kind {
-            _ if self.records.is_empty() => page.line(format!("No {} yet.", self.kind.nouns())),
-            Kind::Memory => notes_table(&self.records, page),
-            Kind::Procedure => self.procedures(page),
-            _ => self.table(page),
+        if self.records.is_empty() {
+            page.line(format!("No {} yet.", self.kind.nouns()));
+        } else {
+            let records = self.records.iter().map(|record| (self.kind, record));
+            table(page, &records.collect::<Vec<_>>(), false);
         }
         page.newest(self.records.len(), self.total);
         let is_waiting = |record: &&Listed| record.status.as_deref() == Some(CANDIDATE);
@@ -261,12 +260,6 @@ impl Report for ListReport {
             ));
         }
     }
-}
-
-/// Text of a record, after its pin.
-fn text(record: &Listed) -> String {
-    let pinned = if record.pinned { "pinned: " } else { "" };
-    format!("{pinned}{}", record.summary)
 }
 
 /// Newest records of every kind: the list of rules, with the list of each kind in `kinds`.
@@ -306,17 +299,7 @@ impl Report for AllKinds {
         if records.is_empty() {
             return page.line("No records yet.");
         }
-        let mut table = Table::new("Kind|ID|>Age|~Text", &[3]);
-        for (kind, record) in &records {
-            let (status, source) = (record.status.as_deref(), record.source.as_deref());
-            table.row([
-                kind.noun().to_owned(),
-                record.id.clone(),
-                page.age(&record.created),
-                marked(status, source, of_rule(*kind, record.trust), &text(record)),
-            ]);
-        }
-        page.table(&table);
+        table(page, &records, true);
         let total: u64 = self.kinds.values().map(|list| list.total).sum();
         let shown = records.len() as u64;
         if total > shown {

@@ -2,17 +2,16 @@
 
 use std::fmt::Write as _;
 
-use chrono::DateTime;
 use clap::Args;
 
 use crate::cli::ask::line;
 use crate::cli::context::Context;
 use crate::cli::ending::wait;
-use crate::cli::output::{Done, Page, Report, Table, clean};
+use crate::cli::output::{Done, Page, Report, clean};
 use crate::cli::share::remote::address;
 use crate::model::error::UserError;
 use crate::model::{MemoryType, MetadataField, Shape};
-use crate::notes::{AddOptions, AddReport, Listed};
+use crate::notes::{AddOptions, AddReport};
 use crate::upkeep::{PruneReport, PurgeReport};
 use crate::{notes, remote, upkeep};
 
@@ -147,28 +146,6 @@ impl Report for PruneReport {
         }
         page.document(self, &[]);
     }
-}
-
-/// Adds a table of memories, one per line.
-pub(crate) fn table(memories: &[Listed], page: &mut Page) {
-    let mut table = Table::new("ID|Type|User|>Age|Expires|~Text", &[5, 2]);
-    for memory in memories {
-        table.row([
-            memory.id.clone(),
-            memory.memory_type.map_or("", MemoryType::name).to_owned(),
-            memory.user_id.clone().unwrap_or_default(),
-            page.age(&memory.created),
-            memory.expires_at.as_deref().map(day).unwrap_or_default(),
-            memory.summary.clone(),
-        ]);
-    }
-    page.table(&table);
-}
-
-/// Returns the day of a timestamp, or the text itself if it cannot be parsed.
-fn day(time: &str) -> String {
-    let parsed = DateTime::parse_from_rfc3339(time);
-    parsed.map_or_else(|_| time.to_owned(), |at| at.format("%Y-%m-%d").to_string())
 }
 
 /// Delete all records permanently

@@ -203,28 +203,23 @@ fn stem(chain: &[Link], at: usize) -> String {
 impl Report for WhyReport {
     fn page(&self, page: &mut Page) {
         for (at, link) in self.chain.iter().enumerate() {
-            let relation = Some(link.relation.words()).filter(|words| !words.is_empty());
-            let relation = relation
-                .map(|words| format!("{words} "))
-                .unwrap_or_default();
+            let relation = match link.relation.words() {
+                none if none.is_empty() => none,
+                words => words + " ",
+            };
             let trust = link.trust.filter(|_| link.kind == Kind::Reflexion.name());
             let state = mark(link.status.as_deref(), link.source.as_deref(), trust);
-            let state = state
-                .as_deref()
-                .or(link.state.as_deref())
-                .unwrap_or_default();
+            let state = state.as_deref().or(link.state.as_deref());
+            let state = state.unwrap_or_default();
             let style = match state {
                 "accepted" | "approved" => Style::Good,
                 "rejected" | "error" => Style::Bad,
                 "pending_review" => Style::Dim,
                 _ => Style::Warn,
             };
-            let spaced = |text: String| {
-                if text.is_empty() {
-                    text
-                } else {
-                    format!("  {text}")
-                }
+            let spaced = |text: String| match text.as_str() {
+                "" => text,
+                text => format!("  {text}"),
             };
             let mut parts = vec![
                 (Style::Dim, stem(&self.chain, at) + &relation),

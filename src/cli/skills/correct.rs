@@ -223,12 +223,14 @@ impl CorrectReport {
     fn show_others(&self, page: &mut Page) {
         for conflict in &self.conflicts {
             let what = format!("{}: {} ({})", conflict.id, conflict.rule, conflict.reason);
-            let how = if conflict.superseded {
-                "replaces "
-            } else {
-                "conflict "
-            };
-            page.warn(how, &what);
+            page.warn(
+                if conflict.superseded {
+                    "replaces "
+                } else {
+                    "conflict "
+                },
+                what,
+            );
         }
         for other in &self.related {
             let how = match other.relation {
@@ -294,12 +296,9 @@ impl Report for CorrectReport {
             }
             _ => "clear and specific",
         };
-        let or = |text: String, none: &str| {
-            if text.is_empty() {
-                none.to_owned()
-            } else {
-                text
-            }
+        let or = |text: String, none: &str| match text.as_str() {
+            "" => none.to_owned(),
+            _ => text,
         };
         let no_tests = match self.execution_id {
             None => "none, since no execution was named: --execution-id latest",

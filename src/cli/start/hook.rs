@@ -300,7 +300,10 @@ fn input() -> Option<Vec<u8>> {
 
 /// Returns the memory of a session, and `true` if it is that of the user: an agent's work in a directory
 /// does not create a memory there, and the rules of the user hold all the same.
-fn memory_of(environment: &Environment, root: Option<&Path>) -> Option<(Places, Directory, bool)> {
+pub(crate) fn memory_of(
+    environment: &Environment,
+    root: Option<&Path>,
+) -> Option<(Places, Directory, bool)> {
     let places = Places::find(environment, root);
     let memory = Directory::at(&places.memory).hold().ok();
     if let Some(memory) = memory.filter(|memory| !is_left_out(environment, &places, memory)) {

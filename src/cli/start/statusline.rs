@@ -11,14 +11,15 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
-use memctl_files::{Directory, named};
+use memctl_files::named;
 use serde::Deserialize;
 
-use crate::cli::config::{Config, Environment, Places};
+use crate::cli::config::{Config, Environment};
 use crate::cli::context::Off;
 use crate::cli::context::random;
 use crate::cli::ending::Deadline;
 use crate::cli::output::{Style, plural};
+use crate::cli::start::hook::memory_of;
 use crate::host::{Host, SessionCounts};
 use crate::lessons::{HintService, Marks};
 use crate::model::{Scope, Viewer};
@@ -86,14 +87,7 @@ fn line(environment: &Environment, root: Option<&Path>) -> Option<String> {
     if let Some(directory) = directories.find(|dir| dir.is_absolute() && named::is_dir(dir)) {
         environment.current_dir = directory;
     }
-    let mut places = Places::find(&environment, root);
-    let mut memory = Directory::at(&places.memory).hold().ok();
-    if memory.is_none() {
-        // Without a memory here, the rules of the user hold all the same.
-        places = Places::of_user(&environment)?;
-        memory = Directory::at(&places.memory).hold().ok();
-    }
-    let memory = memory?;
+    let (places, memory, _) = memory_of(&environment, root)?;
     if Off::of(&environment, &places, None).is_some() {
         return Some("memctl: off\n".to_owned());
     }
