@@ -35,6 +35,9 @@ pub struct PromptReport {
     /// Prompt and its parts.
     #[serde(flatten)]
     pub assembly: Assembly,
+    /// `true` if a damaged file may have kept rules out of it.
+    #[serde(skip)]
+    pub is_incomplete: bool,
     /// Non-fatal problems.
     pub warnings: Vec<String>,
 }
@@ -55,6 +58,7 @@ pub fn prompt(
     warnings.extend(workspace.note_read(read));
     Ok(PromptReport {
         skill: skill.path,
+        is_incomplete: false,
         assembly,
         warnings,
     })

@@ -120,7 +120,7 @@ pub(crate) struct PromptArgs {
     input: Option<PathBuf>,
 }
 
-fn prompt(context: &Context, args: &PromptArgs) -> Done<Prompt> {
+fn prompt(context: &Context, args: &PromptArgs) -> Done<PromptReport> {
     let skill: SkillPath = args.skill.parse()?;
     let input = args
         .input
@@ -133,34 +133,21 @@ fn prompt(context: &Context, args: &PromptArgs) -> Done<Prompt> {
         &skill,
         input.as_deref().map(serde_json::value::RawValue::get),
     )?;
-    let mut is_incomplete = false;
     for kind in [Kind::Reflexion, Kind::Procedure] {
         for file in workspace.store.damaged_files(kind)? {
-            is_incomplete = true;
+            report.is_incomplete = true;
             report.warnings.push(format!(
                 "{} of `{file}` may be missing in the prompt: memctl doctor --repair",
                 kind.nouns()
             ));
         }
     }
-    Ok(Prompt {
-        report,
-        is_incomplete,
-    })
+    Ok(report)
 }
 
-/// Prompt of a skill, and `true` if a damaged file may have kept rules out of it.
-#[derive(Serialize)]
-#[serde(transparent)]
-struct Prompt {
-    report: PromptReport,
-    #[serde(skip)]
-    is_incomplete: bool,
-}
-
-impl Report for Prompt {
+impl Report for PromptReport {
     fn page(&self, page: &mut Page) {
-        page.verbatim(&product(&self.report.assembly.prompt));
+        page.verbatim(&product(&self.assembly.prompt));
         if self.is_incomplete {
             page.exits_with(ErrorKind::Store.code());
         }

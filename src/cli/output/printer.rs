@@ -4,7 +4,6 @@
 //! Nothing is written about work without a terminal. A thread draws the line, so that the seconds go on while work
 //! blocks.
 
-use std::borrow::Cow;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -212,23 +211,12 @@ struct Warned {
 /// Redacts output unless it reveals secrets on purpose, and escapes JSON for a terminal. Stored records are redacted already, but
 /// files of other programs and typed text may not be.
 fn redacted(text: String, is_json: bool, reveals: bool) -> String {
-    let text = without_secrets(text, is_json, reveals);
-    if is_json { escape_json(text) } else { text }
-}
-
-fn without_secrets(text: String, is_json: bool, reveals: bool) -> String {
-    if reveals {
-        return text;
-    }
-    let cleaned = if is_json {
-        memctl_redact::redact_json(&text)
-    } else {
-        memctl_redact::redact(&text)
+    let text = match (reveals, is_json) {
+        (true, _) => text,
+        (false, true) => memctl_redact::redact_json(&text).text.into_owned(),
+        (false, false) => memctl_redact::redact(&text).text.into_owned(),
     };
-    match cleaned.text {
-        Cow::Borrowed(_) => text,
-        Cow::Owned(cleaned) => cleaned,
-    }
+    if is_json { escape_json(text) } else { text }
 }
 
 /// Redacts and sanitizes a message.

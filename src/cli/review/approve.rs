@@ -65,9 +65,7 @@ pub(crate) fn approve(context: &Context, args: &ApproveArgs) -> Done<Approval> {
         }
         context.note_change_of_user_store();
     }
-    let warnings = records.iter().flat_map(|record| record.warnings.clone());
     Ok(Approval {
-        warnings: warnings.collect(),
         record: match records.as_slice() {
             [record] => Some(record.clone()),
             _ => None,
@@ -76,7 +74,7 @@ pub(crate) fn approve(context: &Context, args: &ApproveArgs) -> Done<Approval> {
     })
 }
 
-/// Approved records, and the warnings of all of them.
+/// Approved records.
 #[derive(Serialize, schemars::JsonSchema)]
 pub(crate) struct Approval {
     /// Fields of the record, if it is the only one.
@@ -84,15 +82,15 @@ pub(crate) struct Approval {
     record: Option<Approved>,
     /// All records, in the order of the arguments.
     records: Vec<Approved>,
-    /// Warnings of all records, for the page.
-    #[serde(skip)]
-    warnings: Vec<String>,
 }
 
 impl Report for Approval {
     fn page(&self, page: &mut Page) {
-        page.warnings(&self.warnings);
         for (i, record) in self.records.iter().enumerate() {
+            // Those of the only record stand at the top of the document.
+            if self.record.is_none() {
+                page.warnings(&record.warnings);
+            }
             if i > 0 {
                 page.line("");
             }

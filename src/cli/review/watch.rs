@@ -303,21 +303,12 @@ pub(crate) struct NewRule {
     is_candidate: bool,
 }
 
-impl Event {
-    /// Event with this document, which has the id and the time.
-    fn new(
-        (id, at): (&str, &str),
-        document: &impl Serialize,
-        cells: impl IntoIterator<Item = (Style, String)>,
-    ) -> Self {
-        Self {
-            id: id.to_owned(),
-            at: at.to_owned(),
-            json: compact(&serde_json::to_string(document).unwrap_or_default()) + "\n",
-            cells: cells.into_iter().collect(),
-        }
-    }
+/// Line of JSON with a document.
+fn json(document: &impl Serialize) -> String {
+    compact(&serde_json::to_string(document).unwrap_or_default()) + "\n"
+}
 
+impl Event {
     /// Adds the event to a page as one line.
     fn line(&self, page: &mut Page) {
         let at: String = self.at.chars().take(19).collect();
@@ -356,57 +347,91 @@ impl From<Execution> for Event {
             ),
             (Style::Dim, model.to_owned()),
         ];
-        let place = (&*execution.execution_id, &*execution.timestamp);
-        Self::new(place, &execution, cells)
+        Self {
+            json: json(&execution),
+            cells: cells.into(),
+            id: execution.execution_id,
+            at: execution.timestamp,
+        }
     }
 }
 
-/// Cells of a new lesson or rule.
-fn of_record(id: &str, what: &str, text: String) -> [(Style, String); 3] {
-    [
-        (Style::Plain, id.to_owned()),
-        (Style::Good, what.to_owned()),
-        (Style::Plain, text),
-    ]
+impl From<Other> for Event {
+    fn from(other: Other) -> Self {
+        let (id, at, first, (style, what), text) = match &other {
+            Other::Hint(of) => {
+                let what = (Style::Warn, "hint shown");
+                (
+                    &of.log,
+                    &of.at,
+                    of.hints.join(","),
+                    what,
+                    of.error_key.clone(),
+                )
+            }
+            Other::Lesson(of) => {
+                let text = match of.working_code.as_str() {
+                    "" => of.lesson.clone(),
+                    working => change(&of.failing_code, working, usize::MAX),
+                };
+                (
+                    &of.id,
+                    &of.at,
+                    of.id.clone(),
+                    (Style::Good, "lesson learned"),
+                    text,
+                )
+            }
+            Other::Rule(of) => {
+                let what = if of.is_candidate {
+                    "rule proposed"
+                } else {
+                    "rule made"
+                };
+                (
+                    &of.id,
+                    &of.at,
+                    of.id.clone(),
+                    (Style::Good, what),
+                    of.rule.clone(),
+                )
+            }
+        };
+        Self {
+            id: id.clone(),
+            at: at.clone(),
+            json: json(&other),
+            cells: vec![
+                (Style::Plain, first),
+                (style, what.to_owned()),
+                (Style::Plain, text),
+            ],
+        }
+    }
 }
 
 impl From<Procedure> for Event {
     fn from(procedure: Procedure) -> Self {
         let pattern = procedure.pattern.clone().unwrap_or_default();
-        let lesson = NewLesson {
+        Self::from(Other::Lesson(NewLesson {
             lesson: procedure.summary(),
             at: procedure.created_at,
             id: procedure.procedure_id,
             failing_code: pattern.failing_code,
             working_code: pattern.working_code,
-        };
-        let text = match lesson.working_code.as_str() {
-            "" => lesson.lesson.clone(),
-            working => change(&lesson.failing_code, working, usize::MAX),
-        };
-        let cells = of_record(&lesson.id, "lesson learned", text);
-        let place = (&*lesson.id.clone(), &*lesson.at.clone());
-        Self::new(place, &Other::Lesson(lesson), cells)
+        }))
     }
 }
 
 impl From<Reflexion> for Event {
     fn from(rule: Reflexion) -> Self {
-        let rule = NewRule {
+        Self::from(Other::Rule(NewRule {
             is_candidate: rule.trust() == Trust::Observed,
             at: rule.created_at,
             id: rule.reflexion_id,
             skill: rule.skill,
             rule: rule.rule,
-        };
-        let what = if rule.is_candidate {
-            "rule proposed"
-        } else {
-            "rule made"
-        };
-        let cells = of_record(&rule.id, what, rule.rule.clone());
-        let place = (&*rule.id.clone(), &*rule.at.clone());
-        Self::new(place, &Other::Rule(rule), cells)
+        }))
     }
 }
 
@@ -422,21 +447,14 @@ impl From<ExecutionLog> for Event {
         let ids = hints.as_array().into_iter().flatten();
         let ids = ids.filter_map(Value::as_str).map(str::to_owned);
         let error_key = field(&line.input_data, "error_key");
-        let hint = ShownHint {
+        Self::from(Other::Hint(ShownHint {
             error_key: error_key.as_str().unwrap_or_default().to_owned(),
             hints: ids.collect(),
             at: line.created_at,
             log: line.id,
             session: line.session_id,
             tool: line.tool_name,
-        };
-        let cells = [
-            (Style::Plain, hint.hints.join(",")),
-            (Style::Warn, "hint shown".to_owned()),
-            (Style::Plain, hint.error_key.clone()),
-        ];
-        let place = (&*hint.log.clone(), &*hint.at.clone());
-        Self::new(place, &Other::Hint(hint), cells)
+        }))
     }
 }
 

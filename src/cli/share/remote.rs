@@ -342,13 +342,12 @@ pub(crate) struct SyncArgs {
     /// Do not ask, even if more than a tenth of either side would be deleted
     #[arg(long)]
     yes: bool,
-    /// Database URL of a user; default: `MEMCTL_DATABASE_URL` or `DATABASE_URL`
-    #[arg(long, value_name = "URL")]
-    url: Option<String>,
+    #[command(flatten)]
+    of: UserUrl,
 }
 
 pub(crate) fn sync(context: &Context, args: &SyncArgs) -> Done<SyncReport> {
-    let address = address(context, args.url.as_deref())?;
+    let address = address(context, args.of.url.as_deref())?;
     let workspace = context.workspace(None)?;
     let options = SyncOptions {
         way: args.way.unwrap_or(Direction::Both),

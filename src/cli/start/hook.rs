@@ -15,7 +15,6 @@ use std::io::{Read as _, Write as _};
 use std::path::Path;
 use std::time::Duration;
 
-use chrono::{DateTime, Utc};
 use clap::Args;
 use memctl_files::{Directory, named};
 use serde_json::Value;
@@ -264,7 +263,10 @@ fn answer(
             project_name: here.project_name(),
             ..LearnOptions::default()
         };
-        learn(environment.now, &store, &options);
+        let (store, now) = (&store, environment.now);
+        let records = Records { store, now, random };
+        // A session that cannot be read or stored is not reported here.
+        drop(lessons::learn(&records, &options, &mut |_, _| {}));
     }
     answer
 }
@@ -283,11 +285,8 @@ fn is_left_out(environment: &Environment, places: &Places, memory: &Directory) -
 
 /// Returns a store whose new records go to the primary.
 fn with_primary(environment: &Environment, store: &Scoped) -> Option<Scoped> {
-    let primary = primary(environment, store).ok()?;
-    Some(match primary {
-        Some(primary) => store.clone().backed_by(primary),
-        None => store.clone(),
-    })
+    let (store, primary) = (store.clone(), primary(environment, store).ok()?);
+    Some(primary.map_or(store.clone(), |primary| store.backed_by(primary)))
 }
 
 /// Reads the event from standard input.
@@ -334,13 +333,6 @@ fn late(host: Host, event: &Event, memory: &Directory) -> OnLate {
         );
         calls.add();
     })
-}
-
-/// Learns from the session that has ended, without a model, and records it.
-fn learn(now: DateTime<Utc>, store: &Scoped, options: &LearnOptions) {
-    let records = Records { store, now, random };
-    // A session that cannot be read or stored is not reported here.
-    drop(lessons::learn(&records, options, &mut |_, _| {}));
 }
 
 /// Name of the file with the words of the question.

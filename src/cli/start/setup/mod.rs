@@ -21,7 +21,7 @@ use crate::cli::learn::repeats;
 use crate::cli::output::{Done, Page, Report, Style, plural};
 use crate::cli::start::hooks;
 use crate::cli::start::init::show_git;
-use crate::cli::start::setup::steps::{Setup, State, Step};
+use crate::cli::start::setup::steps::{State, Step};
 use crate::host::Host;
 use crate::lessons::LearnReport;
 use crate::model::Scope;
@@ -73,11 +73,10 @@ pub(crate) fn setup(context: &Context, args: &SetupArgs) -> Done<SetupReport> {
             .filter(|host| args.hosts.contains(host));
         named.map(|host| SetupHost::new(host, None)).collect()
     };
-    let setup = Setup { context };
     if args.undo {
-        return Ok(setup.undo(hosts));
+        return Ok(steps::undo(context, hosts));
     }
-    let mut report = setup.plan(hosts);
+    let mut report = steps::plan(context, hosts);
     if args.dry_run {
         return Ok(report);
     }
@@ -89,7 +88,7 @@ pub(crate) fn setup(context: &Context, args: &SetupArgs) -> Done<SetupReport> {
         }
         report.is_confirmed = true;
     }
-    setup.run(&mut report);
+    steps::run(context, &mut report);
     if context.has_memory() {
         let workspace = context.workspace(None)?;
         report.repeats = repeats::of_project(context, &workspace)?;

@@ -121,170 +121,162 @@ impl Step {
     }
 }
 
-/// Context of the steps.
-pub(crate) struct Setup<'a> {
-    pub(crate) context: &'a Context,
+/// Returns the plan.
+pub(crate) fn plan(context: &Context, hosts: Vec<SetupHost>) -> SetupReport {
+    let of_hosts = hosts.iter().flat_map(|host| actions_of(host.host));
+    let actions = [Action::Memory].into_iter().chain(of_hosts);
+    let steps = actions.chain([Action::Learn]).map(|action| {
+        let mut step = Step::new(action, false);
+        if let Err(error) = look(context, &mut step) {
+            step.ended(Err(error));
+        }
+        step
+    });
+    let steps: Vec<Step> = steps.collect();
+    let settings = steps.iter().filter(|step| step.host.is_some());
+    let settings = settings.filter_map(|step| Some(PathBuf::from(step.path.as_deref()?)));
+    SetupReport {
+        git: seen_by_git(context, settings.collect()),
+        steps,
+        ..report(context, hosts)
+    }
 }
 
-impl Setup<'_> {
-    /// Returns the plan.
-    pub(crate) fn plan(&self, hosts: Vec<SetupHost>) -> SetupReport {
-        let of_hosts = hosts.iter().flat_map(|host| actions_of(host.host));
-        let actions = [Action::Memory].into_iter().chain(of_hosts);
-        let steps = actions.chain([Action::Learn]).map(|action| {
-            let mut step = Step::new(action, false);
-            if let Err(error) = self.look(&mut step) {
-                step.ended(Err(error));
+fn report(context: &Context, hosts: Vec<SetupHost>) -> SetupReport {
+    let home = context.environment.home.as_ref();
+    SetupReport {
+        hosts,
+        home: home.map(|home| home.display().to_string()),
+        ..SetupReport::default()
+    }
+}
+
+/// Finds out the file of a step, and whether there is anything left to do.
+fn look(context: &Context, step: &mut Step) -> Result<(), UserError> {
+    let is_there = match step.action {
+        Action::Memory => {
+            let memory = &context.places.memory;
+            step.path = Some(memory.display().to_string());
+            Directory::at(memory).is_there()
+        }
+        Action::Install(item, host) => {
+            let place = place(context, item, host, step)?;
+            if item == Item::StatusLine && host::has_other_status_line(&place.settings)? {
+                step.state = State::Skipped;
+                step.detail = Some(COMPOSE.to_owned());
+                return Ok(());
             }
-            step
-        });
-        let steps: Vec<Step> = steps.collect();
-        let settings = steps.iter().filter(|step| step.host.is_some());
-        let settings = settings.filter_map(|step| Some(PathBuf::from(step.path.as_deref()?)));
-        SetupReport {
-            git: seen_by_git(self.context, settings.collect()),
-            steps,
-            ..self.report(hosts)
+            let is_there = place.status()? == InstallationStatus::Installed;
+            let asks = item == Item::Permission && !is_there;
+            step.detail = asks.then(|| ASKED.to_owned());
+            is_there
+        }
+        Action::Learn => {
+            let paths = project_sessions(context);
+            let names: Vec<String> = paths.iter().map(|p| p.display().to_string()).collect();
+            if names.is_empty() {
+                step.state = State::Skipped;
+                step.detail = Some("no past sessions found".to_owned());
+            } else {
+                step.path = Some(names.join(", "));
+            }
+            false
+        }
+    };
+    if is_there {
+        step.state = State::Already;
+    }
+    Ok(())
+}
+
+/// Place of an item, whose file a step names.
+fn place(context: &Context, item: Item, host: Host, step: &mut Step) -> Result<Place, UserError> {
+    let place = match item {
+        Item::Server => mcp::place(context, host, in_project(host), false)?,
+        _ => hooks::place(context, item, (host, false), false)?,
+    };
+    step.path = Some(place.settings.shown());
+    Ok(place)
+}
+
+/// Does the planned steps.
+pub(crate) fn run(context: &Context, report: &mut SetupReport) {
+    let mut steps = std::mem::take(&mut report.steps);
+    for step in &mut steps {
+        if step.state == State::Planned {
+            let done = act(context, step, report);
+            step.ended(done);
         }
     }
+    report.steps = steps;
+}
 
-    fn report(&self, hosts: Vec<SetupHost>) -> SetupReport {
-        let home = self.context.environment.home.as_ref();
-        SetupReport {
-            hosts,
-            home: home.map(|home| home.display().to_string()),
-            ..SetupReport::default()
+/// Does a step. Returns `true` if something was changed, and a note for the user.
+fn act(
+    context: &Context,
+    step: &mut Step,
+    report: &mut SetupReport,
+) -> Result<(bool, Option<String>), UserError> {
+    match step.action {
+        Action::Memory => {
+            let mut random = random;
+            let store = context.store(&context.config()?)?;
+            let done = initialise(&store, &context.places.skills, &mut random)?;
+            Ok((!done.created.is_empty(), None))
+        }
+        Action::Install(item, host) => {
+            let place = place(context, item, host, step)?;
+            let changed = place.install()?;
+            let notes = match item {
+                Item::Hooks => hooks::notes(context, &place, false),
+                Item::Server => mcp::notes(context, host, in_project(host)),
+                Item::StatusLine | Item::Permission => Vec::new(),
+            };
+            Ok((changed, notes.into_iter().next()))
+        }
+        Action::Learn => {
+            let workspace = context.workspace(None)?;
+            let options = LearnOptions {
+                paths: project_sessions(context),
+                project: Some(context.project().display().to_string()),
+                session: context.session(None),
+                project_name: context.project_name(),
+                ..LearnOptions::default()
+            };
+            let learned = learn_from(context, &workspace, &options)?;
+            report.learned = Some(Learned::of(&learned));
+            report.warnings.extend(learned.warnings);
+            Ok((true, None))
         }
     }
+}
 
-    /// Finds out the file of a step, and whether there is anything left to do.
-    fn look(&self, step: &mut Step) -> Result<(), UserError> {
-        let is_there = match step.action {
-            Action::Memory => {
-                let memory = &self.context.places.memory;
-                step.path = Some(memory.display().to_string());
-                Directory::at(memory).is_there()
-            }
-            Action::Install(item, host) => {
-                let place = self.place(item, host, step)?;
-                if item == Item::StatusLine && host::has_other_status_line(&place.settings)? {
-                    step.state = State::Skipped;
-                    step.detail = Some(COMPOSE.to_owned());
-                    return Ok(());
-                }
-                let is_there = place.status()? == InstallationStatus::Installed;
-                let asks = item == Item::Permission && !is_there;
-                step.detail = asks.then(|| ASKED.to_owned());
-                is_there
-            }
-            Action::Learn => {
-                let paths = project_sessions(self.context);
-                let names: Vec<String> = paths.iter().map(|p| p.display().to_string()).collect();
-                if names.is_empty() {
-                    step.state = State::Skipped;
-                    step.detail = Some("no past sessions found".to_owned());
-                } else {
-                    step.path = Some(names.join(", "));
-                }
-                false
-            }
-        };
-        if is_there {
-            step.state = State::Already;
-        }
-        Ok(())
-    }
-
-    /// Place of an item, whose file a step names.
-    fn place(&self, item: Item, host: Host, step: &mut Step) -> Result<Place, UserError> {
-        let place = match item {
-            Item::Server => mcp::place(self.context, host, in_project(host), false)?,
-            _ => hooks::place(self.context, item, (host, false), false)?,
-        };
-        step.path = Some(place.settings.shown());
-        Ok(place)
-    }
-
-    /// Does the planned steps.
-    pub(crate) fn run(&self, report: &mut SetupReport) {
-        let mut steps = std::mem::take(&mut report.steps);
-        for step in &mut steps {
-            if step.state == State::Planned {
-                let done = self.act(step, report);
-                step.ended(done);
-            }
-        }
-        report.steps = steps;
-    }
-
-    /// Does a step. Returns `true` if something was changed, and a note for the user.
-    fn act(
-        &self,
-        step: &mut Step,
-        report: &mut SetupReport,
-    ) -> Result<(bool, Option<String>), UserError> {
-        let context = self.context;
-        match step.action {
-            Action::Memory => {
-                let mut random = random;
-                let store = context.store(&context.config()?)?;
-                let done = initialise(&store, &context.places.skills, &mut random)?;
-                Ok((!done.created.is_empty(), None))
-            }
-            Action::Install(item, host) => {
-                let place = self.place(item, host, step)?;
-                let changed = place.install()?;
-                let notes = match item {
-                    Item::Hooks => hooks::notes(context, &place, false),
-                    Item::Server => mcp::notes(context, host, in_project(host)),
-                    Item::StatusLine | Item::Permission => Vec::new(),
-                };
-                Ok((changed, notes.into_iter().next()))
-            }
-            Action::Learn => {
-                let workspace = context.workspace(None)?;
-                let options = LearnOptions {
-                    paths: project_sessions(context),
-                    project: Some(context.project().display().to_string()),
-                    session: context.session(None),
-                    project_name: context.project_name(),
-                    ..LearnOptions::default()
-                };
-                let learned = learn_from(context, &workspace, &options)?;
-                report.learned = Some(Learned::of(&learned));
-                report.warnings.extend(learned.warnings);
-                Ok((true, None))
-            }
+/// Removes hooks and servers. The memory stays.
+pub(crate) fn undo(context: &Context, hosts: Vec<SetupHost>) -> SetupReport {
+    let mut steps = Vec::new();
+    for host in &hosts {
+        // In the reverse order of the installation, so that the original file comes back.
+        for action in actions_of(host.host).into_iter().rev() {
+            let Action::Install(item, of) = action else {
+                continue;
+            };
+            let mut step = Step::new(action, true);
+            let place = place(context, item, of, &mut step);
+            let removed = place.and_then(|place| Ok(place.remove()?));
+            step.ended(removed.map(|changed| (changed, None)));
+            steps.push(step);
         }
     }
-
-    /// Removes hooks and servers. The memory stays.
-    pub(crate) fn undo(&self, hosts: Vec<SetupHost>) -> SetupReport {
-        let mut steps = Vec::new();
-        for host in &hosts {
-            // In the reverse order of the installation, so that the original file comes back.
-            for action in actions_of(host.host).into_iter().rev() {
-                let Action::Install(item, of) = action else {
-                    continue;
-                };
-                let mut step = Step::new(action, true);
-                let place = self.place(item, of, &mut step);
-                let removed = place.and_then(|place| Ok(place.remove()?));
-                step.ended(removed.map(|changed| (changed, None)));
-                steps.push(step);
-            }
-        }
-        steps.retain(|step| step.state != State::Already);
-        let note = if steps.is_empty() {
-            "Nothing of setup is installed."
-        } else {
-            "The memory stays; `memctl memory purge` deletes it."
-        };
-        SetupReport {
-            steps,
-            note: Some(note.to_owned()),
-            ..self.report(hosts)
-        }
+    steps.retain(|step| step.state != State::Already);
+    let note = if steps.is_empty() {
+        "Nothing of setup is installed."
+    } else {
+        "The memory stays; `memctl memory purge` deletes it."
+    };
+    SetupReport {
+        steps,
+        note: Some(note.to_owned()),
+        ..report(context, hosts)
     }
 }
 
