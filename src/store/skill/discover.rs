@@ -7,9 +7,8 @@ use memctl_files::{Directory, FoundKind};
 use crate::model::SkillPath;
 use crate::model::error::message;
 use crate::store::Error;
-use crate::store::skill::bundled::{BundledFile, is_below};
 use crate::store::skill::front_matter;
-use crate::store::skill::loaded::{Layer, Problem, Skill, not_utf8};
+use crate::store::skill::loaded::{BundledFile, Layer, Problem, Skill, is_below, not_utf8};
 use crate::store::skill::root::Skills;
 
 impl Skills {

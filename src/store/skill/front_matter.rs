@@ -20,8 +20,7 @@ use serde_json::{Map, Value};
 
 use crate::model::SkillPath;
 use crate::store::Error;
-use crate::store::skill::bundled::files_named;
-use crate::store::skill::loaded::{Problem, Skill};
+use crate::store::skill::loaded::{Problem, Skill, files_named};
 
 /// Metadata and prompt of one file.
 #[derive(Debug, Clone, PartialEq)]

@@ -30,7 +30,6 @@
 //! `DOMAIN.md` in the first three. The nearest file wins, even if it is empty, so an empty file
 //! lets a skill opt out of its domain's layer. An empty layer is left out.
 
-mod bundled;
 mod discover;
 mod files;
 mod front_matter;
@@ -38,11 +37,10 @@ pub mod guardrails;
 mod loaded;
 mod root;
 
-pub use crate::store::skill::bundled::BundledFile;
 pub use crate::store::skill::discover::Listing;
 pub use crate::store::skill::files::{Example, Examples};
 pub use crate::store::skill::front_matter::{FrontMatter, read as read_front_matter};
-pub use crate::store::skill::loaded::{Layer, Problem, Skill};
+pub use crate::store::skill::loaded::{BundledFile, Layer, Problem, Skill};
 pub use crate::store::skill::root::{MAX_BYTES, Skills, refused};
 
 #[cfg(test)]

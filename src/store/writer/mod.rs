@@ -3,8 +3,8 @@
 //! One write, from a record to the disk:
 //!
 //! 1. [`Scoped::write`] takes the lock, and the turn at the primary database if there is one.
-//! 2. A verb checks what the caller may do and redacts the text: `append` (with `ids` for records that have
-//!    none), `update` (and the reversal of writes) or `remove`.
+//! 2. A verb checks what the caller may do and redacts the text: `append` (which numbers records without
+//!    an id), `update` (and the reversal of writes) or `remove`.
 //! 3. [`Writer::change_file`] reads the file (`JsonFile::prepare`, which repairs a torn tail), and begins again if another
 //!    program changes it meanwhile.
 //! 4. The verb writes the undo journal and the audit log, and then by [`Writer::write_through`] the primary database and
@@ -21,7 +21,6 @@
 
 pub(crate) mod append;
 pub(crate) mod group_commit;
-mod ids;
 pub(crate) mod local_files;
 pub(crate) mod remove;
 pub(crate) mod repair;

@@ -119,11 +119,22 @@ impl Snapshot {
         &self,
         is_wanted: &dyn Fn(&Entry) -> bool,
     ) -> Result<Vec<(Row, Entry)>, Error> {
-        let entries = self.rows().map(|row| Ok((row, self.entry(&row)?)));
-        let is_wanted = |found: &Result<(Row, Entry), _>| {
-            found.as_ref().map_or(true, |(_, entry)| is_wanted(entry))
-        };
-        entries.filter(is_wanted).collect()
+        self.read_all(self.rows(), is_wanted)
+    }
+
+    fn read_all(
+        &self,
+        rows: impl Iterator<Item = Row>,
+        is_wanted: &dyn Fn(&Entry) -> bool,
+    ) -> Result<Vec<(Row, Entry)>, Error> {
+        let mut found = Vec::new();
+        for row in rows {
+            let entry = self.entry(&row)?;
+            if is_wanted(&entry) {
+                found.push((row, entry));
+            }
+        }
+        Ok(found)
     }
 
     /// Returns the entries with one of these ids, with their rows. A damaged file may have several with
@@ -134,12 +145,8 @@ impl Snapshot {
         let rows = self
             .rows()
             .filter(|row| row.id_is_cut() || ids.contains(row.id()));
-        let entries = rows.map(|row| Ok((row, self.entry(&row)?)));
-        let is_wanted = |found: &Result<(Row, Entry), _>| {
-            let id = found.as_ref().map(|(_, entry)| entry.id.as_bytes());
-            id.map_or(true, |id| !id.is_empty() && ids.contains(id))
-        };
-        entries.filter(is_wanted).collect()
+        let is_wanted = |entry: &Entry| !entry.id.is_empty() && ids.contains(entry.id.as_bytes());
+        self.read_all(rows, &is_wanted)
     }
 
     /// Returns the first entry with this id that is wanted, with its row.
