@@ -347,3 +347,21 @@ fn a_repeated_import_says_that_all_is_there() {
     );
     workspace.run(&["hooks", "status", "gemini-cli"]).succeeds();
 }
+
+/// A server in the file of a project is shown, and its host is not among those without one.
+#[test]
+fn mcp_status_has_the_files_of_a_project() {
+    let workspace = Workspace::empty();
+    workspace.run(&["init"]).succeeds();
+    let install = ["mcp", "install", "claude-code", "--project"];
+    workspace.run(&install).succeeds();
+    let status = workspace.run(&["mcp", "status"]);
+    let page = &status.succeeds().stdout;
+    assert!(page.contains("claude-code: installed ("), "{page}");
+    assert!(page.contains(".mcp.json"), "{page}");
+    let without = page.lines().find(|line| line.starts_with("no server in:"));
+    assert!(
+        without.is_some_and(|line| !line.contains("claude-code")),
+        "{page}"
+    );
+}

@@ -356,7 +356,12 @@ impl<T: OnPage> Report for Statuses<T> {
             let mut more = page.beside();
             let is_there = found.of.show(&mut more);
             if !is_there && more.is_empty() && found.problem.is_none() && self.hosts.len() > 1 {
-                absent.push(found.host.to_owned());
+                // It may be in another file of the same host.
+                let is_it = |other: &&Found<T>| other.host == found.host;
+                let mut others = self.hosts.iter().filter(is_it);
+                if others.all(|other| other.standing == InstallationStatus::Absent) {
+                    absent.push(found.host.to_owned());
+                }
                 continue;
             }
             let (style, said) = match found.standing {
