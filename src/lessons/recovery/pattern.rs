@@ -151,7 +151,17 @@ fn is_verdict(step: &Step, line: &str) -> bool {
     let is_checker = words.any(|word| WORDS.verdict_programs.contains(word));
     let is_of_call = || {
         let lower = line.to_ascii_lowercase();
-        is_stated(line) || is_shell_error(line) || WORDS.missing_programs.occur_in(&lower)
+        let is_by_program = line.split(':').next() == name.split(' ').next();
+        let mut named = line.split_whitespace();
+        let names_option = named.any(|word| {
+            word.trim_start_matches(['`', '\'', '"', '('])
+                .starts_with("--")
+        });
+        is_by_program
+            || names_option
+            || is_stated(line)
+            || is_shell_error(line)
+            || WORDS.missing_programs.occur_in(&lower)
     };
     !goal.is_search() && (holds_verdict(&step.output) || is_checker && !is_of_call())
 }
@@ -314,6 +324,8 @@ mod tests {
             "E   ModuleNotFoundError: No module named 'shop'",
             false,
         );
+        check("./check.sh", "check.sh: no target is set", false);
+        check("make check", "no target: set --target=web", false);
         check("npm run lint", "npm error Missing script: \"lint\"", false);
         check(
             "pytest --all",
