@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use memctl::host::{Host, Place, install, respond, uninstall};
+use memctl::host::{Host, Item, Place, hook_command, respond};
 use memctl::lessons::HintService;
 use memctl::model::Scope;
 use memctl::store::{Here, Scoped};
@@ -39,14 +39,15 @@ pub(crate) fn run(bytes: &[u8]) {
     }
     let settings = dir.path().join("settings.json");
     let place = Place {
+        item: Item::Hooks,
+        host: Host::Codex,
         settings: SharedFile::of_user(&settings).unwrap(),
         state_dir: None,
-        program: "memctl".to_owned(),
-        read_only: false,
+        start: hook_command("memctl", Host::Codex, false),
     };
     fs::write(&settings, bytes).unwrap();
-    if install(Host::Codex, &place).is_ok() {
-        uninstall(Host::Codex, &place).unwrap();
+    if place.install().is_ok() {
+        place.remove().unwrap();
     } else {
         assert_eq!(fs::read(&settings).unwrap(), bytes);
     }
