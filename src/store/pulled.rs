@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use memctl_files::{Directory, FoundKind};
 
-use crate::model::{Kind, USER_STORE};
+use crate::model::{Kind, Scope, USER_STORE};
 use crate::store::files::data::merge::apply;
 use crate::store::files::directory::{REMOTE, directory_name, is_pulled_origin, origin_of};
 use crate::store::{
@@ -123,6 +123,18 @@ impl Scoped {
             store: self.clone(),
             lock: Lock::take(self.pulled_directory(), PATIENCE)?,
         })
+    }
+}
+
+impl Scoped {
+    /// Begins a pull for a copy, which takes in everything whoever asks. `None` while another process pulls.
+    pub(crate) fn puller_of_copy(&self) -> Result<Option<Puller>, Error> {
+        let lock = match Lock::take(self.pulled_directory(), Duration::ZERO) {
+            Err(Error::Locked { .. }) => return Ok(None),
+            lock => lock?,
+        };
+        let store = Self::new(self.directory().clone(), Scope::All);
+        Ok(Some(Puller { store, lock }))
     }
 }
 

@@ -31,6 +31,9 @@ pub struct JoinReport {
     pub memory: String,
     /// `true` if this call created the memory.
     pub created: bool,
+    /// Name of the workspace that began the memory.
+    #[serde(skip)]
+    pub begun_by: String,
     /// Number of records sent to the database.
     pub sent: u64,
     /// Number of records in the memory; the caller fills it in.
@@ -65,6 +68,7 @@ pub async fn join(
         database: address.shown(),
         memory: name.to_owned(),
         created: false,
+        begun_by: String::new(),
         sent: 0,
         records: 0,
         warnings: Vec::new(),
@@ -121,6 +125,7 @@ pub async fn join(
         tombstone_key,
     };
     moving.move_to_primary(&place, &identity, &holder)?;
+    report.begun_by = holder;
     Ok(report)
 }
 

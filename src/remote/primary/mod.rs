@@ -25,7 +25,9 @@ use tokio::runtime::{Builder, Handle};
 use tokio::sync::{Mutex, oneshot};
 
 use crate::model::Kind;
-use crate::store::{self, Fault, Fetched, Primary, PrimaryChange, PrimaryName, SharedLine, Turn};
+use crate::store::{
+    self, Fault, Fetched, Primary, PrimaryChange, PrimaryName, Puller, SharedLine, Turn,
+};
 
 use super::address::Address;
 use super::connection::Connection;
@@ -223,6 +225,17 @@ impl Primary for PgStore {
         }
     }
 
+    fn take_in_others(&self, puller: &Puller) -> Result<(), Fault> {
+        let shared = &*self.0;
+        shared.wait(async {
+            let reader = within(ANSWER_WITHIN, shared.reader()).await?;
+            if sync::take_in_others(&reader, puller).await? {
+                shared.has_new_texts.store(true, Ordering::Relaxed);
+            }
+            Ok(())
+        })
+    }
+
     fn switch_user(&self, user: &str, is_disabled: bool) -> Result<(), Fault> {
         self.read(async |reader, origin| join::put(reader, origin, user, is_disabled).await)
     }
@@ -279,6 +292,7 @@ impl Primary for PgStore {
         Ok(Box::new(turn::PgTurn {
             shared: Arc::clone(&self.0),
             sessions: Some(sessions),
+            began_after: None,
         }))
     }
 }

@@ -21,7 +21,7 @@ use crate::store::{Fault, PrimaryRow, Reached, Turn};
 
 use super::super::connection::{Connection, typed};
 use super::super::error::Error;
-use super::super::sync::{columns, fields_or_blank, is_fit, parameters, table};
+use super::super::sync::{columns, fields_or_blank, has_rows_after, is_fit, parameters, table};
 use super::join::{has_changed, last_change};
 use super::{ANSWER_WITHIN, Shared};
 
@@ -114,11 +114,11 @@ impl Sessions {
     }
 
     /// Runs `statement` with each set of parameters, all in one transaction. Stores nothing and
-    /// fails if rows were written after `after`.
+    /// fails if rows were written after `after`. The turn has begun after the change `began_after`.
     async fn store(
         &mut self,
         origin: &str,
-        after: i64,
+        (after, began_after): (i64, i64),
         statement: &str,
         all: &[Vec<&(dyn ToSql + Sync)>],
     ) -> Result<Reached, Error> {
@@ -126,7 +126,12 @@ impl Sessions {
         let asked = format!("select {}", has_changed());
         let asked = self.prepared(&asked).await?;
         let statement = self.prepared(statement).await?;
-        let reached = format!("select memctl.clock(), {}", last_change());
+        // Rows that other programs have written during the turn are not in the files: the next reader asks.
+        let is_behind = has_rows_after(|_| 1);
+        let reached = format!(
+            "select case when {is_behind} then 0 else memctl.clock() end, {}",
+            last_change()
+        );
         let reached = self.prepared(&reached).await?;
         let client = &self.data.client;
         // All statements are sent at once, and the server runs them in this order. The first blocks
@@ -144,7 +149,10 @@ impl Sessions {
             done.map(drop).map_err(&failed)
         });
         let reached = async {
-            let row = client.query_one(&reached, &[]).await.map_err(&failed)?;
+            let row = client
+                .query_one(&reached, &[&began_after])
+                .await
+                .map_err(&failed)?;
             Ok(Reached {
                 clock: row.get(0),
                 seq: row.get(1),
@@ -192,7 +200,7 @@ impl Sessions {
     async fn put(
         &mut self,
         origin: &str,
-        after: i64,
+        after: (i64, i64),
         kind: Kind,
         rows: &[PrimaryRow],
     ) -> Result<Reached, Error> {
@@ -221,7 +229,7 @@ impl Sessions {
     async fn bury(
         &mut self,
         origin: &str,
-        after: i64,
+        after: (i64, i64),
         kind: Kind,
         gone: &[(String, String)],
     ) -> Result<Reached, Error> {
@@ -239,6 +247,8 @@ pub(super) struct PgTurn {
     pub(super) shared: Arc<Shared>,
     /// `None` after a failure, so that later writes of the turn cannot build on missing rows.
     pub(super) sessions: Option<Sessions>,
+    /// Number of the last change before the first write of the turn.
+    pub(super) began_after: Option<i64>,
 }
 
 impl std::fmt::Debug for PgTurn {
@@ -267,6 +277,7 @@ impl Turn for PgTurn {
         if table(kind).has_vector {
             self.shared.has_new_texts.store(true, Ordering::Relaxed);
         }
+        let after = (after, *self.began_after.get_or_insert(after));
         self.done(async |sessions, origin| sessions.put(origin, after, kind, rows).await)
     }
 
@@ -276,6 +287,7 @@ impl Turn for PgTurn {
         kind: Kind,
         gone: &[(String, String)],
     ) -> Result<Reached, Fault> {
+        let after = (after, *self.began_after.get_or_insert(after));
         self.done(async |sessions, origin| sessions.bury(origin, after, kind, gone).await)
     }
 }

@@ -37,6 +37,7 @@ use super::error::Error;
 use super::migrate;
 use super::primary::send_missing;
 
+pub(super) use other_programs::{has_rows_after, take_in_others};
 pub use plan::Shrinking;
 pub(super) use plan::{claim_for, claimed, is_fit};
 pub(super) use tables::{Table, columns, fields_or_blank, parameters, table, time, without_nul};

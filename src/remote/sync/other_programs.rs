@@ -1,7 +1,7 @@
 //! Rows of other programs (edge functions, SQL): pulled as records of the origin [`OTHER_PROGRAMS`].
 //!
 //! A program deletes its rows without a tombstone, so every run compares all ids. Rows that are new or
-//! changed are fetched by their ids.
+//! changed are fetched by their ids. A copy of a memory in the database takes them in with its other changes.
 //!
 //! The texts are data of unknown authors. They are observed; the claim of a row does not count. A text
 //! that reads like instructions to a model is left in the database.
@@ -13,7 +13,7 @@ use tokio_postgres::Row;
 use crate::model::Kind;
 use crate::store::{OTHER_PROGRAMS, PulledChange, Puller};
 
-use super::super::connection::Connection;
+use super::super::connection::{Connection, Parameter};
 use super::super::error::Error;
 use super::SyncReport;
 use super::plan::{Shrinking, State};
@@ -68,7 +68,7 @@ pub(super) async fn plan(connection: &Connection, puller: &Puller) -> Result<Oth
     for kind in KINDS {
         let after = state.reached(&database, &progress(table(kind).name));
         let list = format!(
-            "select id::text, seq from {} and origin is null and deleted_at is null order by seq",
+            "select id::text, seq, deleted_at is null from {} and origin is null order by seq",
             table(kind).own()
         );
         let doing = "rows of other programs cannot be listed";
@@ -87,11 +87,14 @@ pub(super) async fn plan(connection: &Connection, puller: &Puller) -> Result<Oth
         let mut there = HashSet::with_capacity(rows.len());
         for row in rows {
             let (id, seq): (String, i64) = (row.get(0), row.get(1));
+            plan.until = plan.until.max(seq);
+            if !row.get::<_, bool>(2) {
+                continue;
+            }
             let record = record_id(kind, &id);
             if seq > after || !known.contains(&record) {
                 plan.fetch.push(id);
             }
-            plan.until = plan.until.max(seq);
             there.insert(record);
         }
         held += known.len() as u64;
@@ -108,6 +111,44 @@ pub(super) async fn plan(connection: &Connection, puller: &Puller) -> Result<Oth
         },
         is_damaged,
     })
+}
+
+/// SQL expression that is true if other programs have written rows: of each kind, after the sequence number that is
+/// its parameter, from `$first` on.
+pub(crate) fn has_rows_after(first: impl Fn(usize) -> usize) -> String {
+    let kinds = KINDS.into_iter().enumerate();
+    let parts = kinds.map(|(n, kind)| {
+        let own = table(kind).own();
+        format!(
+            "exists (select from {own} and origin is null and seq > ${})",
+            first(n)
+        )
+    });
+    parts.collect::<Vec<_>>().join(" or ")
+}
+
+/// Takes in what other programs have written since the last time, for a copy of a memory in the database: a copy
+/// follows it without asking anybody. Rows that are gone go with the next one that is written, or with `sync`.
+/// Returns `true` if records have changed.
+pub(crate) async fn take_in_others(
+    connection: &Connection,
+    puller: &Puller,
+) -> Result<bool, Error> {
+    let database = connection.name().await?;
+    let state = State::read(puller);
+    let reached = KINDS.map(|kind| state.reached(&database, &progress(table(kind).name)));
+    let query = format!("select {}", has_rows_after(|n| n + 1));
+    let parameters = reached.each_ref().map(|seq| seq as &dyn Parameter);
+    let doing = "rows of other programs cannot be listed";
+    let is_news = connection.row(doing, &query, &parameters).await?;
+    if !is_news.get::<_, bool>(0) {
+        return Ok(false);
+    }
+    let mut report = SyncReport::default();
+    let plan = plan(connection, puller).await?;
+    plan.carry_out(connection, puller, &mut report).await?;
+    report.sum_up();
+    Ok(report.pulled + report.tombstones > 0)
 }
 
 impl OthersPlan {

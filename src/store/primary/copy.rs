@@ -233,8 +233,12 @@ fn fetch(store: &Scoped, lock: &Lock, primary: &dyn Primary) -> Result<Reached, 
     let mut take = |batch: Vec<PrimaryChange>| take_over(&store, lock, &batch);
     let fetched = primary.changes(after, &mut take)?;
     keep_disabled_users(lock, &fetched.disabled_users)?;
+    let is_complete = match store.puller_of_copy()? {
+        Some(puller) => primary.take_in_others(&puller).map(|()| true)?,
+        None => false,
+    };
     let now = Reached {
-        clock,
+        clock: if is_complete { clock } else { 0 },
         seq: fetched.seq,
     };
     keep(store.directory(), now);

@@ -20,7 +20,7 @@ use memctl_files::json;
 use serde::{Deserialize, Serialize};
 
 use crate::model::Kind;
-use crate::store::{Error, Fault};
+use crate::store::{Error, Fault, Puller};
 
 pub(crate) mod copy;
 
@@ -35,6 +35,9 @@ pub trait Primary: fmt::Debug + Send + Sync {
         after: i64,
         take: &mut dyn FnMut(Vec<PrimaryChange>) -> Result<(), Error>,
     ) -> Result<Fetched, Error>;
+
+    /// Takes in the rows that other programs have put beside the memory since the last time.
+    fn take_in_others(&self, puller: &Puller) -> Result<(), Fault>;
 
     /// Disables the memory for a user, or enables it again.
     fn switch_user(&self, user: &str, is_disabled: bool) -> Result<(), Fault>;
@@ -104,7 +107,7 @@ pub struct Fetched {
 /// Progress of a database, or of a copy.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reached {
-    /// Number that grows with every write.
+    /// Number that grows with every write; zero if rows of other programs have yet to be taken in.
     pub clock: i64,
     /// Number of the last change.
     pub seq: i64,

@@ -194,3 +194,52 @@ fn rows_without_a_vector_are_embedded_by_sync() {
     );
     assert_eq!(store.ann.value(&sql), "1");
 }
+
+#[test]
+fn a_memory_in_the_database_finds_rows_of_other_programs_by_itself() {
+    let Some(store) = Store::new() else { return };
+    let copy = store.copy(ANN, "support");
+    let notes = |copy: &Workspace| copy.json(&["list", "notes"])["total"].clone();
+    assert_eq!(notes(&copy), 0);
+    remember(&store, "Our narrator speaks with a saffron voice.");
+    assert_eq!(notes(&copy), 1);
+    assert_eq!(found(&copy, "saffron narrator").len(), 1);
+    // What an analyst has learned is found by the next question at a server.
+    let served = Served::start(&copy, &[]);
+    let all = token(&copy, "ann", "*");
+    let ask = json!({ "query": "renew a copper certificate" });
+    let is_found = || {
+        let path = "/functions/v1/hybrid-search-context-eng";
+        let rows = served.post(&all, path, &ask).is(200).json();
+        rows.to_string().contains("certbot")
+    };
+    assert!(!is_found());
+    let row = json!({ "status": "procedure_learned", "data": {
+        "procedure_name": "Renew a copper certificate", "semantic_description": "How to renew it",
+        "learned_procedure_steps": ["certbot renew"] } });
+    let id = learn(&store, "", &row);
+    assert!(is_found());
+    // So is a row that came while this copy wrote, and one that its own program has changed.
+    copy.json(&[
+        "memory", "add", "--type", "brand_memory", "--content", "Our colour is umber.",
+    ]);
+    let voice = remember(&store, "Our office dog is called Cobalt.");
+    assert_eq!(found(&copy, "office dog cobalt").len(), 1);
+    store.ann.run(&format!(
+        "update agent_memory set content = 'Our office cat is called Crimson.' where id = '{voice}'"
+    ));
+    assert_eq!(found(&copy, "office cat crimson").len(), 1);
+    store.ann.run(&format!(
+        "update context_eng_memories set deleted_at = now() where id = {id}"
+    ));
+    assert!(!is_found());
+    // A row of instructions stays where it is, and nothing waits for it.
+    remember(&store, HOSTILE);
+    assert_eq!(notes(&copy), 3);
+    // Texts without a vector get one.
+    let unnamed = "select count(*) from agent_memory where origin is null and embedding is null";
+    copy.json(&[
+        "memory", "add", "--type", "brand_memory", "--content", "Our font is plain.",
+    ]);
+    assert_eq!(store.ann.value(unnamed), "0");
+}
