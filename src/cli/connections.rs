@@ -6,9 +6,9 @@
 //! project, as `memctl remote join` does it. Records that are in files stay there, and a line says what moves or
 //! shares them: nothing of a person's is sent to a database unasked.
 //!
-//! Many shells have a `DATABASE_URL` of something else. A database without our schema is never touched, and only
-//! `memory status` speaks of it. One that cannot be used is named by the command that asked it, and by the first in
-//! a directory: nobody is to believe that records went there. What a database is, is kept for an hour, so that no
+//! Many shells have a `DATABASE_URL` of something else. A database without our schema is never touched. It, or one
+//! that cannot be used, is named by the command that asked it, and by the first in a directory: nobody is to believe
+//! that records went there. What a database is, is kept for an hour, so that no
 //! command waits for one that does not answer. Hooks do not come here: they answer from the files.
 
 use std::collections::BTreeMap;
@@ -28,7 +28,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::cli::config::{Config, Environment};
 use crate::cli::ending::wait;
-use crate::cli::output::Printer;
+use crate::cli::output::{Printer, plural};
 use crate::model::error::UserError;
 use crate::model::{Kind, Scope};
 use crate::remote::{self, Address, PgStore, SharedEmbedder};
@@ -220,6 +220,9 @@ pub(crate) fn every_second(work: impl Fn() + Send + 'static) -> std::io::Result<
     thread.spawn(every).map(drop)
 }
 
+/// Command that prepares a database.
+const INIT: &str = "memctl remote init --url ADMIN_URL";
+
 /// Time for a database to say what it is.
 const ANSWER_WITHIN: Duration = Duration::from_secs(2);
 /// Time for which the answer counts.
@@ -392,23 +395,36 @@ impl Choice<'_> {
                     Err(error) => error.into(),
                 });
             }
-            Database::Unusable { reason }
-                if answer.was_ours || answer.is_new || !is_here || variable != "DATABASE_URL" =>
-            {
-                self.printer.warn(&format!(
-                    "`{variable}` names a database that cannot be used, so records are kept in files: {reason}"
-                ));
+            other => {
+                if answer.was_ours || answer.is_new || !is_here || variable != "DATABASE_URL" {
+                    let why = match other {
+                        Database::Unusable { reason } => {
+                            format!(
+                                "a database that cannot be used, so records are kept in files: {reason}"
+                            )
+                        }
+                        _ => format!(
+                            "{database}, which has no memctl schema, so records are kept in files: if it is meant \
+                             for memctl, `{INIT}`"
+                        ),
+                    };
+                    self.printer.warn(&format!("`{variable}` names {why}"));
+                }
                 return Ok(());
             }
-            Database::Foreign | Database::Unusable { .. } => return Ok(()),
         }
         let name = self.name();
-        let counts = Kind::ALL.into_iter().map(|kind| store.count(kind));
-        if is_auto && counts.sum::<Result<u64, _>>()? > 0 {
-            self.printer.note(&format!(
-                "`{variable}` names {database}, and this memory is in files: `memctl sync` shares it, \
-                 `memctl remote join {name}` moves it, `store = \"json\"` keeps it without this line"
-            ));
+        if (is_auto || !self.begins) && held(&store)? > 0 {
+            self.printer.note(&match is_auto {
+                true => format!(
+                    "`{variable}` names {database}, and this memory is in files: `memctl sync` shares it, \
+                     `memctl remote join {name}` moves it, `store = \"json\"` keeps it without this line"
+                ),
+                false => format!(
+                    "this memory is in files: `memctl remote join {name}`, or the next command that adds records, \
+                     moves it to {database}, since `store` is `postgres`"
+                ),
+            });
             return Ok(());
         }
         let has_memory = || wait(remote::has_memory(&named.address, &name));
@@ -418,15 +434,37 @@ impl Choice<'_> {
         let (random, on) = (&mut random, &mut |_| {});
         let joined = remote::join(&named.address, &store, &name, random, on);
         match wait(joined)? {
-            Ok(_) => self.printer.note(&format!(
-                "this memory is kept in {database} as `{name}`, since `{variable}` names it; \
-                 `memctl remote leave` and `--store json` keep it in files"
-            )),
+            Ok(joined) => {
+                self.printer.note(&format!(
+                    "this memory is kept in {database} as `{name}`, since `{variable}` names it; \
+                     `memctl remote leave` makes it files again, `--store json` keeps a new one in files"
+                ));
+                if !joined.created {
+                    self.tell_of_others(store, &name, &joined.begun_by)?;
+                }
+            }
             Err(error) if is_auto => self.printer.warn(&format!(
                 "records are kept in files, not in the database that `{variable}` names: {error}"
             )),
             Err(error) => return Err(error.into()),
         }
+        Ok(())
+    }
+
+    /// Says that a memory which this directory has joined unasked has records of another one: a project of the same
+    /// name may be a stranger.
+    fn tell_of_others(&self, store: Scoped, name: &str, begun_by: &str) -> Result<(), UserError> {
+        let store = match primary(self.environment, &store)? {
+            Some(primary) => store.backed_by(primary),
+            None => store,
+        };
+        store.catch_up()?;
+        let held = plural(held(&store)?, "record");
+        let begun_by: String = begun_by.chars().take(8).collect();
+        self.printer.note(&format!(
+            "`{name}` has {held} already, and was begun by the workspace `{begun_by}`; if that is another \
+             project: `memctl remote leave`, `memctl memory purge`, `memctl remote join ANOTHER_NAME`"
+        ));
         Ok(())
     }
 
@@ -465,14 +503,19 @@ impl Choice<'_> {
                 self.name()
             ),
             Database::Foreign => format!(
-                "{database}, which has no memctl schema: if it is meant for memctl, `memctl remote init`; else \
-                 nothing touches it"
+                "{database}, which has no memctl schema: if it is meant for memctl, `{INIT}`; else nothing touches it"
             ),
             Database::Unusable { reason } => format!("a database that cannot be used: {reason}"),
         };
         report.store_reason += &format!("; `{variable}` names {why}");
         Ok(())
     }
+}
+
+/// Number of records of all kinds.
+fn held(store: &Scoped) -> Result<u64, UserError> {
+    let counts = Kind::ALL.into_iter().map(|kind| store.count(kind));
+    Ok(counts.sum::<Result<u64, _>>()?)
 }
 
 /// Returns a random UUID.

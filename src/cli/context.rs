@@ -101,8 +101,8 @@ impl Context {
             .seen_by(viewer)
             .acting(audit_context)
             .trusting(self.environment.approvals(&self.places.memory));
-        if matches!(self.off, Some(Off::Marker(_) | Off::Variable(_))) {
-            // No file of the memory is read.
+        if self.shows_files() || matches!(self.off, Some(Off::Marker(_) | Off::Variable(_))) {
+            // No file of the memory is read while it is off.
             return Ok(store);
         }
         Ok(match primary(&self.environment, &store)? {
@@ -154,10 +154,16 @@ impl Context {
             })?;
         }
         let workspace = self.workspace_over_files(model)?;
-        if self.off.is_none() {
+        if self.off.is_none() && !(self.shows_files() && workspace.store.is_apart()?) {
             workspace.store.catch_up()?;
         }
         Ok(workspace)
+    }
+
+    /// Returns `true` if the command line asks for the files, also for those of a memory in a database: reads answer
+    /// from the copy as it is, and writes fail.
+    pub(crate) fn shows_files(&self) -> bool {
+        self.global.store.as_deref() == Some("json")
     }
 
     /// Calls a function with what the choice of a store depends on.
@@ -170,7 +176,7 @@ impl Context {
             printer: &self.printer,
             memory: &self.places.memory,
             setting: self.config_quietly()?.parsed("store")?,
-            begins: self.is_one_of(CREATE),
+            begins: self.is_one_of(CREATE) && !self.is_one_of(ASK),
             project: &|| self.project_name(),
         })
     }
@@ -351,6 +357,8 @@ const CREATE: &[&str] = &[
     "run", "correct", "accept", "reject", "record", "learn", "lesson", "serve", "session",
     "memory add", "memory import", "mcp",
 ];
+/// Commands of these groups that only read.
+const ASK: &[&str] = &["lesson list", "session list", "session show"];
 
 /// Maximum size of a text from standard input or a file: 16 MiB.
 const MAX_GIVEN: u64 = 16 << 20;

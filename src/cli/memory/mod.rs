@@ -65,9 +65,13 @@ commands! {
 pub(crate) struct StatusArgs {}
 
 fn status(context: &Context, _args: &StatusArgs) -> Done<StatusReport> {
-    let mut report = upkeep::status(&context.workspace(None)?)?;
+    let workspace = context.workspace(None)?;
+    let mut report = upkeep::status(&workspace)?;
     report.enabled = context.off.is_none();
-    if report.store == "JSONStore" {
+    if context.shows_files() && workspace.store.is_apart()? {
+        report.store = "JSONStore";
+        report.store_reason += "; `--store json` shows the files of the copy here";
+    } else if report.store == "JSONStore" {
         context.choosing(|choice| choice.explain(&mut report))?;
     }
     Ok(report)

@@ -91,18 +91,74 @@ fn records_in_files_stay_there_and_every_command_says_so() {
     moved
         .set("DATABASE_URL", &store.login(ANN))
         .set("MEMCTL_STORE", "postgres");
+    // A question moves nothing.
+    let (kind, _) = store_of(&moved);
+    moved.run(&["session", "list"]).succeeds();
+    assert_eq!(
+        (kind.as_str(), store.ann.value(COUNT)),
+        ("JSONStore", "2".to_owned())
+    );
     drop(run(&moved));
     assert_eq!(store_of(&moved).0, "PgStore");
     assert_eq!(store.ann.value(COUNT), "4");
+    // `--store json` shows the files of the copy, and writes nothing that the database would not have.
+    let files = |command: &[&str]| moved.run(&[&["--store", "json"], command].concat());
+    let status = files(&["memory", "status", "--json"]).document();
+    assert_eq!(
+        (&status["store"], &status["executions"]),
+        (&"JSONStore".into(), &2.into())
+    );
+    store
+        .database
+        .admin()
+        .run("alter table executions rename to elsewhere");
+    assert_eq!(
+        files(&["list", "executions", "--json"]).document()["total"],
+        2
+    );
+    store
+        .database
+        .admin()
+        .run("alter table elsewhere rename to executions");
+    files(&["run", SKILL]).fails(6, "memctl remote leave");
 }
 
 #[test]
-fn a_database_of_another_program_is_no_matter_of_any_command_but_status() {
+fn a_directory_that_joins_unasked_is_told_what_is_there() {
+    let Some(store) = Store::new() else { return };
+    let one = project(&store.login(ANN));
+    let first = run(&one);
+    assert!(!first.stderr.contains("already"), "{first:?}");
+    let stranger = project(&store.login(ANN));
+    let said = stranger.run(&["memory", "status"]).stderr;
+    assert!(
+        said.contains("`project` has 1 record already, and was begun by the workspace"),
+        "{said}"
+    );
+    // The way out that it names.
+    stranger.run(&["remote", "leave"]).succeeds();
+    stranger.run(&["memory", "purge", "--yes"]).succeeds();
+    stranger.run(&["remote", "join", "another"]).succeeds();
+    assert_eq!(stranger.json(&["list", "executions"])["total"], 0);
+    assert_eq!(store.ann.value(COUNT), "1");
+}
+
+#[test]
+fn a_database_without_our_schema_is_named_once_and_not_touched() {
     let Some(server) = server() else { return };
     let database = server.database();
     let admin = database.admin();
     admin.run("create table invoices (id int primary key)");
+    let said = "which has no memctl schema, so records are kept in files";
     let project = project(&database.url);
+    let first = run(&project);
+    assert!(
+        first.stderr.matches(said).count() == 1
+            && first
+                .stderr
+                .contains("`memctl remote init --url ADMIN_URL`"),
+        "{first:?}"
+    );
     for command in [
         &["run", SKILL][..],
         &["list", "executions"],
@@ -113,6 +169,19 @@ fn a_database_of_another_program_is_no_matter_of_any_command_but_status() {
             ran.code == 0 && !ran.stderr.contains("DATABASE_URL"),
             "{ran:?}"
         );
+    }
+    // In a directory that is new, it is said again, whatever the command.
+    for command in [&["list", "executions"][..], &["-q", "search", "design"]] {
+        let mut other = Workspace::sample();
+        other
+            .set("DATABASE_URL", &database.url)
+            .set("MEMCTL_STORE", "auto")
+            .set(
+                "XDG_STATE_HOME",
+                project.state().parent().unwrap().to_str().unwrap(),
+            );
+        let ran = other.run(command);
+        assert!(ran.code == 0 && ran.stderr.contains(said), "{ran:?}");
     }
     let (store, reason) = store_of(&project);
     assert!(
