@@ -3,7 +3,6 @@ use std::fs;
 use memctl_files::named;
 
 use super::*;
-use crate::model::Scope;
 use crate::store::Entry;
 
 fn put(id: &str, rule: &str) -> PulledChange {
