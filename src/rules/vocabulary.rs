@@ -33,6 +33,18 @@ pub(crate) struct Vocabulary {
     pub(crate) verdict: WordList,
     /// Ways to say that this output was wrong.
     pub(crate) past: WordList,
+    /// Words that tell how the output was.
+    pub(crate) was: WordList,
+    /// Verbs in the past whose form does not say so.
+    pub(crate) did: WordList,
+    /// Words that point at the output.
+    pub(crate) this: WordList,
+    /// Pieces of words that say what was left out.
+    pub(crate) omitted: WordList,
+    /// Words of a demand beside what was wrong.
+    pub(crate) standing: WordList,
+    /// Pieces of words of rules about messages and other text for people.
+    pub(crate) messages: WordList,
     /// Field names of numbers that are judgements.
     pub(crate) judgements: WordList,
 }

@@ -2,7 +2,8 @@
 //!
 //! - `scan`: the line split at its operators: words with their places, joins, redirections, lines within.
 //! - `wrappers`: layers before the program of a command, and programs that run another one.
-//! - `options`: options between a program and its subcommand.
+//! - `options`: options between a program and its subcommand, and what a runner such as `npx` runs.
+//! - `said`: text for people within a command.
 //!
 //! [`commands`] puts both together. Chains, pipes, subshells, substitutions, `sh -c '…'`, `ssh HOST '…'` and
 //! `find -exec` are taken apart, and so is the input of a shell that the line contains. Assignments and wrappers
@@ -16,6 +17,7 @@
 //! of a line at most 64 commands.
 
 mod options;
+mod said;
 mod scan;
 mod wrappers;
 
@@ -28,15 +30,39 @@ const DEEPEST: usize = 4;
 /// Maximum number of simple commands of a line.
 const MOST: usize = 64;
 
-/// Simple command of a line.
+/// Texts of a command.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Simple {
+pub struct Reading {
     /// The command as written, then without one layer after the other.
     pub forms: Vec<String>,
     /// The last form without quotes.
     pub plain: String,
-    /// The last form without the options before its subcommand.
-    pub bare: Bare,
+    /// The same with what it reads, if the line contains that.
+    pub fed: Option<String>,
+    /// The last form without the options before its subcommand, and without a runner.
+    pub bare: Vec<Bare>,
+}
+
+impl Reading {
+    /// All texts, with and without quotes.
+    pub fn texts(&self) -> impl Iterator<Item = &str> {
+        let written = self.forms.iter().chain(std::iter::once(&self.plain));
+        let bare = self.bare.iter().flat_map(|bare| &bare.forms);
+        written.chain(&self.fed).chain(bare).map(String::as_str)
+    }
+}
+
+/// Simple command of a line.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Simple {
+    /// As it is typed.
+    pub typed: Reading,
+    /// Without options in its text for people, if it has such text.
+    pub quiet: Option<Reading>,
+    /// Without its text for people, if it has such text.
+    pub silent: Option<Reading>,
+    /// The pipeline that ends with it, if it is not the first: as typed, and without layers.
+    pub pipeline: Vec<String>,
     /// Program and arguments, without layers and quotes.
     pub words: Vec<String>,
     /// Files that its output goes to.
@@ -54,10 +80,12 @@ pub struct Simple {
 }
 
 impl Simple {
-    /// All forms, with and without quotes, and those without options before the subcommand.
+    /// All texts that a pattern may be tried on.
     pub fn texts(&self) -> impl Iterator<Item = &str> {
-        let written = self.forms.iter().chain(std::iter::once(&self.plain));
-        written.chain(&self.bare.forms).map(String::as_str)
+        let others = self.quiet.iter().chain(&self.silent);
+        let readings = std::iter::once(&self.typed).chain(others);
+        let pipeline = self.pipeline.iter().map(String::as_str);
+        readings.flat_map(Reading::texts).chain(pipeline)
     }
 }
 
@@ -102,7 +130,11 @@ impl Peeler {
         // Chain and first command of what stands before.
         let (outer, mut before) = (self.chain, self.found.len());
         let mut left = None;
-        for (at, mut raw) in scan(line).into_iter().enumerate() {
+        let mut pipeline: Vec<String> = Vec::new();
+        let all = scan(line);
+        let joins: Vec<Join> = all.iter().map(|raw| raw.join).collect();
+        for (at, mut raw) in all.into_iter().enumerate() {
+            raw.is_piped = joins.get(at + 1) == Some(&Join::Pipe);
             self.join(&raw, (depth, at), before, &mut left);
             before = self.found.len();
             // Substituted commands run first.
@@ -116,7 +148,20 @@ impl Peeler {
                 };
             }
             printed_before = printed(&raw, &raw.input);
-            self.command(line, &raw, &raw.words, raw.end, depth);
+            let place = self.command(line, &raw, &raw.words, raw.end, depth);
+            let simple = place.and_then(|place| self.found.get_mut(place));
+            let stages = simple.as_ref().map(|simple| simple.stages());
+            let stages = stages.unwrap_or_default();
+            if raw.join == Join::Pipe && !pipeline.is_empty() {
+                for (whole, stage) in pipeline.iter_mut().zip(&stages) {
+                    whole.extend([" | ", stage]);
+                }
+                if let Some(simple) = simple {
+                    simple.pipeline.clone_from(&pipeline);
+                }
+            } else {
+                pipeline = stages;
+            }
         }
         if depth > 0 {
             self.chain = outer;
@@ -170,21 +215,22 @@ impl Peeler {
         self.chain = self.chains;
     }
 
-    /// Reads the command of these words, which ends at `end`.
-    fn command(&mut self, line: &str, raw: &Raw, words: &[Word], end: usize, depth: usize) {
+    /// Reads the command of these words, which ends at `end`. Returns its place among those found.
+    fn command(
+        &mut self,
+        line: &str,
+        raw: &Raw,
+        words: &[Word],
+        end: usize,
+        depth: usize,
+    ) -> Option<usize> {
         if self.found.len() >= MOST {
-            return;
+            return None;
         }
-        let mut forms: Vec<String> = Vec::new();
-        let mut add = |text: &str| {
-            let text = text.trim();
-            if !text.is_empty() && forms.iter().all(|form| form != text) {
-                forms.push(text.to_owned());
-            }
-        };
         let mut at = 0;
-        let text_from = |at: usize| words.get(at).map_or("", |word| &line[word.start..end]);
-        add(text_from(0));
+        // Words that the forms begin with.
+        let mut starts = vec![0];
+        let mut reads_lines = false;
         let mut lines: Vec<String> = Vec::new();
         loop {
             let rest = &words[at..];
@@ -195,6 +241,7 @@ impl Peeler {
                     break;
                 }
                 Layer::Input => {
+                    reads_lines = true;
                     lines.push(raw.input.clone());
                     break;
                 }
@@ -207,32 +254,35 @@ impl Peeler {
                     break;
                 }
                 Layer::Commands(_) | Layer::Program => break,
-                Layer::Nothing => return,
+                Layer::Nothing => return None,
             }
             if at >= words.len() {
                 break;
             }
-            add(text_from(at));
+            starts.push(at);
         }
-        let plain: Vec<String> = words[at.min(words.len())..]
-            .iter()
-            .map(|word| word.text.split_whitespace().collect::<Vec<_>>().join(" "))
+        let inner = words.get(at..).unwrap_or_default();
+        let program = inner.first().map_or("", |word| basename(&word.text));
+        let has_body = !reads_lines && !raw.input.is_empty() && !matches!(program, "cat" | "tee");
+        let body = if has_body { raw.input.as_str() } else { "" };
+        let is_shown = raw.targets.is_empty() && !raw.is_piped;
+        let said: Vec<_> = said::said(inner, is_shown)
+            .into_iter()
+            .map(|(place, from)| (at + place, from))
             .collect();
-        if let Some(first) = words.get(at) {
-            let name = basename(&first.text);
-            if name.len() < first.text.len() {
-                add(&format!("{name}{}", &line[first.end..end]));
-            }
-        }
-        let mut unquoted = plain.clone();
-        if let Some(first) = unquoted.first_mut() {
-            *first = basename(first).to_owned();
-        }
+        let hears = said::hears_text(program) && !body.is_empty();
+        let other = |with: fn(&str) -> String| {
+            let (line, words) = said::replaced(line, words, &said, with);
+            let body = if hears { with(body) } else { body.to_owned() };
+            reading(&line, &words, (&starts, at), end, &body)
+        };
+        let has_said = hears || !said.is_empty();
         let simple = Simple {
-            forms,
-            plain: unquoted.join(" "),
-            bare: options::bare(line, words.get(at..).unwrap_or_default(), end).unwrap_or_default(),
-            words: plain,
+            typed: reading(line, words, (&starts, at), end, body),
+            quiet: has_said.then(|| other(said::quiet)),
+            silent: has_said.then(|| other(said::silent)),
+            pipeline: Vec::new(),
+            words: inner.iter().map(|word| one_line(&word.text)).collect(),
             targets: raw.targets.clone(),
             body: raw.input.clone(),
             variables: self.variables.clone(),
@@ -241,17 +291,19 @@ impl Peeler {
             may_fail: words.first().is_some_and(|word| word.text == "!"),
         };
         self.remember(&simple, at > 0 && at >= words.len());
+        let place = self.found.len();
         self.found.push(simple);
         for inner in &lines {
             self.line(inner, depth + 1, &raw.input);
         }
+        Some(place)
     }
 
     /// Remembers a change of directory, and variables that are set for what follows.
     fn remember(&mut self, simple: &Simple, only_assigns: bool) {
         let program = simple.words.first().map(String::as_str);
         if only_assigns || matches!(program, Some("export" | "declare" | "set")) {
-            self.variables.push_str(&simple.forms[0]);
+            self.variables.push_str(&simple.typed.forms[0]);
             self.variables.push('\n');
         }
         if program == Some("set") {
@@ -268,6 +320,57 @@ impl Peeler {
             };
         }
     }
+}
+
+impl Simple {
+    /// The command as a stage of a pipeline: as it is typed, and without layers and text for people.
+    fn stages(&self) -> Vec<String> {
+        let last = self.silent.as_ref().unwrap_or(&self.typed);
+        let forms = [self.typed.forms.first(), last.forms.last()];
+        let stages = forms.map(|form| form.map_or("", String::as_str).replace("\\\n", " "));
+        stages.to_vec()
+    }
+}
+
+/// Reads the words of a command that ends at `end`, whose forms begin with the words of `starts`, and whose
+/// program is the word `at`.
+fn reading(
+    line: &str,
+    words: &[Word],
+    (starts, at): (&[usize], usize),
+    end: usize,
+    body: &str,
+) -> Reading {
+    let mut forms: Vec<String> = Vec::new();
+    let mut add = |text: &str| {
+        let text = text.trim();
+        if !text.is_empty() && forms.iter().all(|form| form != text) {
+            forms.push(text.to_owned());
+        }
+    };
+    for start in starts {
+        add(words.get(*start).map_or("", |word| &line[word.start..end]));
+    }
+    let inner = words.get(at..).unwrap_or_default();
+    let mut plain: Vec<String> = inner.iter().map(|word| one_line(&word.text)).collect();
+    if let (Some(first), Some(program)) = (inner.first(), plain.first_mut()) {
+        let name = basename(&first.text);
+        if name.len() < first.text.len() {
+            add(&format!("{name}{}", &line[first.end..end]));
+        }
+        *program = basename(program).to_owned();
+    }
+    let plain = plain.join(" ");
+    Reading {
+        fed: (!body.is_empty()).then(|| format!("{plain} {}", one_line(body))),
+        forms,
+        plain,
+        bare: options::shorter(line, inner, end),
+    }
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// Last name of a path.
@@ -291,7 +394,7 @@ mod tests {
     fn peeled(line: &str) -> Vec<String> {
         commands(line)
             .into_iter()
-            .map(|simple| simple.plain)
+            .map(|simple| simple.typed.plain)
             .collect()
     }
 
@@ -356,7 +459,7 @@ mod tests {
     #[test]
     fn each_layer_is_a_form() {
         let simple = &commands("A=1 sudo /bin/npm 'i x' > out")[0];
-        let forms = &simple.forms;
+        let forms = &simple.typed.forms;
         let expected = [
             "A=1 sudo /bin/npm 'i x' > out",
             "sudo /bin/npm 'i x' > out",
@@ -364,7 +467,7 @@ mod tests {
             "npm 'i x' > out",
         ];
         assert_eq!(forms, &expected);
-        assert_eq!(simple.plain, "npm i x");
+        assert_eq!(simple.typed.plain, "npm i x");
     }
 
     #[test]
@@ -383,7 +486,7 @@ mod tests {
         // Does `y` run only if `x` succeeded, and does the line fail if `x` does?
         let check = |line: &str, is_chained: bool, fails: bool| {
             let all = commands(line);
-            let of = |name: &str| all.iter().find(|one| one.plain == name).unwrap();
+            let of = |name: &str| all.iter().find(|one| one.typed.plain == name).unwrap();
             assert_eq!(of("x").chain == of("y").chain, is_chained, "{line}");
             assert_eq!(!of("x").may_fail, fails, "{line}");
         };

@@ -1,4 +1,5 @@
-//! Options between a program and its subcommand: `git -C a push` is `git push` to most rules.
+//! Options between a program and its subcommand: `git -C a push` is `git push` to most rules. And programs
+//! that run another one: `npx -y jest` is `jest`, unless a rule is about `npx`.
 //!
 //! [`TABLE`] names the programs that have such options, and those of them that take a value.
 
@@ -7,13 +8,15 @@ use std::sync::LazyLock;
 use crate::basename;
 use crate::scan::Word;
 
-/// Command without the options before its subcommand.
+/// Command without the options before its subcommand, or without the program that runs it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Bare {
     /// As it is written, and without quotes.
     pub forms: Vec<String>,
-    /// Names of the options that were taken off, as in `--context`.
+    /// What was taken off, in each way in which a rule may name it: `--context`, `context`, `-c`, the value.
     pub taken: Vec<String>,
+    /// It lacks options, and not only the program that runs it.
+    pub lacks_options: bool,
 }
 
 /// Program, or group of its subcommands, with options before the subcommand.
@@ -32,6 +35,68 @@ const SELECTING: &[&str] = &[
 ];
 /// Row of the programs that are not in the table.
 const OTHER: &str = "*";
+
+/// Where the command of a runner begins.
+#[derive(Debug, Clone, Copy)]
+enum Begin {
+    /// Behind its options and this number of operands.
+    Operands(usize),
+    /// Behind `--`.
+    Dashes,
+    /// Behind this option.
+    Option(&'static str),
+}
+
+/// Program that runs another one, and its subcommand for that, with the letters of its options with a value.
+/// Those of the table are known, too.
+const RUNNERS: &[(&str, &str, Begin)] = &[
+    ("asdf exec", "", Begin::Operands(0)),
+    ("aws-vault exec", "", Begin::Dashes),
+    ("bun x", "", Begin::Operands(0)),
+    ("bundle exec", "", Begin::Operands(0)),
+    ("bunx", "p", Begin::Operands(0)),
+    ("chamber exec", "", Begin::Dashes),
+    ("conda run", "np", Begin::Operands(0)),
+    ("corepack", "", Begin::Operands(0)),
+    ("coverage run", "", Begin::Option("-m")),
+    ("direnv exec", "", Begin::Operands(1)),
+    ("doppler run", "", Begin::Dashes),
+    ("dotenv", "f", Begin::Dashes),
+    ("dotenv run", "", Begin::Operands(0)),
+    ("fnm exec", "", Begin::Operands(0)),
+    ("hatch run", "", Begin::Operands(0)),
+    ("lerna exec", "", Begin::Dashes),
+    ("mamba run", "np", Begin::Operands(0)),
+    ("micromamba run", "np", Begin::Operands(0)),
+    ("mise exec", "", Begin::Dashes),
+    ("mise x", "", Begin::Dashes),
+    ("nix develop", "", Begin::Option("-c")),
+    ("nix develop", "", Begin::Option("--command")),
+    ("npm exec", "p", Begin::Operands(0)),
+    ("npm x", "p", Begin::Operands(0)),
+    ("npx", "p", Begin::Operands(0)),
+    ("nvm exec", "", Begin::Operands(1)),
+    ("op run", "", Begin::Dashes),
+    ("pdm run", "p", Begin::Operands(0)),
+    ("pipenv run", "", Begin::Operands(0)),
+    ("pipx run", "", Begin::Operands(0)),
+    ("pixi run", "e", Begin::Operands(0)),
+    ("pnpm dlx", "", Begin::Operands(0)),
+    ("pnpm exec", "", Begin::Operands(0)),
+    ("pnpx", "", Begin::Operands(0)),
+    ("poetry run", "", Begin::Operands(0)),
+    ("pyenv exec", "", Begin::Operands(0)),
+    ("python", "WX", Begin::Option("-m")),
+    ("rbenv exec", "", Begin::Operands(0)),
+    ("rustup run", "", Begin::Operands(1)),
+    ("rye run", "", Begin::Operands(0)),
+    ("uv run", "", Begin::Operands(0)),
+    ("uv tool run", "", Begin::Operands(0)),
+    ("uvx", "", Begin::Operands(0)),
+    ("volta run", "", Begin::Operands(0)),
+    ("yarn dlx", "p", Begin::Operands(0)),
+    ("yarn exec", "", Begin::Operands(0)),
+];
 
 static TABLE: LazyLock<Vec<Program>> = LazyLock::new(|| {
     let rows = include_str!("options.txt").lines();
@@ -76,8 +141,133 @@ impl Program {
     }
 }
 
+/// Returns the shorter texts of a command that ends at `end` in its line: without the options before its
+/// subcommand, and as what a runner runs.
+pub(crate) fn shorter(line: &str, words: &[Word], end: usize) -> Vec<Bare> {
+    let mut all: Vec<Bare> = without_options(line, words, end).into_iter().collect();
+    if let Some((at, names)) = run(words) {
+        let inner = &words[at..];
+        // A version is no part of a name: `jest@29`.
+        let program = basename(&inner[0].text);
+        let program = program.split_once('@').map_or(program, |(name, _)| name);
+        let rest: Vec<&str> = inner[1..].iter().map(|word| word.text.as_str()).collect();
+        let written = format!("{program}{}", &line[inner[0].end..end]);
+        let plain = [&[program], &rest[..]].concat().join(" ");
+        let mut forms = vec![written.trim_end().to_owned()];
+        if forms[0] != plain {
+            forms.push(plain);
+        }
+        let first = Bare {
+            forms,
+            ..Bare::default()
+        };
+        for mut bare in std::iter::once(first).chain(shorter(line, inner, end)) {
+            bare.taken.extend(names.iter().cloned());
+            all.push(bare);
+        }
+    }
+    all
+}
+
+/// Returns the place of the command that a runner runs, and the names of the runner.
+fn run(words: &[Word]) -> Option<(usize, Vec<String>)> {
+    let text = |at: usize| words.get(at).map(|word| word.text.as_str());
+    let program = basename(text(0)?);
+    let versioned = program.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+    let program = if versioned == "python" {
+        versioned
+    } else {
+        program
+    };
+    let place = |(name, letters, begin): &(&str, &str, Begin)| {
+        let mut names = name.split(' ');
+        if names.next() != Some(program) {
+            return None;
+        }
+        // The options of the program stand before its subcommand.
+        let (mut at, mut row) = (1, named(program));
+        for name in names {
+            at = behind_options(words, at, row, "", None)?;
+            (text(at) == Some(name)).then_some(())?;
+            at += 1;
+            row = None;
+        }
+        let row = named(name);
+        let begin = match *begin {
+            Begin::Operands(count) => {
+                let first = behind_options(words, at, row, letters, None)? + count;
+                first + usize::from(text(first) == Some("--"))
+            }
+            Begin::Dashes => words.iter().position(|word| word.text == "--")? + 1,
+            Begin::Option(option) => behind_options(words, at, row, letters, Some(option))?,
+        };
+        text(begin)
+            .filter(|word| !word.is_empty() && !word.starts_with('-'))
+            .map(|_| begin)
+    };
+    let begin = RUNNERS.iter().find_map(place)?;
+    // `uvx` belongs to `uv`, and `bunx` to `bun`.
+    let names = [program, program.strip_suffix('x').unwrap_or(program)];
+    Some((begin, names.map(str::to_owned).to_vec()))
+}
+
+/// Returns the place behind the options of a program, or behind this one of them.
+fn behind_options(
+    words: &[Word],
+    mut at: usize,
+    row: Option<&Program>,
+    letters: &str,
+    wanted: Option<&str>,
+) -> Option<usize> {
+    while let Some(option) = words.get(at).map(|word| word.text.as_str()) {
+        if !option.starts_with('-') || option == "--" {
+            break;
+        }
+        if wanted == Some(option) {
+            return Some(at + 1);
+        }
+        let next = words.get(at + 1).map_or("-", |word| word.text.as_str());
+        let is_letter = option.len() == 2 && letters.contains(&option[1..]);
+        at += 1 + usize::from(is_letter || row.is_some_and(|row| row.takes_value(option, next)));
+    }
+    wanted.is_none().then_some(at)
+}
+
+impl Program {
+    /// Ways in which a rule may name an option with its value.
+    fn names(&self, option: &str, value: Option<&str>) -> Vec<String> {
+        let (option, value) = match option.split_once('=') {
+            Some((option, value)) => (option, Some(value)),
+            None => (option, value),
+        };
+        let name = option.trim_start_matches(['-', '+']);
+        let mut names = vec![option.to_owned()];
+        if name.len() > 1 {
+            names.push(name.to_owned());
+        }
+        // The short option and the long one of the same letter are usually the same.
+        let longs = self.names.split(',').filter(|long| long.len() > 1);
+        if name.len() == 1 {
+            let letter = name.to_ascii_lowercase();
+            for long in longs.filter(|long| long.starts_with(&letter)) {
+                names.extend([format!("--{long}"), long.to_owned()]);
+            }
+        } else if let Some(first) = name.get(..1) {
+            let upper = first.to_ascii_uppercase();
+            let letters = [first, upper.as_str()];
+            let letters = letters
+                .iter()
+                .filter(|letter| self.letters.contains(**letter));
+            names.extend(letters.map(|letter| format!("-{letter}")));
+        }
+        let value = value.filter(|value| value.len() > 1);
+        names.extend(value.map(str::to_owned));
+        names
+    }
+}
+
 /// Takes the options before the subcommand off a command that ends at `end` in its line.
-pub(crate) fn bare(line: &str, words: &[Word], end: usize) -> Option<Bare> {
+fn without_options(line: &str, words: &[Word], end: usize) -> Option<Bare> {
     let text = |at: usize| words.get(at).map(|word| word.text.as_str());
     let mut name = basename(text(0)?).to_owned();
     let mut program = named(&name).or_else(|| named(OTHER))?;
@@ -94,8 +284,10 @@ pub(crate) fn bare(line: &str, words: &[Word], end: usize) -> Option<Bare> {
             if SELECTING.contains(&option_name) {
                 return None;
             }
-            taken.push(option_name.to_owned());
-            at += 1 + usize::from(program.takes_value(option, text(at + 1).unwrap_or("-")));
+            let takes = program.takes_value(option, text(at + 1).unwrap_or("-"));
+            let value = text(at + 1).filter(|_| takes);
+            taken.extend(program.names(option, value));
+            at += 1 + usize::from(takes);
         }
         let subcommand = text(at)?;
         name.extend([" ", subcommand]);
@@ -123,7 +315,11 @@ pub(crate) fn bare(line: &str, words: &[Word], end: usize) -> Option<Bare> {
     if forms[0] != plain {
         forms.push(plain);
     }
-    Some(Bare { forms, taken })
+    Some(Bare {
+        forms,
+        taken,
+        lacks_options: true,
+    })
 }
 
 #[cfg(test)]
@@ -134,7 +330,8 @@ mod tests {
     fn options_before_the_subcommand_are_taken_off() {
         let check = |line: &str, expected: &str| {
             let simple = &commands(line)[0];
-            let first = simple.bare.forms.first().map_or("", String::as_str);
+            let bare = simple.typed.bare.iter().find(|bare| bare.lacks_options);
+            let first = bare.map_or("", |bare| &bare.forms[0]);
             assert_eq!(first, expected, "{line}");
         };
         check("git -C web push --force origin", "git push --force origin");
@@ -170,7 +367,38 @@ mod tests {
         ] {
             check(line, "");
         }
-        let taken = &commands("aws --profile a --region=b s3 ls")[0].bare.taken;
-        assert_eq!(taken, &["--profile", "--region"]);
+        let taken = |line: &str| commands(line)[0].typed.bare[0].taken.clone();
+        assert_eq!(
+            taken("kubectl --namespace web -s=x get"),
+            [
+                "--namespace", "namespace", "-n", "web", "-s", "--server", "server"
+            ]
+        );
+        assert_eq!(taken("cargo +nightly fmt"), ["+nightly", "nightly"]);
+    }
+
+    #[test]
+    fn what_a_runner_runs_is_found() {
+        let check = |line: &str, expected: &str| {
+            let simple = &commands(line)[0];
+            let bare = simple.typed.bare.iter().filter(|bare| !bare.lacks_options);
+            let last = bare.last().map_or("", |bare| &bare.forms[0]);
+            assert_eq!(last, expected, "{line}");
+        };
+        check("npx --yes spell@3 cast 'a b'", "spell cast 'a b'");
+        check("npx -p spell cast", "cast");
+        check("npm exec -- spell cast", "spell cast");
+        check("poetry -C web run spell cast", "spell cast");
+        check("uv run --with x python -m spell cast", "spell cast");
+        check("python3.12 -X dev -m spell", "spell");
+        check("mise exec node@20 -- spell cast", "spell cast");
+        check("bundle exec bin/spell cast > a", "spell cast > a");
+        check("direnv exec . spell", "spell");
+        check("nix develop -c spell cast", "spell cast");
+        for line in [
+            "npm run spell", "python spell.py -m x", "npx", "uv pip install x", "poetry add x",
+        ] {
+            check(line, "");
+        }
     }
 }

@@ -50,6 +50,8 @@ pub struct Raw {
     pub targets: Vec<String>,
     /// Lines within: `$(…)`, backticks, `<(…)`.
     pub inner: Vec<String>,
+    /// Its output is the input of the command behind it.
+    pub is_piped: bool,
     /// Text of its here-document or here-string.
     pub input: String,
     /// End of its here-document in the line; 0 if there is none.

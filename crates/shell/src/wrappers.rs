@@ -2,7 +2,7 @@
 //! another one.
 //!
 //! A wrapper is a row of [`WRAPPERS`]: its options that take a value, and the operands before the
-//! command. `uv run`, `npx` and `docker exec` are no wrappers: a rule may be about them.
+//! command. `uv run`, `npx` and `docker exec` are no wrappers: a rule may be about them (see `options`).
 
 use std::ops::Range;
 use std::sync::LazyLock;

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::patterns::Expression;
 use memctl_sessions::Step;
 use memctl_shell::{Simple, basename, commands};
 
@@ -52,8 +53,11 @@ const PATHS: &[&str] = &[
 ];
 const NEW: &[&str] = &[
     "new_string", "content", "new_str", "file_text", "insert_text", "new_source", "newString",
+    "newText", "new_text",
 ];
-const OLD: &[&str] = &["old_string", "old_str", "oldString"];
+const OLD: &[&str] = &["old_string", "old_str", "oldString", "oldText", "old_text"];
+/// Where a tool that moves or copies a file puts it.
+const TO: &[&str] = &["destination", "new_path", "to"];
 
 impl Call {
     /// Reads a call. `roots` are the directories that paths are also tried relative to: the work
@@ -106,8 +110,11 @@ impl Call {
             let at = cleaned(&simple.directory, cwd);
             let first = self.paths.len();
             let paths = changed(&simple.words, &simple.targets);
-            self.paths
-                .extend(paths.iter().map(|path| forms(path, &at, roots)));
+            let of = |path: &String| match takes_directories(&simple.words) {
+                true => with_directories(forms(path, &at, roots)),
+                false => forms(path, &at, roots),
+            };
+            self.paths.extend(paths.iter().map(of));
             let new = match simple.words.split_first() {
                 // What a shell writes without a here-document.
                 Some((name, text)) if matches!(name.as_str(), "echo" | "printf") => text.join(" "),
@@ -149,6 +156,14 @@ impl Call {
         }
         if !self.contents.is_empty() {
             self.paths.extend(file.map(|file| forms(file, cwd, roots)));
+        }
+        let tool = step.tool.to_lowercase();
+        if ["move", "copy", "rename"]
+            .iter()
+            .any(|verb| tool.contains(verb))
+        {
+            let to = step.argument(TO);
+            self.paths.extend(to.map(|to| forms(to, cwd, roots)));
         }
     }
 
@@ -217,6 +232,16 @@ impl Call {
         forms.chain(line).chain(alike)
     }
 
+    /// Returns `true` if the call is none of a shell.
+    pub(crate) fn is_tool(&self) -> bool {
+        !self.unnamed.is_empty()
+    }
+
+    /// Returns `true` if an expression matches the same call of a tool without a name: it does not name it.
+    pub(crate) fn is_match_unnamed(&self, expression: &Expression) -> bool {
+        self.is_tool() && expression.is_match(&self.unnamed)
+    }
+
     /// All forms of the changed paths.
     pub(crate) fn path_texts(&self) -> impl Iterator<Item = &str> {
         self.paths.iter().flatten().map(String::as_str)
@@ -248,6 +273,27 @@ fn forms(path: &str, cwd: &str, roots: &[&str]) -> Vec<String> {
     }
     forms.push(whole);
     forms
+}
+
+/// Programs whose operands may be directories, and are changed with all that is in them.
+const RECURSIVE: [&str; 14] = [
+    "rm", "mv", "rmdir", "rsync", "cp", "sed", "black", "isort", "ruff", "terraform", "tofu",
+    "prettier", "patch", "git",
+];
+
+fn takes_directories(words: &[String]) -> bool {
+    let program = words.first().map_or("", |word| basename(word));
+    RECURSIVE.contains(&program)
+}
+
+/// The forms of a path without an extension, also as a directory: `vendor/`.
+fn with_directories(mut forms: Vec<String>) -> Vec<String> {
+    let is_directory = |path: &&String| !basename(path).contains('.') && !path.ends_with('/');
+    let directories = forms.iter().filter(is_directory);
+    let mut directories: Vec<String> = directories.map(|path| format!("{path}/")).collect();
+    // The absolute path stays the last.
+    directories.append(&mut forms);
+    directories
 }
 
 fn cut(text: &str) -> &str {
@@ -314,7 +360,23 @@ fn changed_by_git(command: &str, rest: &[&str]) -> Vec<String> {
     match command {
         "rm" => owned(&operands(rest)),
         "mv" => copied(rest),
-        "checkout" => behind.unwrap_or_default(),
+        // A branch is one operand; paths stand behind it.
+        "checkout" => behind.unwrap_or_else(|| {
+            let makes_branch = rest
+                .iter()
+                .any(|word| matches!(*word, "-b" | "-B" | "--orphan"));
+            let mut paths = operands(rest);
+            paths.drain(..1.min(paths.len()));
+            paths.retain(|_| !makes_branch);
+            owned(&paths)
+        }),
+        "apply" | "am" => {
+            let directory = value(rest, &["--directory"]);
+            directory
+                .map(|path| format!("{path}/"))
+                .into_iter()
+                .collect()
+        }
         "restore" if rest.iter().any(|word| matches!(*word, "--staged" | "-S")) => Vec::new(),
         "restore" => behind.unwrap_or_else(|| {
             let from = value(rest, &["-s", "--source"]);
@@ -362,6 +424,24 @@ fn changed_by(program: &str, rest: &[&str]) -> Vec<String> {
             files.drain(..usize::from(!has_script).min(files.len()));
             owned(&files[..if is_changed { files.len() } else { 0 }])
         }
+        "patch" => {
+            let directory = value(rest, &["-d", "--directory"]);
+            let patches = [value(rest, &["-i", "--input"]), directory];
+            let output = value(rest, &["-o", "--output"]);
+            let mut files = operands(rest);
+            files.retain(|path| !patches.contains(&Some(*path)));
+            files.truncate(1);
+            files.extend(output.or(directory));
+            owned(&files)
+        }
+        "sort" | "pandoc" | "shuf" => value(rest, &["-o", "--output"])
+            .map(str::to_owned)
+            .into_iter()
+            .collect(),
+        "sponge" | "dos2unix" | "unix2dos" | "gunzip" | "chmod" | "chown" => {
+            let modes = usize::from(program.starts_with("ch"));
+            owned(&operands(rest)[modes.min(operands(rest).len())..])
+        }
         "curl" | "wget" => fetched(program, rest).into_iter().collect(),
         // Nobody knows the names within: an archive usually holds a directory of its own name.
         "tar" if short('x') || rest.first().is_some_and(|word| word.contains('x')) => {
@@ -372,18 +452,58 @@ fn changed_by(program: &str, rest: &[&str]) -> Vec<String> {
             let to = rest.iter().filter_map(|word| word.strip_prefix("of="));
             to.map(str::to_owned).collect()
         }
-        // Formatters and linters that write.
-        _ => {
-            let is_formatter = program.contains("fmt") || program.contains("format");
-            let writes = is_formatter && (short('w') || short('i'))
-                || rest
-                    .iter()
-                    .any(|flag| matches!(*flag, "--write" | "--fix" | "--in-place"));
-            let mut files = operands(rest);
-            files.retain(|path| writes && path.contains(['.', '/']));
-            owned(&files)
+        "npx" | "bunx" | "pnpx" | "uvx" if !operands(rest).is_empty() => {
+            let at = rest.iter().position(|word| !word.starts_with('-'));
+            let (inner, rest) = rest.split_at(at.map_or(0, |at| at + 1));
+            inner
+                .last()
+                .map_or_else(Vec::new, |inner| changed_by(inner, rest))
         }
+        _ => formatted(program, rest, short('w') || short('i')),
     }
+}
+
+/// Formatters that write without an option, and their subcommand for it; what they only look with.
+const FORMATTERS: [(&str, &str); 14] = [
+    ("autoflake8", ""),
+    ("biome", "format"),
+    ("black", ""),
+    ("cargo", "fmt"),
+    ("dart", "format"),
+    ("deno", "fmt"),
+    ("isort", ""),
+    ("mix", "format"),
+    ("php-cs-fixer", "fix"),
+    ("ruff", "format"),
+    ("rustfmt", ""),
+    ("swiftformat", ""),
+    ("terraform", "fmt"),
+    ("tofu", "fmt"),
+];
+
+/// Files that a formatter or a linter writes. Many write only with an option.
+fn formatted(program: &str, rest: &[&str], is_short: bool) -> Vec<String> {
+    let is_set = |options: &[&str]| rest.iter().any(|flag| options.contains(flag));
+    let formatter = FORMATTERS.iter().find(|(name, subcommand)| {
+        *name == program && (subcommand.is_empty() || rest.first() == Some(subcommand))
+    });
+    let only_looks = is_set(&[
+        "--check", "-check", "--diff", "--dry-run", "-c", "--check-only",
+    ]);
+    let has_name = ["fmt", "format", "prettier", "imports"]
+        .iter()
+        .any(|part| program.contains(part));
+    let writes = has_name && is_short || is_set(&["--write", "--fix", "--in-place", "--inplace"]);
+    let mut files = operands(rest);
+    match formatter {
+        Some(_) if only_looks => files.clear(),
+        // Such an operand is a place.
+        Some((_, subcommand)) => {
+            files.drain(..usize::from(!subcommand.is_empty()));
+        }
+        None => files.retain(|path| writes && path.contains(['.', '/'])),
+    }
+    owned(&files)
 }
 
 /// Returns the file that a download is written to.
@@ -502,6 +622,42 @@ mod tests {
         check("shfmt -w run.sh", &["run.sh"]);
         check("npx neat --write src/a.ts", &["src/a.ts"]);
         check("fold -w 80 a.txt", &[]);
+        check("black a.py b", &["a.py", "b"]);
+        check("black --check a.py", &[]);
+        check("ruff format a.py", &["a.py"]);
+        check("ruff check a.py", &[]);
+        check("terraform fmt net/a.tf", &["net/a.tf"]);
+        check("prettier -w a.js", &["a.js"]);
+        check("prettier a.js", &[]);
+        check("patch -p1 a.js a.diff", &["a.js"]);
+        check("patch -d lib -p1 -i a.diff", &["lib"]);
+        check("sort -u -o a.txt b.txt", &["a.txt"]);
+        check("sort b.txt", &[]);
+        check("git checkout HEAD~1 a.js", &["a.js"]);
+        check("git checkout -b a origin/b", &[]);
+        check("git apply --directory=lib a.diff", &["lib/"]);
+    }
+
+    #[test]
+    fn a_directory_that_is_changed_is_in_its_place() {
+        let call = |tool: &str, input: serde_json::Value| {
+            let step = Step {
+                tool: tool.to_owned(),
+                input,
+                ..Step::default()
+            };
+            Call::of(&step, &["/p"])
+        };
+        let forms = |line: &str| {
+            let call = call("Bash", serde_json::json!({ "command": line }));
+            call.path_texts().map(str::to_owned).collect::<Vec<_>>()
+        };
+        assert_eq!(forms("rm -rf lib"), ["lib/", "/p/lib/", "lib", "/p/lib"]);
+        assert_eq!(forms("rm a.txt"), ["a.txt", "/p/a.txt"]);
+        let edit = serde_json::json!({"path": "a.js", "edits": [{"oldText": "a", "newText": "b"}]});
+        let call = call("mcp__files__edit_file", edit);
+        assert_eq!(call.path_texts().next(), Some("a.js"));
+        assert_eq!(call.contents[0].old, "a");
     }
 
     #[test]

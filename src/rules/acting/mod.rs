@@ -11,6 +11,7 @@
 
 pub(crate) mod at_call;
 pub(crate) mod call;
+mod command;
 pub(crate) mod patterns;
 pub(crate) mod receipts;
 

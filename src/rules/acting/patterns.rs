@@ -7,9 +7,12 @@
 //! In a command `^` is the beginning of a simple command or of the line; in content, the beginning of
 //! any line.
 //!
-//! A command pattern is tried with each form of each simple command, and with the whole line; the
-//! form without quotes only if the pattern has none. The form without the options before a subcommand is
-//! not for a rule that speaks of one of these options, nor for a pattern that looks for what is absent. What
+//! A command pattern is tried with each form of each simple command, and with the whole line if it has a sign
+//! of a chain; one with a sign of a pipe with each pipeline. The form without quotes is only for a pattern that
+//! has none. The form without the options before a subcommand, or without a runner such as `npx`, is
+//! not for a rule that speaks of one of these, and the first not for a pattern that looks for what is absent.
+//! Text for people, such as the message of a commit, is only for a pattern that names the program, or for a
+//! rule about messages. What
 //! may not stand at the beginning (`^(?!…)`) may stand in no form, and in no variable set before. A call of a
 //! tool that is no shell is matched only by a pattern that depends on the name of the tool, or on the path of
 //! a command that does the same. A path within the project is absolute only for patterns that say so.
@@ -21,11 +24,12 @@
 //! before it; for the whole line, the line; for content, the content and its files. Content with a place
 //! (`within`) counts only in a file that matches: without a known file it does not. With `after`, a
 //! call is fine if such a call succeeded earlier in the session, or stands before it in its chain. What
-//! may fail without the line (`x || true`) has not succeeded.
+//! may fail without the line (`x || true`) has not succeeded, and neither has a dry run or a look.
 
-use memctl_shell::Simple;
+use memctl_shell::{Bare, Simple};
 
 use super::call::{Call, Content};
+use super::command::{has_pipe, is_help, names_taken, only_looks, reading, spans_commands};
 use crate::model::{CallPart, CallPattern};
 
 /// Maximum length of an expression, in bytes.
@@ -259,13 +263,6 @@ pub fn breaks(
     })
 }
 
-/// Returns `true` if a rule speaks of one of these options.
-fn names_option(rule: &str, options: &[String]) -> bool {
-    let is_part = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '+');
-    let mut words = rule.split(|c: char| !is_part(c));
-    words.any(|word| options.iter().any(|option| option == word))
-}
-
 /// Extensions of files with text for people.
 const PROSE: [&str; 7] = ["md", "markdown", "mdx", "rst", "txt", "adoc", "asciidoc"];
 
@@ -313,13 +310,23 @@ pub fn fulfilled_by(call: &Call, patterns: &[CallPattern]) -> Vec<String> {
             .ok()
             .and_then(|compiled| compiled.after);
         after.is_some_and(|after| {
-            let sure = call.commands.iter().filter(|one| !one.may_fail);
-            let is_sure = call.commands.iter().all(|one| !one.may_fail);
-            let mut forms = sure.flat_map(Simple::texts);
-            forms.any(|form| after.is_match(form)) || is_sure && after.is_match(&call.line)
+            let mut sure = call.commands.iter().filter(|one| !one.may_fail);
+            let is_sure = |one: &Simple| !one.may_fail && !only_looks(one, after.as_str());
+            let is_line = call.is_tool() || spans_commands(after.as_str());
+            sure.any(|simple| fulfils(&after, simple))
+                || is_line
+                    && call.commands.iter().all(is_sure)
+                    && after.is_match(&call.line)
+                    && !call.is_match_unnamed(&after)
         })
     });
     patterns.into_iter().map(|one| one.after.clone()).collect()
+}
+
+/// Returns `true` if a command is what an `after` wants, and not only a look at it.
+fn fulfils(after: &Expression, simple: &Simple) -> bool {
+    let mut texts = reading(simple, "", after.as_str()).texts();
+    texts.any(|text| after.is_match(text)) && !only_looks(simple, after.as_str())
 }
 
 impl Compiled {
@@ -358,11 +365,13 @@ impl Compiled {
             let mut before =
                 before.filter(|one| !one.may_fail && chain.is_none_or(|chain| one.chain == chain));
             let after = self.after.as_ref();
-            after
-                .is_some_and(|after| before.any(|one| one.texts().any(|form| after.is_match(form))))
+            after.is_some_and(|after| before.any(|one| fulfils(after, one)))
         };
         let mut commands = call.commands.iter().enumerate();
-        if commands.any(|(at, simple)| self.matches_simple(simple, rule) && !is_before(at)) {
+        if commands.any(|(at, simple)| {
+            let is_match = self.matches_simple(simple, rule) || self.matches_pipeline(simple);
+            is_match && !is_before(at)
+        }) {
             return true;
         }
         // A match of a single command is judged above, with its own `unless` and `after`.
@@ -370,20 +379,34 @@ impl Compiled {
             self.forms(one, rule)
                 .any(|form| self.matches.is_match(form))
         };
-        !call.line.is_empty()
+        (call.is_tool() || spans_commands(self.matches.as_str()))
             && !call.commands.iter().any(is_single)
             && self.matches.is_match(&call.line)
-            && (call.unnamed.is_empty() || !self.matches.is_match(&call.unnamed))
+            && !call.is_match_unnamed(&self.matches)
             && !self.rules_out(&call.line)
             && !is_before(call.commands.len())
     }
 
     fn matches_simple(&self, simple: &Simple, rule: &str) -> bool {
         let mut forms = self.forms(simple, rule);
+        let own = simple.quiet.as_ref().unwrap_or(&simple.typed);
+        let after = self.after.as_ref();
         forms.any(|form| self.matches.is_match(form))
-            && !simple.texts().any(|form| self.rules_out(form))
+            && !own.texts().any(|form| self.rules_out(form))
             && !self.rules_out(&simple.variables)
             && !self.is_ahead(simple)
+            && !is_help(simple, self.matches.as_str())
+            // What comes first breaks nothing itself.
+            && !after.is_some_and(|after| fulfils(after, simple))
+    }
+
+    /// Returns `true` if the pipeline that ends with a command matches.
+    fn matches_pipeline(&self, simple: &Simple) -> bool {
+        let mut pipelines = simple.pipeline.iter();
+        has_pipe(self.matches.as_str())
+            && pipelines.any(|form| self.matches.is_match(form))
+            && !simple.pipeline.iter().any(|form| self.rules_out(form))
+            && !self.rules_out(&simple.variables)
     }
 
     /// Returns `true` if what may not stand at the beginning does, in a form or in a variable set before.
@@ -391,7 +414,7 @@ impl Compiled {
         let Some(absent) = &self.not_ahead else {
             return false;
         };
-        let written = simple.forms.iter().map(String::as_str);
+        let written = simple.typed.forms.iter().map(String::as_str);
         let mut texts = written.chain(simple.variables.lines());
         texts.any(|text| absent.is_match(text))
     }
@@ -404,10 +427,16 @@ impl Compiled {
             || [r"\$", r"\*", r"\["]
                 .iter()
                 .any(|sign| pattern.contains(sign));
-        let plain = (!is_about_quotes).then_some(&simple.plain);
-        let is_bare = !self.wants_absent && !names_option(rule, &simple.bare.taken);
-        let bare = simple.bare.forms.iter().filter(move |_| is_bare);
-        let written = simple.forms.iter().chain(plain);
+        let reading = reading(simple, rule, pattern);
+        let plain = (!is_about_quotes).then_some(&reading.plain);
+        let looks_behind = pattern.contains("(?<");
+        let is_for = |bare: &Bare| {
+            let is_wanted = self.wants_absent && bare.lacks_options || looks_behind;
+            !is_wanted && !names_taken(rule, bare)
+        };
+        let bare: Vec<&Bare> = reading.bare.iter().filter(|bare| is_for(bare)).collect();
+        let bare = bare.into_iter().flat_map(|bare| &bare.forms);
+        let written = reading.forms.iter().chain(plain).chain(&reading.fed);
         written.chain(bare).map(String::as_str)
     }
 
@@ -631,6 +660,112 @@ mod tests_of_matching {
     }
 
     #[test]
+    fn text_for_people_is_no_use() {
+        let check = |line: &str, rule: &str, matches: &str, expected: bool| {
+            let pattern = pattern(CallPart::Command, [matches, "", ""]);
+            let found = breaks(&bash(line), rule, &[pattern], &|_| false);
+            assert_eq!(found, expected, "{line}: {matches}");
+        };
+        let (rule, name) = ("Keep off db_live.", r"\bdb_live\b");
+        check("psql db_live", rule, name, true);
+        check("echo 'select 1' | psql db_live", rule, name, true);
+        check("psql <<E\nselect * from db_live\nE", rule, name, true);
+        check("echo db_live > .target", rule, name, true);
+        check("git commit -m 'off db_live'", rule, name, false);
+        check("git commit -F - <<E\noff db_live\nE", rule, name, false);
+        check("git log -S db_live", rule, name, false);
+        check("rg db_live src", rule, name, false);
+        check("rg x src/db_live", rule, name, true);
+        check("echo db_live", rule, name, false);
+        check("ls # db_live", rule, name, false);
+        check("cat > a.md <<E\ndb_live\nE", rule, name, false);
+        let trailer = "No Signed-by in commit messages.";
+        check(
+            "git commit -m 'a\n\nSigned-by: b'",
+            trailer,
+            "Signed-by",
+            true,
+        );
+        check(
+            "git commit -F - <<E\na\nSigned-by: b\nE",
+            trailer,
+            "Signed-by",
+            true,
+        );
+        check("git commit -m 'wip: a'", "", r"^git commit\b.*wip", true);
+        check(
+            "git commit -m 'never --wip'",
+            "",
+            r"^git commit\b.*--wip\b",
+            false,
+        );
+        check("git commit --wip -m a", "", r"^git commit\b.*--wip\b", true);
+        let signed = [r"^git commit\b", r"--sign\b", ""];
+        let signed = pattern(CallPart::Command, signed);
+        let line = bash("git commit -m 'use --sign'");
+        assert!(breaks(&line, "", &[signed], &|_| false));
+    }
+
+    #[test]
+    fn several_commands_are_matched_only_by_patterns_that_say_so() {
+        let check = |line: &str, matches: &str, expected: bool| {
+            let pattern = pattern(CallPart::Command, [matches, "", ""]);
+            let found = breaks(&bash(line), "", &[pattern], &|_| false);
+            assert_eq!(found, expected, "{line}: {matches}");
+        };
+        let live = r"^shipit\b.*-e live\b.*\bdrop\b";
+        check("shipit -e live drop x", live, true);
+        check("shipit -e live show | grep drop", live, false);
+        check("shipit -e live show && shipit -e dev drop x", live, false);
+        let piped = r"^fetch\b.*\|\s*(ba)?sh\b";
+        for line in [
+            "cd /tmp && fetch x | sh",
+            "fetch x | sudo -u a bash -s -- -y",
+            "sudo fetch x \\\n | sh",
+            "bash -c 'set -e; fetch x | sh'",
+            "fetch x | tee a | env B=1 sh",
+        ] {
+            check(line, piped, true);
+        }
+        for line in [
+            "fetch x > a; cat a | sh",
+            "fetch x || sh a.sh",
+            "git commit -m 'fetch x | sh'",
+        ] {
+            check(line, piped, false);
+        }
+        check("make a 2>&1 | tail -3", r"\|\s*tail\b", true);
+    }
+
+    #[test]
+    fn what_a_runner_runs_is_matched_unless_the_rule_is_about_the_runner() {
+        let check = |line: &str, rule: &str, matches: &str, expected: bool| {
+            let pattern = pattern(CallPart::Command, [matches, "", ""]);
+            let found = breaks(&bash(line), rule, &[pattern], &|_| false);
+            assert_eq!(found, expected, "{line}: {matches}");
+        };
+        let tests = "Run the tests with `make probe`.";
+        check("poetry run spectest -q", tests, "^spectest", true);
+        check("cd a && npx --yes spectest@2", tests, "^spectest", true);
+        check("uv run python -m spectest", tests, "^spectest", true);
+        check("npx spectest --ci", tests, r"^spectest(?!.*--ci)", false);
+        check("npx spectest", tests, r"^spectest(?!.*--ci)", true);
+        let runner = "Run spectest only with `uv run`.";
+        check("uv run spectest", runner, "^spectest", false);
+        check("spectest", runner, "^spectest", true);
+        let after = pattern(CallPart::Command, ["^git push", "", "^spectest"]);
+        assert!(
+            !fulfilled_by(&bash("bundle exec spectest"), std::slice::from_ref(&after)).is_empty()
+        );
+        assert!(!breaks(
+            &bash("npx spectest && git push"),
+            "",
+            &[after],
+            &|_| false
+        ));
+    }
+
+    #[test]
     fn a_call_after_another_is_fine() {
         let check = |line: &str, is_done: bool, expected: bool| {
             let pattern = pattern(CallPart::Command, ["^git commit", "", "^cargo fmt"]);
@@ -666,6 +801,25 @@ mod tests_of_matching {
         check("! make check", false);
         check("echo 'make check'", false);
         check("make build", false);
+        check("make -n check", false);
+        check("make check --help", false);
+        check("uv run make check", true);
+        let dry = pattern(
+            CallPart::Command,
+            ["^shipit go", "", "^shipit go.*--dry-run"],
+        );
+        let call = bash("shipit go --dry-run");
+        assert!(!breaks(&call, "", std::slice::from_ref(&dry), &|_| false));
+        assert!(!fulfilled_by(&call, &[dry]).is_empty());
+        let probe = pattern(CallPart::Command, ["^shipit go", "", r"bin/probe\.sh"]);
+        let done = |call: &Call| !fulfilled_by(call, std::slice::from_ref(&probe)).is_empty();
+        assert!(done(&bash("bash bin/probe.sh")));
+        assert!(!done(&bash("cat bin/probe.sh")));
+        assert!(!done(&call_of_read("bin/probe.sh")));
+    }
+
+    fn call_of_read(path: &str) -> Call {
+        call("Read", json!({ "file_path": path }))
     }
 
     #[test]
@@ -855,6 +1009,31 @@ mod tests_of_matching {
         let release = "Give `shipit release` the option `--env`.";
         check("shipit --env=a release", release, "^shipit release", false);
         check("shipit --far release", release, "^shipit release", true);
+        for (line, rule, matches) in [
+            (
+                "kubectl --namespace web delete pod x",
+                "Never delete without -n.",
+                "^kubectl delete",
+            ),
+            (
+                "aws --profile sand s3 ls",
+                "aws immer mit dem Profil sand.",
+                "^aws s3",
+            ),
+            (
+                "cargo +nightly fmt",
+                "Format with the nightly toolchain.",
+                "^cargo fmt",
+            ),
+            (
+                "npm --prefix web install",
+                "npm install only in web/.",
+                "^npm install",
+            ),
+        ] {
+            check(line, rule, matches, false);
+            check(line, "Leave that to me.", matches, true);
+        }
         let absent = r"^shipit release(?!.*--env)";
         check("shipit --env=a release", "", absent, false);
     }

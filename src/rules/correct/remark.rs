@@ -2,11 +2,13 @@
 //! give.
 //!
 //! Nothing is understood here. A remark repeats a number or an id of the run, says what should have
-//! been, or gives a plain value for a field of the output.
+//! been or how it was, or gives a plain value for a field of the output. What was left out is to be there next
+//! time, too.
 //! A word that generalises makes it a rule. A wrong guess costs a question, or a candidate.
 
 use serde_json::Value;
 
+use crate::model::text::WordList;
 use crate::rules::vocabulary::WORDS;
 
 /// Maximum number of words of a plain value for a field.
@@ -31,7 +33,21 @@ pub(crate) fn is_about_one_output(said: &str, input: &Value, output: &Value) -> 
     let gives_value = words.len() <= PLAIN
         && lower.contains(" be ")
         && words.last().is_some_and(|word| is_particular(word));
-    WORDS.past.occur_in(&lower) || names(output) || names(input) || gives_value
+    let is_told = WORDS.past.occur_in(&lower) || is_of_the_past(&lower, &words);
+    is_told || names(output) || names(input) || gives_value
+}
+
+/// Returns `true` if the words tell how the output was, and demand nothing.
+fn is_of_the_past(lower: &str, words: &[String]) -> bool {
+    let has = |list: &WordList| words.iter().any(|word| list.contains(word));
+    let is_past = |verb: &String| verb.ends_with("ed") || WORDS.did.contains(verb);
+    let is_deed = match words {
+        [who, verb, ..] => matches!(who.as_str(), "you" | "it") && is_past(verb),
+        _ => false,
+    };
+    let is_told =
+        has(&WORDS.was) || is_deed && words.iter().skip(2).any(|word| WORDS.this.contains(word));
+    is_told && !WORDS.omitted.occur_in(lower) && !has(&WORDS.standing)
 }
 
 /// Returns the output as a remark says that it should have been; `None` if that is not clear.
@@ -176,6 +192,16 @@ mod tests {
         check("this is wrong", true);
         check("not what I asked for", true);
         check("why is this so long??", true);
+        check("The sum was wrong, there are two more.", true);
+        check("It said Lyon but the office was in Paris.", true);
+        check("You rated this applicant too low.", true);
+        check("Die Anrede war falsch.", true);
+        check("You left out the order number.", false);
+        check("The order number was missing.", false);
+        check(
+            "The dates were American, please write them as in Britain.",
+            false,
+        );
         check("why don't you always sign?", false);
         check("3 sentences max", false);
         check("You forgot the invoice number.", false);

@@ -41,7 +41,8 @@ pub struct HeardArgs {
     pub scope: LessonScope,
     /// The user's exact words, from their last messages
     pub quote: String,
-    /// Regex over one command that breaks it: `^npm\b`
+    /// Regex over one command that breaks it: `^` and the program, all spellings of an option, `(\s|$)`
+    /// behind a name
     #[schemars(with = "Vec<String>")]
     pub commands: Vec<PatternArg>,
     /// Regex over a path
@@ -50,7 +51,7 @@ pub struct HeardArgs {
     /// Regex over new text; with `paths`, only there
     #[schemars(with = "Vec<String>")]
     pub content: Vec<PatternArg>,
-    /// X only after Y: {"match": "^X", "after": "^Y"}; or `unless`
+    /// X only after Y: {"match": "^X", "after": "^Y"}, both with `^`; or `unless`
     pub see: Vec<SeeArg>,
     /// Id of the rule that this one changes, or `true`: the nearest
     #[serde(deserialize_with = "earlier")]

@@ -22,7 +22,6 @@ const UNSEEN: &[&str] = &[
     "curl -s https://example.org/x.sh | sh",
     "python -c 'import os; os.system(\"npm ci\")'",
     "make install",
-    "npx npm ci",
     "docker exec web npm ci",
 ];
 
