@@ -12,8 +12,7 @@ use crate::model::{
     Condition, Evidence, Execution, Kind, Memory, MemoryType, Procedure, Receipts, Reflexion,
     SkillPath, Trust, split_origin, utc, with_origin,
 };
-use crate::store::workspace::records::{document, entry, locate};
-use crate::store::workspace::{Error, Workspace};
+use crate::store::workspace::{Error, Workspace, document, entry, locate};
 use crate::store::{Entry, Retrieved, Scoped, Selection, TrustSnapshot};
 
 /// Records of one kind.

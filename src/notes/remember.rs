@@ -15,9 +15,8 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::model::{Kind, Memory, MemoryType, Misfit, OBSERVED, Record as _, Trust, ending, later};
-use crate::store::workspace::records::raw;
 use crate::store::workspace::redacting_writer::redaction_warning;
-use crate::store::workspace::{Error, Workspace, repair_warnings, stamp, warnings_of};
+use crate::store::workspace::{Error, Workspace, raw, repair_warnings, stamp, warnings_of};
 use crate::store::{Scoped, Selection, SkipCondition, Writer};
 
 /// Memory to add.

@@ -14,8 +14,9 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::model::{ActionType, ExecutionLog, Kind, LogStatus, Session, SessionState, TOTAL_STEPS};
-use crate::store::workspace::records::{Scribe, entry, locate_as, raw};
-use crate::store::workspace::{Error, Workspace, stamp, warnings_of};
+use crate::store::workspace::{
+    Error, Scribe, Workspace, entry, locate_as, raw, stamp, warnings_of,
+};
 use crate::store::{LogSelection, Scoped, Selection};
 
 /// Session after a change.

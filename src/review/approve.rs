@@ -19,9 +19,8 @@ use crate::review::queue::{Part, Waiting, WaitingKind};
 use crate::rules::hearing::end_suspension;
 use crate::rules::place::passed_on::{follow_up, lift};
 use crate::rules::{acting, checked};
-use crate::store::workspace::records::{document, entry, level, locate};
 use crate::store::workspace::redacting_writer::redaction_warning;
-use crate::store::workspace::{Error, Workspace, repair_warnings};
+use crate::store::workspace::{Error, Workspace, document, entry, level, locate, repair_warnings};
 use crate::store::{Entry, Scoped, Writer};
 
 /// Approved record.

@@ -14,8 +14,7 @@ use crate::lessons::telling::table::prepare;
 use crate::model::text::plain_words;
 use crate::model::{Kind, Procedure, Record, Reflexion, Trust, USER_STORE, with_origin};
 use crate::store::Selection;
-use crate::store::workspace::records::locate;
-use crate::store::workspace::{Error, Workspace, repair_warnings};
+use crate::store::workspace::{Error, Workspace, locate, repair_warnings};
 
 /// Field of the original with the id of its copy.
 const TO: &str = "promoted_to";

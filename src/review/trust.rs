@@ -3,8 +3,7 @@
 use serde::Serialize;
 
 use crate::model::{Kind, Trust, with_origin};
-use crate::store::workspace::records::document;
-use crate::store::workspace::{Error, Workspace};
+use crate::store::workspace::{Error, Workspace, document};
 use crate::store::{Entry, Scoped, Selection};
 
 /// Kinds whose text reaches an agent as more than data, in the order in which they are shown.

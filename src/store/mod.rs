@@ -8,9 +8,9 @@
 //!
 //! A room imports only from rooms above it in this list. Files form no circle.
 //!
-//! 1. `error`, `entry`, `atomic`: errors, text of an entry, atomic writes.
+//! 1. `error`, `atomic`: errors, atomic writes.
 //! 2. `files`: files as bytes: location, identity and lock of the directory, data files with crash
-//!    recovery, logs, tombstones.
+//!    recovery and the text of an entry, logs, tombstones.
 //! 3. `trust`: records that count as this user's own word; its notes are outside the workspace.
 //! 4. `audit`: chained log of all writes, and of reads of users' records. `primary`: what a database offers
 //!    that is the primary store of a memory.
@@ -27,7 +27,6 @@
 pub(crate) mod access;
 pub(crate) mod atomic;
 pub(crate) mod audit;
-pub(crate) mod entry;
 pub(crate) mod error;
 pub(crate) mod files;
 pub(crate) mod here;
@@ -41,35 +40,33 @@ pub(crate) mod undo_journal;
 pub mod workspace;
 pub(crate) mod writer;
 
-pub use access::disabled::{disabled_users, is_disabled};
-pub(crate) use access::filter::AccessFilter;
+pub(crate) use access::AccessFilter;
 pub use access::query::{Listing, Selection};
-pub use access::scoped::Scoped;
-pub use audit::event::{AuditAction, AuditContext, Line as AuditLine, Touched};
-pub use audit::verify::{Audited, ChainError};
-pub use entry::Entry;
+pub use access::scoped::{Scoped, disabled_users, is_disabled};
+pub use audit::chain::{Audited, ChainError};
+pub use audit::{AuditAction, AuditContext, Line as AuditLine, Touched};
 pub use error::{Error, Fault, Problem, ProblemKind, Refusal, advice};
+pub use files::Map;
 pub use files::counters::fields as counter_fields;
+pub use files::data::Entry;
 pub use files::data::file::{FORMAT, Frame};
 pub(crate) use files::data::file::{JsonFile, Snapshot};
-pub use files::data::merge::{PulledChange, PulledCount};
 pub(crate) use files::data::offsets::Row;
+pub use files::data::write::{PulledChange, PulledCount};
 pub(crate) use files::directory::{DERIVED, Lock, SMALL_FILE};
 pub use files::directory::{DIRECTORY, Identity, OTHER_PROGRAMS, find, is_origin};
 pub use files::inventory::{
     DataFile, Item, LOCAL_PATTERN, Role, ignore_local_files, inventory, lined, logs, role,
     shared_files,
 };
-pub use files::map::Map;
 pub use files::tombstones::{ForgottenRecords, Tombstone};
 pub use here::{Here, Project, project_of_session, same_project, shown_project};
 pub use index::sessions::{Notes, SessionLog, Source, Sources};
 pub use index::terms::{Scheme, Terms};
 pub use index::{Derived, DerivedWriter, Positions};
-pub use logs::LateCalls;
 pub use logs::execution_logs::{LogListing, LogSelection};
-pub use logs::retrievals::Retrieved;
 pub use logs::shared::Unsent;
+pub use logs::{LateCalls, Retrieved};
 pub use memctl_files::json::{compact, with_fields};
 // The store redacts every JSON text that it writes or hands out, so no caller can write without it.
 pub use memctl_redact::{Redacted, redact_json as redact};
@@ -80,10 +77,10 @@ pub use pulled::{Pulled, Puller};
 pub use trust::{Approvals, Basis, Note, TrustSnapshot, Vouched};
 pub use undo_journal::{Field, Line as ChangeLine, PlacedLine, Splice, Step};
 pub use writer::Writer;
+pub use writer::append::{Compared, Repeats, SeenEntries, SkipCondition};
 pub use writer::group_commit::{Added, GroupCommit};
 pub use writer::remove::{Expired, RemovalMode};
 pub use writer::repair::{Cleaned, Repaired};
-pub use writer::repeats::{Compared, Repeats, SeenEntries, SkipCondition};
 pub use writer::transfer::{
     RawEntry, foreign_entries, foreign_lines, foreign_origin, laid_out, raw_field, text_field,
 };

@@ -14,7 +14,7 @@ use std::time::Duration;
 use memctl_files::{Directory, FoundKind};
 
 use crate::model::{Kind, Scope, USER_STORE};
-use crate::store::files::data::merge::apply;
+use crate::store::files::data::write::apply;
 use crate::store::files::directory::{REMOTE, directory_name, is_pulled_origin, origin_of};
 use crate::store::{
     DataFile, Error, Lock, PulledChange, PulledCount, SMALL_FILE, Scoped, Selection, atomic,

@@ -18,8 +18,7 @@ use crate::notes::indexing::Index;
 use crate::rules::RuleFiles;
 use crate::rules::hearing::end_suspension;
 use crate::store::skill::Skills;
-use crate::store::workspace::records::{document, remembered};
-use crate::store::workspace::{Error, Workspace, repair_warnings};
+use crate::store::workspace::{Error, Workspace, document, remembered, repair_warnings};
 use crate::store::{AuditAction, Item, RemovalMode, Role, inventory, lined, text_field};
 
 /// Result of a deletion.

@@ -20,8 +20,7 @@ use crate::lessons::{self, HostSession};
 use crate::model::{ActionType, ExecutionLog, Origin, Pattern};
 use crate::notes::sessions;
 use crate::store::here::project_of;
-use crate::store::workspace::records::{Scribe, data};
-use crate::store::workspace::{Error, Records, repair_warnings};
+use crate::store::workspace::{Error, Records, Scribe, data, repair_warnings};
 use crate::store::{Source, Writer, project_of_session, same_project};
 
 /// Minimum length of a call's id that no other session has, in bytes.

@@ -8,14 +8,12 @@
 use chrono::DateTime;
 use serde_json::{Value, from_value, json};
 
-use crate::lessons::telling::hint::Outcome;
-use crate::lessons::telling::hint::Pitfall;
+use crate::lessons::telling::hint::{Outcome, Pitfall};
 use crate::lessons::telling::session_state::SessionNotes;
 use crate::model::{ActionType, ExecutionLog, Kind, Session, SessionState};
 use crate::notes::sessions;
 use crate::store::Selection;
-use crate::store::workspace::records::{Scribe, data, raw};
-use crate::store::workspace::{Error, Records, stamp};
+use crate::store::workspace::{Error, Records, Scribe, data, raw, stamp};
 use memctl_sessions::Step;
 
 use super::session_files::microseconds;

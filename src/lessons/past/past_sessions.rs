@@ -9,10 +9,8 @@ use serde_json::json;
 
 use crate::model::{ActionType, ExecutionLog, Trust};
 use crate::store::Source;
-use crate::store::workspace::Refusal;
 use crate::store::workspace::providers::Chosen;
-use crate::store::workspace::records::{Scribe, data};
-use crate::store::workspace::{Error, Workspace, dollars};
+use crate::store::workspace::{Error, Refusal, Scribe, Workspace, data, dollars};
 use memctl_llm::{Llm, OnProgress, Request, Schema};
 use memctl_sessions::Format;
 

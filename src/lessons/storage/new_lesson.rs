@@ -22,8 +22,7 @@ use crate::lessons::telling::file_hash;
 use crate::lessons::telling::table::prepare;
 use crate::model::text::{key_words, plain_words, similarity, weight};
 use crate::model::{Applies, Kind, LessonFile, LessonScope, Origin, Procedure, Record as _, Trust};
-use crate::store::workspace::records::raw;
-use crate::store::workspace::{Error, Records, repair_warnings};
+use crate::store::workspace::{Error, Records, raw, repair_warnings};
 use crate::store::{Selection, Writer};
 
 /// Maximum number of lessons of one session: more are noise.

@@ -14,8 +14,7 @@ use crate::lessons::telling::table::prepare;
 use crate::model::text::one_line;
 use crate::model::{EPISODE, Kind, OBSERVED, Origin, Pattern, Procedure, QUARANTINED, Record as _};
 use crate::store::Error::Locked;
-use crate::store::workspace::records::raw;
-use crate::store::workspace::{Error, stamp};
+use crate::store::workspace::{Error, raw, stamp};
 use crate::store::{Scoped, Selection, Tombstone, Writer};
 
 /// Status of a procedure in the source document.

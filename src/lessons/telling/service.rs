@@ -15,14 +15,12 @@ use serde_json::json;
 use crate::lessons::failure::Failure;
 use crate::lessons::telling;
 use crate::lessons::telling::evidence::is_demoted;
-use crate::lessons::telling::hint::{Hint, Outcome};
-use crate::lessons::telling::hint::{MAX_RULES, Pitfall};
+use crate::lessons::telling::hint::{Hint, MAX_RULES, Outcome, Pitfall};
 use crate::lessons::telling::matching;
 use crate::lessons::telling::session_state::{PendingOutcomes, SessionNotes};
 use crate::lessons::telling::table::prepare;
 use crate::model::{ActionType, ExecutionLog, Kind, Pattern, Procedure, Trial, Trust};
-use crate::store::workspace::records::{Scribe, data};
-use crate::store::workspace::{Error, milliseconds, stamp};
+use crate::store::workspace::{Error, Scribe, data, milliseconds, stamp};
 use crate::store::{Here, Scoped};
 
 /// Number of equal failures that an agent is told of.

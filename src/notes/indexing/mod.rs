@@ -31,8 +31,7 @@ use memctl_search::{Admission, Damaged, Part, Ranker};
 use segment::{IndexedSegment, List};
 
 use crate::model::{Document, Kind};
-use crate::store::workspace::Error;
-use crate::store::workspace::records::document;
+use crate::store::workspace::{Error, document};
 use crate::store::{Derived, Entry, Positions, Scoped, TrustSnapshot};
 
 pub use filter::Filter;

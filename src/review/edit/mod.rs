@@ -25,13 +25,11 @@ use crate::model::{
     SkillPath, Trust,
 };
 use crate::notes::indexing::Index;
-use crate::rules::Conflict;
-use crate::rules::acting;
 use crate::rules::in_use::suspicion;
 use crate::rules::place::resolve_conflicts;
-use crate::store::workspace::records::{entry, level, locate, raw};
+use crate::rules::{Conflict, acting};
 use crate::store::workspace::redacting_writer::redaction_warning;
-use crate::store::workspace::{Error, Workspace, repair_warnings};
+use crate::store::workspace::{Error, Workspace, entry, level, locate, raw, repair_warnings};
 use crate::store::{Entry, Selection};
 
 /// Result of an edit.

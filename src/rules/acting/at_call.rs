@@ -20,8 +20,7 @@ use crate::model::{
 use crate::rules::in_use::RULE;
 use crate::rules::place::{add_receipts, update_rule};
 use crate::store::Scoped;
-use crate::store::workspace::Error;
-use crate::store::workspace::records::{Scribe, data};
+use crate::store::workspace::{Error, Scribe, data};
 
 /// Call of an agent.
 pub struct AgentCall<'a> {

@@ -7,9 +7,8 @@ use crate::model::{AGENT, Correction, Execution, Kind, Record as _, Reflexion, T
 use crate::rules::correct::remark;
 use crate::rules::evidence::count_correction;
 use crate::rules::place::{own_rules, rule_in_force};
-use crate::store::workspace::records::raw;
 use crate::store::workspace::redacting_writer::redaction_warning;
-use crate::store::workspace::{Error, Workspace, repair_warnings};
+use crate::store::workspace::{Error, Workspace, raw, repair_warnings};
 use crate::store::{Selection, Writer};
 
 /// Correction that was checked and redacted: its options, the corrected execution (`None` without one), and

@@ -13,8 +13,7 @@ use crate::model::{CallPattern, Evidence, Kind, Reflexion, RelatedRule, RuleRela
 use crate::rules::in_use::why_unused;
 use crate::rules::place::{add_receipts, said_again, superseded, update_rules};
 use crate::rules::{acting, checked};
-use crate::store::workspace::records::locate;
-use crate::store::workspace::{Error, Workspace, repair_warnings};
+use crate::store::workspace::{Error, Workspace, locate, repair_warnings};
 
 /// Outcome of [`merge()`].
 #[derive(Debug, Serialize, schemars::JsonSchema)]

@@ -26,9 +26,10 @@ use crate::rules::evidence;
 use crate::skills::prompt::{Injected, LayerSize, Omitted, ids_of};
 use crate::store::skill::{Skill, Skills};
 use crate::store::workspace::providers::Chosen;
-use crate::store::workspace::records::{Scribe, data};
 use crate::store::workspace::redacting_writer::redaction_warning;
-use crate::store::workspace::{Error, Workspace, dollars, milliseconds, repair_warnings};
+use crate::store::workspace::{
+    Error, Scribe, Workspace, data, dollars, milliseconds, repair_warnings,
+};
 
 /// Runs a skill.
 pub async fn run(

@@ -22,7 +22,7 @@ use std::fs::File;
 use memctl_files::{Directory, PositionedFile as _};
 
 use crate::model::Kind;
-use crate::store::files::map::Map;
+use crate::store::files::Map;
 use crate::store::{AccessFilter, DERIVED, Entry, Error, Problem, Scoped, Snapshot};
 
 const LOCK: &str = "lock";

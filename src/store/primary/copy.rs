@@ -13,11 +13,10 @@ use std::time::Duration;
 use memctl_files::{Directory, json};
 
 use crate::model::Kind;
-use crate::store::access::disabled::keep_disabled_users;
-use crate::store::files::data::merge::apply;
+use crate::store::access::scoped::keep_disabled_users;
+use crate::store::files::data::write::apply;
 use crate::store::files::directory::{self, EXECUTION_LOGS, JOURNAL, PRIMARY, RECOVERED, REPLICA};
-use crate::store::files::log;
-use crate::store::files::tombstones;
+use crate::store::files::{log, tombstones};
 use crate::store::{
     DERIVED, DataFile, Error, Identity, Lock, Primary, PrimaryChange, PrimaryName, PrimaryRow,
     Reached, SMALL_FILE, Scoped, Tombstone, Turn, atomic,

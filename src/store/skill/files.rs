@@ -18,9 +18,9 @@ use serde_json::value::RawValue;
 use crate::model::SkillPath;
 use crate::model::error::message;
 use crate::store::Error;
+use crate::store::skill::Skills;
+use crate::store::skill::discover::{Problem, not_utf8};
 use crate::store::skill::guardrails::{self, Guardrail, Rewritten};
-use crate::store::skill::loaded::{Problem, not_utf8};
-use crate::store::skill::root::Skills;
 
 impl Skills {
     /// Examples of a skill.

@@ -20,7 +20,7 @@ use serde_json::{Map, Value};
 
 use crate::model::SkillPath;
 use crate::store::Error;
-use crate::store::skill::loaded::{Problem, Skill, files_named};
+use crate::store::skill::discover::{Problem, Skill, files_named};
 
 /// Metadata and prompt of one file.
 #[derive(Debug, Clone, PartialEq)]
@@ -468,7 +468,7 @@ mod tests {
 
         #[test]
         fn no_bytes_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
-            let text = super::super::root::Text::from_bytes(&bytes).text;
+            let text = super::super::Text::from_bytes(&bytes).text;
             drop(read(&text));
             drop(read(&format!("---\n{text}\n---\n")));
         }

@@ -13,7 +13,8 @@
 //!
 //! The other files:
 //!
-//! - `group_commit`: additions of several requests in one write. `repeats`: records that say the same as another.
+//! - `append`: also recognises records that say the same as another. `group_commit`: additions of several requests
+//!   in one write.
 //! - `local_files`: records that move between the local and the shared file of their kind, their two ids,
 //!   and references to them.
 //! - `transfer`: byte-for-byte export and import, and the move of a memory to a database.
@@ -24,7 +25,6 @@ pub(crate) mod group_commit;
 pub(crate) mod local_files;
 pub(crate) mod remove;
 pub(crate) mod repair;
-pub(crate) mod repeats;
 pub(crate) mod transfer;
 pub(crate) mod update;
 

@@ -13,9 +13,8 @@ use std::collections::{HashMap, HashSet};
 use chrono::{DateTime, Utc};
 
 use crate::model::{Expiry, Kind, Viewer};
-use crate::store::access::filter::expiry;
-use crate::store::files::inventory;
-use crate::store::files::tombstones;
+use crate::store::access::expiry;
+use crate::store::files::{inventory, tombstones};
 use crate::store::index::sessions;
 use crate::store::primary::copy::Sent;
 use crate::store::{

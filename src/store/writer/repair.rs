@@ -15,7 +15,7 @@ use memctl_files::json::{self, Stop};
 use serde::Serialize;
 
 use crate::model::{Expiry, Kind, Record, by_kind};
-use crate::store::access::filter::expiry;
+use crate::store::access::expiry;
 use crate::store::access::query::unreadable;
 use crate::store::files::data::file::ReadAhead;
 use crate::store::files::data::scan::patience;

@@ -14,7 +14,7 @@ use serde::Serialize;
 use crate::model::Kind;
 use crate::model::error::Kind as ErrorKind;
 use crate::store::files::counters::{self, Counters};
-use crate::store::files::data::merge::is_record;
+use crate::store::files::data::write::is_record;
 use crate::store::files::tombstones;
 use crate::store::primary::copy::Sent;
 use crate::store::writer::transfer::missing;

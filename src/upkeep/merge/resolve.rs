@@ -7,8 +7,7 @@ use serde_json::Value;
 
 use super::{CONFLICT, Conflict};
 use crate::model::Kind;
-use crate::store::workspace::records::{entry, locate};
-use crate::store::workspace::{Error, Workspace, repair_warnings};
+use crate::store::workspace::{Error, Workspace, entry, locate, repair_warnings};
 use crate::store::{Entry, raw_field};
 
 /// Side whose value is kept.

@@ -15,8 +15,7 @@ use serde::Serialize;
 
 use crate::model::words::names;
 use crate::model::{Evidence, Kind, Trust};
-use crate::store::workspace::records::locate;
-use crate::store::workspace::{Error, Workspace};
+use crate::store::workspace::{Error, Workspace, locate};
 use crate::upkeep::status::damage;
 
 /// Outcome of [`why()`].

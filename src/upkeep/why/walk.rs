@@ -12,8 +12,7 @@ use super::{Link, Relation};
 use crate::model::{
     Correction, Evidence, Execution, Kind, Procedure, Record, Reflexion, Said, Session, Trust, utc,
 };
-use crate::store::workspace::Error;
-use crate::store::workspace::records::document;
+use crate::store::workspace::{Error, document};
 use crate::store::{Entry, Scoped, Selection, TrustSnapshot};
 use crate::upkeep::runs;
 

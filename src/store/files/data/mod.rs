@@ -1,18 +1,24 @@
 //! Data files: one JSON file of records per kind.
 //!
-//! - `file`: reading. `write`: appending at a constant cost, and changes that rewrite the file. `merge`: changes
-//!   from another place. `scan`: finds the entries, and lines of positions for messages.
+//! - Here: an entry of a data file, as text.
+//! - `file`: reading. `write`: appending at a constant cost, changes that rewrite the file, and changes from
+//!   another place. `scan`: finds the entries, and lines of positions for messages.
 //! - `offsets`: derived table of entry offsets.
 //! - `foreign_edit`: detection of edits by programs that take no lock, and repair of a torn tail.
 
-use std::path::Path;
-
 pub(crate) mod file;
 pub(crate) mod foreign_edit;
-pub(crate) mod merge;
 pub(crate) mod offsets;
 pub(crate) mod scan;
 pub(crate) mod write;
+
+use std::borrow::Cow;
+use std::path::Path;
+
+use memctl_files::json;
+
+use crate::model::{Kind, Record};
+use crate::store::DataFile;
 
 /// Closing brackets of a file that this program writes.
 const CLOSING: &str = "\n  ]\n}\n";
@@ -56,4 +62,39 @@ fn interfere(point: Point, path: &Path) {
             other(point, path);
         }
     });
+}
+
+/// One entry, as the text in its file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// Kind of the record.
+    pub kind: Kind,
+    /// Id; empty if the entry has none.
+    pub id: String,
+    /// JSON text.
+    pub text: Vec<u8>,
+    /// `true` if it is in the local file of its kind.
+    pub is_local: bool,
+    /// Byte offset in the file.
+    pub offset: u64,
+}
+
+impl Entry {
+    /// Returns the file that it is in.
+    pub(crate) fn file(&self) -> DataFile {
+        DataFile {
+            kind: self.kind,
+            is_local: self.is_local,
+        }
+    }
+
+    /// Returns the id of the user, if the entry names one.
+    pub fn user_id(&self) -> Option<Cow<'_, str>> {
+        json::string_field(&self.text, "user_id").filter(|_| self.kind.has_user())
+    }
+
+    /// Parses the entry as a record of its kind.
+    pub fn parse<R: Record>(&self) -> Result<R, serde_json::Error> {
+        serde_json::from_slice(&self.text)
+    }
 }

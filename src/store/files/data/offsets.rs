@@ -17,8 +17,7 @@ use memctl_files::{Directory, FileState, PositionedFile as _, json};
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 use crate::model::{IdShape, Kind, SkillPath};
-use crate::store::files::directory;
-use crate::store::files::map::Map;
+use crate::store::files::{Map, directory};
 
 /// Changes with the layout below; older tables are rebuilt.
 const MAGIC: [u8; 8] = *b"mctloff3";

@@ -6,11 +6,10 @@ use std::{fs, thread};
 use chrono::TimeDelta;
 
 use crate::model::{Execution, Memory, Scope, Viewer};
-use crate::store::AuditContext;
 use crate::store::files::directory::Lock;
 use crate::store::trust::Approvals;
-use crate::store::writer::repeats::Compared;
-use crate::store::{DataFile, Selection};
+use crate::store::writer::append::Compared;
+use crate::store::{AuditContext, DataFile, Selection};
 use memctl_files::Directory;
 
 use super::*;

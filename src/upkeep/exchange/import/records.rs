@@ -15,9 +15,8 @@ use super::existing::{self, Existing, FROM, Origin, created, digest, tests};
 use super::sources::Opened;
 use super::{FORGOTTEN, ImportOptions, ImportReport, Ready, Renamed};
 use crate::model::{Kind, local_number};
-use crate::store::workspace::records::{document, remembered};
 use crate::store::workspace::redacting_writer::redaction_warning;
-use crate::store::workspace::{Error, Workspace};
+use crate::store::workspace::{Error, Workspace, document, remembered};
 use crate::store::{
     DataFile, Entry, RawEntry, Role, Tombstone, TrustSnapshot, foreign_lines, logs, redact,
     text_field,
