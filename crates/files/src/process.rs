@@ -14,8 +14,8 @@ use std::sync::atomic::AtomicBool;
 
 use tokio::process::{Child, Command};
 
-use super::system::process::{Leader, begin_group};
-pub use super::system::process::{
+use super::system::{Leader, begin_group};
+pub use super::system::{
     LocalStream, Stop, USUAL_EDITOR, at_interrupt, connect, keep_file_size_limit_an_error,
     limit_unreceived, user,
 };

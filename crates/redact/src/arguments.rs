@@ -5,10 +5,8 @@
 
 use std::ops::Range;
 
-use super::bytes::{Set, holds, near, over_breaks};
-use super::data::list;
+use super::bytes::{Set, holds, list, near, over_breaks};
 use super::lines;
-use super::randomness;
 use super::values::{self, Class, ValuePosition};
 
 /// Longest part of a line that is read, in bytes.
@@ -117,8 +115,8 @@ fn last(text: &[u8], arguments: &[Range<usize>], others: usize) -> Option<Range<
     let plain: Vec<&Range<usize>> = plain.collect();
     let last = plain.last().filter(|_| plain.len() > others)?;
     let value = &text[(*last).clone()];
-    let secret = randomness::is_random(value)
-        || values::is_secret(value, Class::Password, ValuePosition::Loose);
+    let secret =
+        values::is_random(value) || values::is_secret(value, Class::Password, ValuePosition::Loose);
     let name = value.iter().any(|b| b"/=\\".contains(b)) || value.ends_with(b"pkg");
     (secret && !name).then(|| (*last).clone())
 }
@@ -140,7 +138,7 @@ fn behind(text: &[u8], whole: Range<usize>, mark: u8) -> Option<Range<usize>> {
     if mark == b'=' {
         password = &password[..memchr::memchr(b';', password).unwrap_or(password.len())];
         let path = name.contains(&b'/') || name.contains(&b' ');
-        let random = randomness::is_random(password) && !path;
+        let random = values::is_random(password) && !path;
         return random.then_some(whole.start + at + 1..whole.start + at + 1 + password.len());
     }
     let known = password == name || name.is_empty() && mark != b':' || password.starts_with(b"//");

@@ -10,7 +10,6 @@ use super::bytes::{SPACE, Set, holds, near, over_breaks, over_colour, skip};
 use super::documents;
 use super::extent::{Name, judge, read, scheme};
 use super::lines;
-use super::randomness;
 use super::values::{self, Class, ValuePosition};
 use super::views;
 
@@ -355,7 +354,7 @@ fn on_line(text: &[u8], name: &Name, spaced: usize) -> Option<(usize, ValuePosit
     let word = rest.split(u8::is_ascii_whitespace).next()?;
     let firm = name.class == Class::Password
         && word.len() >= 10
-        && randomness::is_random(word)
+        && values::is_random(word)
         && values::is_made(word);
     (firm && !word.contains(&b'_')).then_some((spaced, ValuePosition::Loose))
 }

@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use super::bytes::{Set, holds, near, over_breaks, over_colour};
 use super::lines;
-use super::randomness::{self, changes};
+use super::values::{self, changes};
 
 /// Longest label, in bytes.
 const LABEL: usize = 80;
@@ -108,7 +108,7 @@ fn joined(text: &[u8], mut found: Vec<Range<usize>>) -> Vec<Range<usize>> {
 /// Returns true if a block has lost its line ends, or has spaces or escapes in their place.
 fn is_one_line(inside: &[u8]) -> bool {
     let mut runs = inside.split(|b| !Set::BASE64.holds(*b));
-    !inside.contains(&b'\n') && runs.any(|run| run.len() >= 16 && randomness::is_random(run))
+    !inside.contains(&b'\n') && runs.any(|run| run.len() >= 16 && values::is_random(run))
 }
 
 /// Start and end of the label that ends the block; `None` if another block begins first.
@@ -237,14 +237,14 @@ fn end_of_content(text: &[u8], line: &Range<usize>) -> usize {
 }
 
 fn is_random(key: &[u8]) -> bool {
-    key.len() >= 20 && randomness::is_random(key)
+    key.len() >= 20 && values::is_random(key)
 }
 
 fn is_material(key: &[u8], least: usize) -> bool {
     let hex = key.len() >= 32
         && key.iter().all(u8::is_ascii_hexdigit)
         && key.iter().any(u8::is_ascii_digit);
-    key.len() >= least && randomness::is_random(key) || hex
+    key.len() >= least && values::is_random(key) || hex
 }
 
 /// Returns true if a run can be base64: it ends in `=`, or mixes character classes.

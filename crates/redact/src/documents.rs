@@ -8,7 +8,6 @@ use std::ops::Range;
 use super::bytes::{SPACE, Set, near, skip};
 use super::extent::{Name, judge};
 use super::lines;
-use super::randomness;
 use super::values::{self, Class, ValuePosition, is_made};
 
 /// Number of lines of a block or a table that are read.
@@ -59,9 +58,8 @@ fn block(text: &[u8], name: &Name) -> Vec<Range<usize>> {
         }
         let value = &text[body.clone()];
         // Without a YAML block mark: one line with one value, and only if it is clearly a secret.
-        let firm = folded
-            || randomness::is_random(value)
-            || (name.class == Class::Password && is_made(value));
+        let firm =
+            folded || values::is_random(value) || (name.class == Class::Password && is_made(value));
         if firm && judge(text, &body, name, ValuePosition::Quoted) {
             found.push(body);
         }
@@ -83,7 +81,7 @@ fn heredoc(text: &[u8], own: &Range<usize>, mark: &[u8]) -> Vec<Range<usize>> {
     let inside = bodies.take_while(|body| text[body.clone()] != mark);
     let is_value = |body: &Range<usize>| {
         let value = &text[body.clone()];
-        value.len() >= 4 && !randomness::is_placeholder(value) && !value.contains(&b' ')
+        value.len() >= 4 && !values::is_placeholder(value) && !value.contains(&b' ')
     };
     inside.filter(is_value).collect()
 }

@@ -3,11 +3,9 @@
 
 use std::ops::Range;
 
-use super::bytes::{Set, near, over_breaks, skip, without_breaks};
-use super::data::list;
+use super::bytes::{Set, list, near, over_breaks, skip, without_breaks};
 use super::keys::is_more_of_it;
 use super::lines;
-use super::randomness;
 use super::values::{self, Class, ValuePosition};
 use super::views;
 
@@ -42,8 +40,8 @@ impl Name {
 pub(super) fn judge(text: &[u8], range: &Range<usize>, name: &Name, stands: ValuePosition) -> bool {
     let joined = without_breaks(&text[range.clone()]);
     if name.kind == "authorization" {
-        return (randomness::is_random(&joined) || views::is_login(&joined))
-            && !randomness::is_placeholder(&joined);
+        return (values::is_random(&joined) || views::is_login(&joined))
+            && !values::is_placeholder(&joined);
     }
     // A value that is called or indexed is code.
     let is_called =

@@ -10,7 +10,7 @@
 
 use std::borrow::Cow;
 
-use super::hidden::{is_visible_ascii, visible};
+use super::screen::{is_visible_ascii, visible};
 
 /// Start of an opening tag; the nonce follows.
 const OPENS: &str = "<memctl-data-";

@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use super::bytes::{Set, can_begin, over_breaks};
 use super::lines;
-use super::randomness::{self, changes};
+use super::values::{self, changes};
 
 /// Names of the sets in `vendors.tsv`.
 const SETS: [(&str, Set); 10] = [
@@ -135,7 +135,7 @@ fn around(
         _ => end_of(text, end, parts).or_else(|| cut_run(text, end, false))?,
     };
     let open = text.get(end).is_some_and(u8::is_ascii_alphanumeric);
-    (!open && randomness::is_random(&text[start..end])).then_some(start..end)
+    (!open && values::is_random(&text[start..end])).then_some(start..end)
 }
 
 /// Start and length of the run that ends at `at`. Breaks do not count.
@@ -167,9 +167,9 @@ pub(super) fn cut_run(text: &[u8], at: usize, capitals: bool) -> Option<usize> {
     const CUT: Set = Set::of(b"09AZaz++//==__--..~~%%$$");
     let run = if capitals { Set::UPPER } else { CUT }.run(text, at, text.len());
     let body = &text[at..at + run];
-    let random = randomness::is_random(body) || capitals && body.iter().any(u8::is_ascii_digit);
+    let random = values::is_random(body) || capitals && body.iter().any(u8::is_ascii_digit);
     let cut = run >= 8 && random && lines::is_cut(text, at + run);
-    (cut && !randomness::is_placeholder(body)).then_some(at + run)
+    (cut && !values::is_placeholder(body)).then_some(at + run)
 }
 
 /// Returns true if a text could be the beginning of these parts.
@@ -194,13 +194,13 @@ fn begins_like(text: &[u8], parts: &[Part]) -> bool {
 
 /// Rejects placeholders and long names, which can begin like keys.
 fn is_plausible(body: &[u8], prefix: usize) -> bool {
-    if randomness::is_filler(body) || randomness::is_documented(body) {
+    if values::is_filler(body) || values::is_documented(body) {
         return false;
     }
     let has = |test: fn(&u8) -> bool| body.iter().any(test);
     let worded = has(|b| matches!(b, b'-' | b'_' | b'.'));
     match prefix {
-        ..=2 => randomness::is_random(body),
+        ..=2 => values::is_random(body),
         // After a prefix that is almost a word, or in a body that may contain words.
         _ if prefix == 3 || worded => {
             let mixed = has(u8::is_ascii_uppercase) && has(u8::is_ascii_lowercase);

@@ -10,11 +10,11 @@
 //!
 //! Modules import only from those above them:
 //!
-//! - `bytes`, `lines`: sets of bytes, breaks, and what tools put before a line. `data`: the tables of `rules/`.
-//! - `randomness`, `values`, `keys`: the look of a secret. `views`: texts inside a text.
+//! - `bytes`, `lines`: sets of bytes, breaks, the tables of `rules/`, and what tools put before a line.
+//! - `values`, `keys`: the look of a secret. `views`: texts inside a text.
 //! - `extent`, `documents`, `assignments`: values that have a name. `arguments`, `blocks`, `structures`: others.
-//! - `rules`, `scan`: all of these in one pass. `redact`: texts and JSON without what it finds.
-//! - `hidden`: invisible characters. `screen`, `fence`, `person`: text that others or models will read.
+//! - `scan`: all of these in one pass. `redact`: texts and JSON without what it finds.
+//! - `screen`, `fence`: text that models will read; invisible characters.
 //!
 //! All functions are pure: no files, no clock, no randomness. The engine ensures that every text
 //! passes through them.
@@ -26,17 +26,12 @@ mod arguments;
 mod assignments;
 mod blocks;
 mod bytes;
-mod data;
 mod documents;
 mod extent;
 mod fence;
-mod hidden;
 mod keys;
 mod lines;
-mod person;
-mod randomness;
 mod redact;
-mod rules;
 #[cfg(test)]
 #[path = "tests/samples.rs"]
 mod samples;
@@ -50,13 +45,11 @@ mod values;
 mod views;
 
 pub use fence::{beginning, defuse, fence, is_unfenced, length, shorten, strip_fenced, unfenced};
-pub use hidden::{composed, is_hidden, lines, visible};
-pub use person::Person;
 pub use redact::{
-    Clean, Redacted, findings_in_json, redact, redact_json, redact_value, says_nothing,
+    Clean, Person, Redacted, findings_in_json, redact, redact_json, redact_value, says_nothing,
 };
 pub use scan::{Finding, findings};
-pub use screen::{Reason, Verdict, screen};
+pub use screen::{Reason, Verdict, composed, is_hidden, lines, screen, visible};
 
 /// Text from a tool, a transcript or a foreign file, prepared for storage.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -12,7 +12,6 @@ use super::bytes::{SPACE, Set, can_begin, holds, near, skip};
 use super::extent::{Name, judge, read};
 use super::keys::{Part, cut_run, end_of};
 use super::lines;
-use super::randomness;
 use super::values::{self, Class, ValuePosition};
 use super::views::{self, run_of};
 
@@ -126,7 +125,7 @@ pub(super) fn key_member(text: &[u8], at: usize, end: usize) -> Option<Range<usi
     let from = skip(text, end, b" \\\"");
     let length = Set::WORD.run(text, from, text.len());
     let around = &text[at.saturating_sub(NEAR)..text.len().min(end + NEAR)];
-    (length >= 20 && holds(around, b"kty") && randomness::is_random(&text[from..from + length]))
+    (length >= 20 && holds(around, b"kty") && values::is_random(&text[from..from + length]))
         .then_some(from..from + length)
 }
 
@@ -143,7 +142,7 @@ pub(super) fn behind_key(text: &[u8], at: usize, _: usize) -> Option<Range<usize
         let mixed =
             has(u8::is_ascii_digit) && has(u8::is_ascii_uppercase) && has(u8::is_ascii_lowercase);
         let fits = value.len() == LENGTH || at.len() >= 12 && lines::is_cut(text, at.end);
-        (fits && at.len() <= LENGTH && mixed && !randomness::is_documented(value)).then_some(at)
+        (fits && at.len() <= LENGTH && mixed && !values::is_documented(value)).then_some(at)
     })
 }
 
@@ -168,13 +167,13 @@ pub(super) fn address(text: &[u8], at: usize, _: usize) -> Option<Range<usize>> 
     })?;
     let user = &authority[..host_at];
     let Some(colon) = memchr(b':', user) else {
-        return (randomness::is_random(user) && user.len() >= 16).then_some(start..start + host_at);
+        return (values::is_random(user) && user.len() >= 16).then_some(start..start + host_at);
     };
     let (name, password) = (&user[..colon], &user[colon + 1..]);
-    let known = password == name || randomness::is_placeholder(password);
+    let known = password == name || values::is_placeholder(password);
     if password.is_empty() || known || is_reference(password) {
         // `https://<token>:x-oauth-basic@github.com`
-        let is_token = randomness::is_random(name) && !is_reference(name);
+        let is_token = values::is_random(name) && !is_reference(name);
         return is_token.then_some(start..start + colon);
     }
     Some(start + colon + 1..start + host_at)
@@ -195,7 +194,7 @@ fn cut_address(text: &[u8], start: usize, authority: &[u8]) -> Option<Range<usiz
     let secret = password.len() >= 4
         && !password.contains(&b'/')
         && !is_reference(password)
-        && !randomness::is_placeholder(password);
+        && !values::is_placeholder(password);
     (secret && !host && !is_port).then_some(start + colon + 1..end)
 }
 
@@ -210,7 +209,7 @@ pub(super) fn credentials(text: &[u8], _: usize, at: usize) -> Option<Range<usiz
         .or_else(|| cut_run(text, start, false))?;
     let value = text[start..end].iter().copied();
     let joined: Vec<u8> = value.filter(|b| Set::HEADER.holds(*b)).collect();
-    (randomness::is_random(&joined) && !randomness::is_placeholder(&joined)).then_some(start..end)
+    (values::is_random(&joined) && !values::is_placeholder(&joined)).then_some(start..end)
 }
 
 /// Position after one to four spaces.
@@ -240,7 +239,7 @@ pub(super) fn cookie(text: &[u8], _: usize, at: usize) -> Option<Range<usize>> {
     let equals = memchr(b'=', value)?;
     let first = value[equals + 1..].split(|b| b"; ".contains(b)).next()?;
     let is_pair = equals > 0 && Set::DOTTED.run(value, 0, equals) == equals;
-    let worth = first.len() >= 6 && !randomness::is_placeholder(first) && !is_reference(first);
+    let worth = first.len() >= 6 && !values::is_placeholder(first) && !is_reference(first);
     (is_pair && worth).then_some(at + start..at + start + value.len())
 }
 

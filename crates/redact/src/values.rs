@@ -3,12 +3,13 @@
 //! `password` in prose, `password: string` in a schema and `token = os.environ["X"]` in code are
 //! not secrets; `<your-token>`, `xxxx` and `${{ secrets.X }}` are placeholders. In doubt, the value
 //! of a password name is redacted, while a value beside `token` has to look random.
+//!
+//! Random bytes, as in keys, are told from words, and values from what stands for one: placeholders, references,
+//! examples of vendors.
 
 use std::sync::LazyLock;
 
-use super::bytes::{Set, holds};
-use super::data::{NAMES, list, rows, split};
-use super::randomness::{self, changes, count};
+use super::bytes::{NAMES, Set, holds, list, rows, split};
 
 /// Strictness of the value check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -128,7 +129,7 @@ fn ends_in(part: &str, word: &str) -> bool {
 
 /// Returns true if a value of this class, in this position, is a secret.
 pub(super) fn is_secret(value: &[u8], class: Class, stands: ValuePosition) -> bool {
-    if randomness::is_placeholder(value) || is_code(value, stands) {
+    if is_placeholder(value) || is_code(value, stands) {
         return false;
     }
     match class {
@@ -199,8 +200,8 @@ fn is_key(value: &[u8], class: Class, stands: ValuePosition) -> bool {
         && CHARACTERS.holds_all(value)
         && (parts == 1 || value.len() >= 40 * parts || is_base64_key(value))
         && !(is_uuid(value) && class == Class::Key)
-        && randomness::is_random(value)
-        && randomness::entropy(value) >= 3.0
+        && is_random(value)
+        && entropy(value) >= 3.0
 }
 
 /// Base64 contains slashes of its own.
@@ -239,17 +240,16 @@ fn is_token(value: &[u8], stands: ValuePosition) -> bool {
         return stands == ValuePosition::Quoted
             && value.len() >= 32
             && count(value, u8::is_ascii_punctuation) >= 4
-            && randomness::entropy(value) >= 4.0;
+            && entropy(value) >= 4.0;
     }
     if is_path(value) {
         let capitals = count(value, u8::is_ascii_uppercase);
         return value.len() >= 32
-            && randomness::is_random(value)
+            && is_random(value)
             && (capitals >= 5 || !value[1..].contains(&b'/'));
     }
     let firm = matches!(stands, ValuePosition::Quoted | ValuePosition::Tight);
-    !holds(value, b"://")
-        && (randomness::is_random(value) || firm && (has_symbols(value) || is_made_up(value)))
+    !holds(value, b"://") && (is_random(value) || firm && (has_symbols(value) || is_made_up(value)))
 }
 
 /// Small letters and digits, plus capitals or signs, in one piece.
@@ -267,11 +267,7 @@ pub(super) fn is_made(value: &[u8]) -> bool {
 fn is_made_up(value: &[u8]) -> bool {
     let digits = count(value, u8::is_ascii_digit);
     let letters = count(value, u8::is_ascii_alphabetic);
-    value.len() >= 12
-        && digits >= 4
-        && letters >= 4
-        && randomness::entropy(value) >= 3.0
-        && !randomness::is_words(value)
+    value.len() >= 12 && digits >= 4 && letters >= 4 && entropy(value) >= 3.0 && !is_words(value)
 }
 
 fn has_symbols(value: &[u8]) -> bool {
@@ -302,7 +298,7 @@ pub(super) fn is_given(value: &[u8]) -> bool {
         && !holds(value, b"://")
         && !is_path(value)
         && !is_one_of(value, "prose")
-        && !randomness::is_placeholder(value)
+        && !is_placeholder(value)
 }
 
 /// Returns true if a value begins with one of these signs of a reference, or is `%NAME%`. `%40` is an
@@ -331,7 +327,7 @@ fn is_code(value: &[u8], stands: ValuePosition) -> bool {
     let parts: Vec<&str> = parts.collect();
     let path = parts.len() > 1
         && parts.iter().all(|part| identifier(part) && part.len() > 1)
-        && !randomness::is_random(value);
+        && !is_random(value);
     let loud = |part: &&str| part.len() > 2 && part.bytes().all(|b| b.is_ascii_uppercase());
     let constant =
         !text.bytes().any(|b| b.is_ascii_lowercase()) && text.split('_').filter(loud).count() >= 2;
@@ -340,7 +336,7 @@ fn is_code(value: &[u8], stands: ValuePosition) -> bool {
     // Base64 can also begin with a slash.
     let base64 = value.len() >= 32
         && Set::BASE64.holds_all(value)
-        && randomness::is_random(value)
+        && is_random(value)
         && count(value, u8::is_ascii_uppercase) >= 5;
     // YAML tag: `!vault |`.
     let is_tag = |tag: &str| !tag.is_empty() && tag.bytes().all(|b| b.is_ascii_alphabetic());
@@ -348,4 +344,118 @@ fn is_code(value: &[u8], stands: ValuePosition) -> bool {
         || !base64 && text.starts_with(['&', '*', '/', '.', '-', '\\', '{'])
         || text.strip_prefix('!').is_some_and(is_tag)
         || text.starts_with("__")
+}
+
+/// Number of the bytes that fit.
+pub(super) fn count(value: &[u8], fits: impl Fn(&u8) -> bool) -> usize {
+    value.iter().filter(|b| fits(b)).count()
+}
+
+/// Number of changes between character classes in a text.
+pub(super) fn changes(text: &[u8]) -> usize {
+    let class = |b: &u8| match b {
+        b'a'..=b'z' => 0,
+        b'A'..=b'Z' => 1,
+        b'0'..=b'9' => 2,
+        _ => 3,
+    };
+    let is_change = |pair: &&[u8]| class(&pair[0]) != class(&pair[1]);
+    text.windows(2).filter(is_change).count()
+}
+
+/// Returns true if a value looks random.
+pub(super) fn is_random(value: &[u8]) -> bool {
+    let digits = count(value, u8::is_ascii_digit);
+    let capitals = count(value, u8::is_ascii_uppercase);
+    let small = count(value, u8::is_ascii_lowercase);
+    if value.len() < 8 || digits + capitals + small < value.len() / 2 || capitals + small == 0 {
+        return false;
+    }
+    if is_words(value) {
+        return false;
+    }
+    let bits = entropy(value);
+    match value.len() {
+        ..16 => digits >= 2 && changes(value) >= 3 && bits >= 2.5,
+        16..24 => (digits >= 2 || (capitals >= 3 && small >= 3)) && bits >= 2.8,
+        _ => (digits >= 2 || (capitals >= 5 && small >= 5 && changes(value) >= 8)) && bits >= 2.8,
+    }
+}
+
+/// Words and small numbers joined by dashes, dots or slashes: a name, not a key.
+pub(super) fn is_words(value: &[u8]) -> bool {
+    let is_word = |part: &[u8]| {
+        let letters = part.iter().take_while(|b| b.is_ascii_alphabetic()).count();
+        let rest = &part[letters..];
+        let word = &part[..letters];
+        let one_case = word.iter().skip(1).all(u8::is_ascii_lowercase)
+            || word.iter().all(u8::is_ascii_uppercase)
+            || is_camel(word);
+        (one_case && rest.len() <= 4 && rest.iter().all(u8::is_ascii_digit) && letters <= 20)
+            || part.len() <= 3
+    };
+    value.split(|b| b"-_./:@,=".contains(b)).all(is_word)
+}
+
+/// `camelCaseOfWords`: at most one capital per four letters.
+fn is_camel(word: &[u8]) -> bool {
+    word.len() >= count(word, u8::is_ascii_uppercase) * 4
+}
+
+/// Shannon entropy in bits per byte.
+#[expect(clippy::cast_precision_loss, reason = "lengths of keys")]
+pub(super) fn entropy(value: &[u8]) -> f64 {
+    let mut counts = [0_u32; 256];
+    for b in value {
+        counts[usize::from(*b)] += 1;
+    }
+    let length = value.len() as f64;
+    counts
+        .iter()
+        .filter(|count| **count > 0)
+        .map(|count| {
+            let share = f64::from(*count) / length;
+            -share * share.log2()
+        })
+        .sum()
+}
+
+/// Returns true if a value is a placeholder or a reference.
+pub(super) fn is_placeholder(value: &[u8]) -> bool {
+    let Ok(text) = std::str::from_utf8(value) else {
+        return false;
+    };
+    let text = text.trim_matches(|c: char| matches!(c, '"' | '\'' | '`' | ',' | '.'));
+    let lower = text.to_lowercase();
+    let reference = match text.as_bytes() {
+        [b'$', next, ..] => next.is_ascii_alphabetic() || matches!(next, b'{' | b'(' | b'_'),
+        [b'<', .., b'>'] | [b'{', .., b'}'] | [b'%', .., b'%'] | [b'#', b'{', ..] => true,
+        [b'@', next, ..] => *next == b'{',
+        _ => text.starts_with("[REDACTED") || text.starts_with("[PRIVATE"),
+    };
+    let mut marks = ["${", "{{", "$(", "%(", "[REDACTED:", "[PRIVATE]"].iter();
+    let inside = marks.any(|mark| text.contains(mark));
+    let digits = count(text.as_bytes(), u8::is_ascii_digit);
+    // `EXAMPLE` inside a key does not make it a placeholder.
+    let worded = digits < 4 && (is_words(text.as_bytes()) || !is_random(text.as_bytes()));
+    let mut stand_ins = list("parts of stand-ins").iter();
+    let parts = worded && stand_ins.any(|part| lower.contains(part));
+    lower.is_empty()
+        || is_documented(text.as_bytes())
+        || reference
+        || inside
+        || parts
+        || is_filler(value)
+        || list("stand-ins").contains(&lower.trim_matches(['[', ']', '(', ')', '<', '>']))
+}
+
+/// Keys in vendor documentation end like this.
+pub(super) fn is_documented(value: &[u8]) -> bool {
+    value.ends_with(b"EXAMPLE") || value.ends_with(b"EXAMPLEKEY")
+}
+
+/// `xxxx`, `****`, `0000`, also with a few other characters.
+pub(super) fn is_filler(value: &[u8]) -> bool {
+    let fillers = count(value, |b| b"xX*.0_-#?".contains(b));
+    fillers == value.len() || (value.len() >= 8 && fillers * 10 >= value.len() * 6)
 }

@@ -11,10 +11,10 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use super::part::Part;
+use super::keyword;
 use super::rank::Ranker;
-use super::segment::Damaged;
-use super::{keyword, text};
+use super::segment::{Damaged, Part};
+use super::text;
 
 /// A name is frequent if one of this many documents contains it.
 const ONE_OF: usize = 3;

@@ -3,14 +3,13 @@
 //!
 //! It adds up words from all over a document. In a long one, such as the log of a session, they can come
 //! from unrelated parts, while the answer is one passage with most of them. So the score of a long document
-//! is a mean of its own and that of its best window. Windows are those of `windows`; short documents have
+//! is a mean of its own and that of its best window. Windows are those of `vectors`; short documents have
 //! none and keep their score.
 #![expect(clippy::cast_precision_loss, reason = "counts of documents and words are small")]
 
-use super::part::Part;
-use super::segment::{Damaged, Posting, Postings};
+use super::segment::{Damaged, Part, Posting, Postings};
 use super::text::words;
-use super::windows::windows_of;
+use super::vectors::windows_of;
 use memctl_files::parallel::each;
 
 /// Term frequency saturation.

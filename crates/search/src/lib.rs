@@ -2,12 +2,11 @@
 //!
 //! - `text`: words of texts. `keyword`: BM25 over segments, and the best passage of long documents.
 //!   `frequent_names`: names that tell the semantic half nothing.
-//! - `vectors`, `windows`: quantized vectors of a segment, searched in place, several for a long document.
+//! - `vectors`: quantized vectors of a segment, searched in place, several for a long document.
 //! - `attributes`: document attributes, and the filter over them.
 //! - `segment`, `segment_builder`: index segments that are searched in place, and their construction.
-//! - `part`: a segment with its vectors and a filter. `rank`: the ranker, the only ranking of the program. `fusion`: scores of the two rankings, as one.
-//!   `top_k`: the best of many.
-//! - `corpus`: temporary ranking of a few texts.
+//! - `rank`: the ranker, the only ranking of the program, and a temporary one of a few texts. `fusion`: scores of
+//!   the two rankings, as one. `top_k`: the best of many.
 //! - `evaluate`: retrieval metrics.
 //! - `embedder`: text in, vector out: the built-in model, or one behind a URL.
 //!
@@ -19,30 +18,26 @@
 pub mod embedder;
 
 mod attributes;
-mod corpus;
 mod evaluate;
 mod frequent_names;
 mod fusion;
 mod keyword;
-mod part;
 mod rank;
 mod segment;
 mod segment_builder;
 mod text;
 mod top_k;
 mod vectors;
-mod windows;
 
 pub use attributes::{Admission, Attributes, KINDS, UserFilter, name_hash, seconds};
-pub use corpus::Corpus;
 pub use evaluate::{Metrics, percentile};
 pub use frequent_names::has_names;
 pub use fusion::{Fusion, Rrf};
-pub use part::Part;
-pub use rank::{ByWords, Question, Ranked, Ranker};
-pub use segment::{ANALYSIS, Damaged, Segment};
+pub use rank::{ByWords, Corpus, Question, Ranked, Ranker};
+pub use segment::{ANALYSIS, Damaged, Part, Segment};
 pub use segment_builder::{Builder, merge};
 pub use text::{snippet, words};
 pub use top_k::Hit;
-pub use vectors::{Nearness, SLOTS_HEADER, Slots, slot, slot_width, slots_header};
-pub use windows::{SlotLayout, texts_of};
+pub use vectors::{
+    Nearness, SLOTS_HEADER, SlotLayout, Slots, slot, slot_width, slots_header, texts_of,
+};

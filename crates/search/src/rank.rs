@@ -1,17 +1,18 @@
-//! Ranking of documents by keywords, by meaning, or by both.
+//! Ranking of documents by keywords, by meaning, or by both; and a temporary one over a few texts in memory.
 //!
 //! The only ranking of the program: `memctl search`, hints and `eval retrieval` use it, so
 //! evaluations measure what users get. Every admitted document is scored, up to millions. It computes no
 //! vectors; callers supply them for as many documents as they have.
 
-use super::attributes::KINDS;
+use memctl_files::parallel::each;
+
+use super::attributes::{Attributes, KINDS};
 use super::fusion::{FLOOR, Fusion, Half, View, coverage, rrf};
-use super::keyword::{self, Scores};
-use super::part::Part;
-use super::segment::Damaged;
+use super::keyword::{self, Scores, asked};
+use super::segment::{Damaged, Part, Segment};
+use super::segment_builder::Builder;
 use super::top_k::{Best, Hit, between, ranks};
 use super::vectors::{Nearness, QueryVector};
-use memctl_files::parallel::each;
 
 /// Minimum fused score of a result with a known cosine. It excludes documents that share an incidental word
 /// with the query but differ in meaning.
@@ -345,7 +346,7 @@ impl<'a> Ranker<'a> {
             let holding = keyword::holding(&self.parts, &word)?;
             Ok((word, holding))
         };
-        keyword::asked(query).into_iter().map(count).collect()
+        asked(query).into_iter().map(count).collect()
     }
 }
 
@@ -371,5 +372,105 @@ fn is_readable(query: &str) -> bool {
     latin * 2 > letters
 }
 
+/// Texts to search with one query, which is known before the texts: only its words are kept.
+#[derive(Debug)]
+pub struct Corpus<'q> {
+    query: &'q str,
+    asked: Vec<String>,
+    texts: Builder,
+}
+
+impl<'q> Corpus<'q> {
+    /// Empty corpus for a query.
+    pub fn new(query: &'q str) -> Self {
+        Self {
+            query,
+            asked: asked(query),
+            texts: Builder::default(),
+        }
+    }
+
+    /// Adds a text.
+    pub fn add(&mut self, text: &str) {
+        let asked = &self.asked;
+        let is_asked = |word: &str| {
+            asked
+                .binary_search_by(|asked| asked.as_str().cmp(word))
+                .is_ok()
+        };
+        self.texts.add_words(&Attributes::default(), text, is_asked);
+    }
+
+    /// Texts that contain a query word, best first; ties in insertion order.
+    pub fn search(&self) -> Vec<Hit> {
+        search(&self.texts, self.query)
+    }
+}
+
+fn search(texts: &Builder, query: &str) -> Vec<Hit> {
+    let bytes = texts.segment();
+    let parts = Segment::open(&bytes).map(|segment| Part::new(segment, None, None));
+    let question = Question {
+        text: query,
+        vector: None,
+        fusion: Fusion::Keyword,
+        floor: None,
+        weak: false,
+        limit: texts.len(),
+        weight: |_| 1.0,
+    };
+    // A segment built in memory cannot be damaged.
+    let ranked = Ranker::new(parts.into_iter().collect()).rank(&question);
+    let hit = |ranked: &Ranked| Hit {
+        document: ranked.document,
+        score: ranked.score,
+    };
+    ranked.unwrap_or_default().iter().map(hit).collect()
+}
+
 #[cfg(test)]
 mod tests;
+
+#[cfg(test)]
+mod tests_of_corpus {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn rarer_words_and_shorter_documents_come_first() {
+        let order = |query| -> Vec<usize> {
+            let mut corpus = Corpus::new(query);
+            for text in [
+                "check the total",
+                "check compliance with the regulation",
+                "check check check of everything that there is to check in a very long document",
+                "nothing",
+            ] {
+                corpus.add(text);
+            }
+            let hits = corpus.search();
+            hits.iter().map(|hit| hit.document).collect()
+        };
+        assert_eq!(order("compliance check"), [1, 2, 0]);
+        assert_eq!(order("CHECKING"), [2, 0, 1]);
+        assert_eq!(order("unknown"), [0; 0]);
+        assert_eq!(order(""), [0; 0]);
+    }
+
+    proptest! {
+        #[test]
+        fn scores_are_those_of_an_index_of_all_words(
+            texts in prop::collection::vec("([a-e]{1,2} ){0,90}", 0..12),
+            query in "([a-f]{1,2} ){0,6}",
+        ) {
+            let mut corpus = Corpus::new(&query);
+            let mut index = Builder::default();
+            for text in &texts {
+                corpus.add(text);
+                index.add(&Attributes::default(), text);
+            }
+            prop_assert_eq!(corpus.search(), search(&index, &query));
+        }
+    }
+}

@@ -1,4 +1,5 @@
-//! Index segment: some thousands of analysed documents, as bytes that are searched in place.
+//! Index segment: some thousands of analysed documents, as bytes that are searched in place; and the part of
+//! its documents that a ranking compares.
 //!
 //! ```text
 //! header   88 bytes: magic, analysis, counts, offsets, checksums of the columns that every ranking reads
@@ -14,15 +15,16 @@
 //!          term: `varint(window)` for a count of 1, else `varint(bits)`
 //! ```
 //!
-//! The windows are those of `windows`.
+//! The windows are those of `vectors`.
 //!
-//! A search reads little of that: the columns, and rows only for a filter. All numbers are little-endian. Segments are immutable. [`Segment::open`] rejects
-//! incomplete bytes; damage after the rows is detected when a term is used. Segments hold no
-//! document texts.
+//! A search reads little of that: the columns, and rows only for a filter. All numbers are little-endian. Segments
+//! are immutable. [`Segment::open`] rejects incomplete bytes; damage after the rows is detected when a term is
+//! used. Segments hold no document texts.
 
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 use super::attributes::{Admission, Attributes};
+use super::vectors::Slots;
 
 /// Changes with the layout above.
 pub(super) const MAGIC: &[u8; 8] = b"mctlseg6";
@@ -348,4 +350,46 @@ pub(super) fn u64_at(bytes: &[u8], at: usize) -> u64 {
 pub(super) fn u32_at(bytes: &[u8], at: usize) -> u32 {
     let chunk = bytes.get(at..).and_then(<[u8]>::first_chunk);
     chunk.map_or(0, |bytes| u32::from_le_bytes(*bytes))
+}
+
+/// Segment with its vectors and admitted documents.
+#[derive(Debug)]
+pub struct Part<'a> {
+    /// Words and attributes of the documents.
+    pub segment: Segment<'a>,
+    /// Vectors, if there are any.
+    pub vectors: Option<Slots<'a>>,
+    /// One value per document; `None` admits all.
+    pub admitted: Option<Vec<bool>>,
+    /// Number of the first document among all; set by [`Ranker::new`].
+    pub(super) start: u32,
+}
+
+impl<'a> Part<'a> {
+    /// Part with all documents of a segment.
+    pub fn new(
+        segment: Segment<'a>,
+        vectors: Option<Slots<'a>>,
+        admitted: Option<Vec<bool>>,
+    ) -> Self {
+        Self {
+            segment,
+            vectors,
+            admitted,
+            start: 0,
+        }
+    }
+
+    /// Number of admitted documents.
+    pub(super) fn documents(&self) -> usize {
+        match &self.admitted {
+            None => self.segment.len(),
+            Some(admitted) => admitted.iter().filter(|admitted| **admitted).count(),
+        }
+    }
+
+    pub(super) fn admits(&self, document: usize) -> bool {
+        let value = |admitted: &Vec<bool>| admitted.get(document).copied().unwrap_or(false);
+        self.admitted.as_ref().is_none_or(value) && document < self.segment.len()
+    }
 }

@@ -9,7 +9,7 @@ use super::segment::{
     ANALYSIS, Damaged, HEADER, MAGIC, NUMBERS, Posting, ROW, Segment, TERM, check,
 };
 use super::text::each_word;
-use super::windows::window_of;
+use super::vectors::window_of;
 
 /// Number of documents in a full segment.
 const MOST_DOCUMENTS: usize = 1 << 15;

@@ -1,4 +1,106 @@
-//! The system calls of Linux and macOS.
+//! The system calls of Linux and macOS. Here: processes, signals and sockets.
 
 pub(super) mod files;
-pub(super) mod process;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+use std::{io, thread};
+
+use rustix::process::{Pid, kill_process_group};
+use signal_hook::consts::{SIGINT, SIGXFSZ};
+use signal_hook::iterator::Signals;
+use socket2::SockRef;
+use tokio::process::{Child, Command};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+pub use tokio::net::UnixStream as LocalStream;
+
+/// Editor of POSIX.
+pub const USUAL_EDITOR: &str = "vi";
+
+/// Lets a program begin a process group of its own.
+pub(crate) fn begin_group(command: &mut Command) {
+    command.process_group(0);
+}
+
+/// Process group that a program has begun.
+#[derive(Debug)]
+pub(crate) struct Leader(Pid);
+
+impl Leader {
+    pub(crate) fn of(child: &Child) -> Option<Self> {
+        let id = child.id().and_then(|id| i32::try_from(id).ok());
+        id.and_then(Pid::from_raw).map(Self)
+    }
+
+    pub(crate) fn kill(self) {
+        // An error means that the group has already exited.
+        kill_process_group(self.0, rustix::process::Signal::KILL).ok();
+    }
+}
+
+/// Returns a name for the user of this process where no login names one: `uid 1000`.
+pub fn user() -> String {
+    format!("uid {}", rustix::process::getuid().as_raw())
+}
+
+/// Lets a write beyond the file size limit of the process fail, instead of ending the process.
+pub fn keep_file_size_limit_an_error() -> io::Result<()> {
+    signal_hook::flag::register(SIGXFSZ, Arc::new(AtomicBool::new(true))).map(drop)
+}
+
+/// Calls a function at the first interrupt. The process goes on.
+pub fn at_interrupt(act: impl FnOnce() + Send + 'static) -> io::Result<()> {
+    let mut signals = Signals::new([SIGINT])?;
+    thread::spawn(move || {
+        if signals.forever().next().is_some() {
+            act();
+        }
+    });
+    Ok(())
+}
+
+/// Wait for an interrupt or a request to end, within an async runtime.
+#[derive(Debug)]
+pub struct Stop {
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl Stop {
+    /// Sets the handlers. From here on, an interrupt does not end the process.
+    pub fn new() -> io::Result<Self> {
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+        })
+    }
+
+    /// Returns at the first interrupt or request to end.
+    pub async fn wait(mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
+    }
+}
+
+/// Connects to the socket at a path.
+pub async fn connect(path: &Path) -> io::Result<LocalStream> {
+    LocalStream::connect(path).await
+}
+
+/// Closes a connection whose data the other side has not acknowledged for this time.
+#[cfg(target_os = "linux")]
+pub fn limit_unreceived(socket: &SockRef<'_>, limit: Option<Duration>) -> io::Result<()> {
+    socket.set_tcp_user_timeout(limit)
+}
+
+/// Does nothing: the system has no such limit.
+#[cfg(not(target_os = "linux"))]
+#[expect(clippy::unnecessary_wraps, reason = "it can fail on other systems")]
+pub const fn limit_unreceived(_: &SockRef<'_>, _: Option<Duration>) -> io::Result<()> {
+    Ok(())
+}

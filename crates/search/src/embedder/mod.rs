@@ -2,7 +2,7 @@
 //!
 //! - Here: an embedder in use, the name and shape of its vectors, and a cache of the built-in one.
 //! - `config`: which embedder is configured, and how it is opened.
-//! - `local`: the built-in model. `transformer`, `wordpiece`: inference and tokenization.
+//! - `local`: the built-in model and its inference. `wordpiece`: tokenization.
 //!
 //! All vectors have the length 1, and those of an embedder have one size.
 //!
@@ -10,20 +10,17 @@
 
 pub mod config;
 mod local;
-mod transformer;
 mod wordpiece;
 
-use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
+use std::{io, thread};
 
 use memctl_llm::{Embeddings, EmbeddingsProtocol};
 use tokio::runtime::Runtime;
 
 use config::Patience;
 pub use config::{Destination, EmbedderConfig, EmbedderName, RemoteEmbedderConfig};
-pub use local::{DIMENSIONS, EMBEDDER, built_in};
-pub use transformer::{Transformer, Vector};
+pub use local::{DIMENSIONS, EMBEDDER, Transformer, Vector, built_in};
 
 /// Reason why texts were not embedded.
 #[derive(Debug, thiserror::Error)]

@@ -2,12 +2,8 @@
 
 use super::*;
 use crate::Rrf;
-use crate::attributes::Attributes;
 use crate::embedder::Embedding;
-use crate::segment::Segment;
-use crate::segment_builder::Builder;
-use crate::vectors::{Slots, slot, slots_header};
-use crate::windows::SlotLayout;
+use crate::vectors::{SlotLayout, Slots, slot, slots_header};
 
 fn model() -> Embedding {
     Embedding {
