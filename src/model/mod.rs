@@ -11,11 +11,9 @@ mod access;
 mod condition;
 mod episode;
 pub mod error;
-mod id;
 mod kind;
 mod memory;
 mod memory_schema;
-mod outcomes;
 mod procedure;
 mod reflexion;
 mod rule_parts;
@@ -27,11 +25,10 @@ pub use access::{InvalidSkillPath, InvalidUserId, Scope, SkillPath, UserId, View
 pub use condition::{Condition, InvalidCondition};
 pub(crate) use episode::push_values;
 pub use episode::{Correction, Execution, NearestCase, Outcome};
-pub use id::{
-    IdShape, LOCAL_ID, USER_STORE, local, local_number, numbered, split_origin, timestamped,
-    with_origin,
+pub use kind::{
+    AGENT, CANDIDATE, CHAT, Document, IdShape, Kind, LOCAL_ID, OBSERVED, REJECTED, Record, Trust,
+    USER_STORE, local, local_number, mark, numbered, split_origin, timestamped, with_origin,
 };
-pub use kind::{AGENT, CANDIDATE, CHAT, Document, Kind, OBSERVED, REJECTED, Record, Trust, mark};
 pub use memctl_llm::Usage;
 pub use memory::{Expiry, Memory, ending, later, utc};
 pub use memory_schema::{MemoryType, MetadataField, Misfit, Shape};
@@ -41,9 +38,9 @@ pub use procedure::{
 };
 pub use reflexion::{Reflexion, UTILITY_FLOOR};
 pub use rule_parts::{
-    CallAction, CallPart, CallPattern, Judgement, RelatedRule, RuleRelation, Said,
+    CallAction, CallPart, CallPattern, Evidence, Judgement, Receipts, RelatedRule, RuleRelation,
+    Said, Trial,
 };
-pub use rule_parts::{Evidence, Receipts, Trial};
 pub use session::{ActionType, ExecutionLog, LogStatus, Session, SessionState, TOTAL_STEPS};
 
 /// Calls a generic function with the type of the records of a kind.

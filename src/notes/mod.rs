@@ -20,6 +20,6 @@ pub use browse::{
     ListReport, Listed, ShowReport, list, list_memories, memories_where, recent_executions, show,
 };
 pub(crate) use find::compare;
-pub use find::query_embedding::{Embedded, GivenVector, embed};
+pub use find::report::{Embedded, GivenVector, embed};
 pub use find::{Asked, Explanation, FindOptions, FindReport, Found, Ranks, Term, find};
 pub use remember::{AddOptions, AddReport, add_memory, add_observed};

@@ -28,9 +28,8 @@ use tokio_postgres::{Client, Row};
 use crate::model::error::message;
 use crate::remote::address::{Address, Trusted, host_name, socket_directory};
 use crate::remote::error::Error;
-use crate::remote::login_guard::{LoginGuard, Refusal};
 use crate::remote::tls;
-use crate::remote::tls::{Established, Guarded, Socket};
+use crate::remote::tls::{Established, Guarded, LoginGuard, Refusal, Socket};
 
 /// Default limits, unless the URL (`options=-c lock_timeout=…`), the role or the server sets one.
 const LIMITS: &str = "

@@ -1,10 +1,10 @@
 //! Shared store: a PostgreSQL database with pgvector, plain or Supabase.
 //!
 //! - `address`: parsed database URL, with the security policy of a connection.
-//! - `connection`: connects and logs in, using `tls` and `login_guard`, which refuses to reveal the password.
+//! - `connection`: connects and logs in, using `tls`, whose login guard refuses to reveal the password.
 //! - `migrate`: schema versions, and existing objects of other programs.
 //! - `users`: logins, each mapped to one user. `check`: isolation check.
-//! - `status`: row counts. `prune`: removal of expired rows.
+//! - `status`: row counts, and removal of expired rows.
 //! - `audit`: audit events.
 //! - `sync`: synchronisation of a local store with the shared store.
 //! - `primary`: memories with the database as their primary store and local files as a copy.
@@ -22,10 +22,8 @@ mod audit;
 mod check;
 mod connection;
 mod error;
-mod login_guard;
 mod migrate;
 mod primary;
-mod prune;
 mod status;
 mod sync;
 mod tls;
@@ -36,8 +34,7 @@ pub use check::{Check, CheckReport, check};
 pub use error::Error;
 pub use migrate::{InitReport, Migration, init, is_ours};
 pub use primary::{JoinReport, PgStore, has_memory, join};
-pub use prune::{RemotePruneReport, prune};
-pub use status::{StatusReport, TableCount, status};
+pub use status::{RemotePruneReport, StatusReport, TableCount, prune, status};
 pub use sync::{
     Direction, Moved, MovedLines, OnSync, SharedEmbedder, Shrinking, SyncOptions, SyncReport,
     SyncStage, VectorsReport, fill_vectors, sync,

@@ -2,9 +2,9 @@
 //!
 //! - `queue`: everything that waits for a decision. `replay`: what a rule would have done at past calls.
 //!   `repeats`: what past sessions met again and again, and what would end it.
-//! - `approve`: a person stands behind an observed record, or finds that a proposal is of no use.
+//! - `approve`: a person stands behind an observed record, or finds that a proposal is of no use; and which
+//!   records of others count in this workspace.
 //! - `edit`: changes fields of a record. `promote`: a record counts in every project of the user.
-//! - `trust`: which records of others count in this workspace.
 //!
 //! Invariant: no field of a file grants trust. Approvals are stored outside the workspace.
 //!
@@ -17,11 +17,12 @@ pub(crate) mod promote;
 pub mod queue;
 pub(crate) mod repeats;
 pub(crate) mod replay;
-pub(crate) mod trust;
 
-pub use approve::{Approved, Rejected, approvable, approve, reject};
+pub use approve::{
+    Approved, Rejected, TrustMode, Untrusted, UntrustedRecord, approvable, approve, reject, revoke,
+    trust, trust_origin, untrusted,
+};
 pub use edit::{Draft, EditReport, draft, edit};
 pub use promote::{Promoted, promote};
 pub use repeats::{Repeat, RepeatKind, Repeats, decide, repeats};
 pub use replay::{PastSessions, Replay, replay};
-pub use trust::{TrustMode, Untrusted, UntrustedRecord, revoke, trust, trust_origin, untrusted};

@@ -1,12 +1,10 @@
 //! Searches all records.
 //!
-//! - `report`: request and result of a search.
-//! - `query_embedding`: embedding of the query.
+//! - `report`: request and result of a search, and the embedding of the query.
 //! - `newer_first`: later records before earlier ones about the same thing.
 
 pub(crate) mod newer_first;
-pub(crate) mod query_embedding;
-mod report;
+pub(crate) mod report;
 
 use std::borrow::Cow;
 use std::sync::mpsc;
@@ -23,7 +21,7 @@ use crate::notes::indexing::{Index, MultiIndex, Progress};
 use crate::store::workspace::{Error, Workspace, milliseconds};
 
 use newer_first::{COMPARED, Dated, newer_first};
-use query_embedding::QueryEmbedding;
+use report::QueryEmbedding;
 pub use report::{Asked, Explanation, FindOptions, FindReport, Found, Ranks, Term};
 
 /// Maximum number of records to embed during a search. After an import no search waits long; the

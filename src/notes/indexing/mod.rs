@@ -5,9 +5,8 @@
 //! changed file, entries are recognised by their text, and only new ones are analysed. So results
 //! always reflect the files, whichever program wrote them.
 //!
-//! - `filter`: which documents a search may return.
 //! - Here: an index, and this one and those of remote records searched as one.
-//! - `segment`: one segment, in memory or mapped, and the list of all.
+//! - `segment`: one segment, in memory or mapped, the list of all, and which documents a search may return.
 //! - `update`: changes of the records since the last save; writing and merging of segments.
 //! - `vectors`: vectors, computed on demand.
 //!
@@ -18,7 +17,6 @@
 //! - No process waits for another: one that cannot save searches in memory.
 //! - Damage is not an error: the index is rebuilt.
 
-mod filter;
 mod segment;
 mod update;
 mod vectors;
@@ -34,7 +32,7 @@ use crate::model::{Document, Kind};
 use crate::store::workspace::{Error, document};
 use crate::store::{Derived, Entry, Positions, Scoped, TrustSnapshot};
 
-pub use filter::Filter;
+pub use segment::Filter;
 
 /// Minimum number of segments for a second thread.
 const MANY: usize = 8;

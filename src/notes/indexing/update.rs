@@ -12,8 +12,7 @@ use std::collections::{HashMap, HashSet};
 use memctl_files::parallel::{each, processors};
 use memctl_search::{Builder, Damaged, merge, slots_header};
 
-use super::filter::attributes;
-use super::segment::{Covered, GONE, IndexedSegment, List, SegmentVectors};
+use super::segment::{Covered, GONE, IndexedSegment, List, SegmentVectors, attributes};
 use super::{Error, Index, Progress, SPARE, readable};
 use crate::model::Kind;
 use crate::store::{DerivedWriter, Map, Positions};

@@ -1,14 +1,19 @@
 //! Repeats: what past sessions of a project met again and again, and what would end it.
 //!
-//! - `demands`: what a person demanded in more than one session. `calls`: failures and detours of one session.
+//! They are what a person demanded in more than one session, and failures and detours at calls.
 //!
 //! A page has at most [`MOST`] of them. Each was met in two sessions at least, so what happens once is not on
 //! it, and neither is what a rule or a lesson in force ends. Nothing is worded here: a repeat names the call,
 //! the error, the call that worked, or the person's own words. Only a person's decision about one is written.
 //!
+//! A failure is met again if a call stops with the same deciding line, numbers aside; one after which another
+//! form of the call soon worked, if the same program stops with the same error, names aside. A detour is met
+//! again if the same programs first work with the same options and variables after several looks around.
+//!
+//! Not counted: a failure that an edit follows, which is work on the project. A failed search or a failed tool for
+//! files, which is an answer. A script for one call, which belongs to one session.
+//!
 //! Deliberately absent: failures that an edit repaired. They are the work itself.
-
-mod calls;
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
@@ -20,11 +25,19 @@ use memctl_sessions::{Session, Speaker, Step};
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
-use crate::lessons::failure::Failure;
+use crate::lessons::asking::found_out::{detours, subject};
+use crate::lessons::asking::session_calls::SessionCall;
+use crate::lessons::failure::error_line::error_line;
+use crate::lessons::failure::{Failure, normalised};
+use crate::lessons::past::session_files::is_in;
+use crate::lessons::recovery::goal::{Goal, Kind};
+use crate::lessons::recovery::outcome::is_shell_error;
+use crate::lessons::recovery::pattern::of_files;
+use crate::lessons::recovery::recover::{Episode, analyse};
 use crate::lessons::telling::hint::Hint;
 use crate::lessons::telling::matching::{at_failure, before_call};
 use crate::model::{Reflexion, Trust};
-use crate::review::PastSessions;
+use crate::review::{PastSessions, replay};
 use crate::rules::hearing::{self, Message};
 use crate::store::workspace::Error;
 use crate::store::{Here, Scoped, Selection, Source};
@@ -157,7 +170,7 @@ pub fn repeats(store: &Scoped, here: &Here<'_>, past: &PastSessions) -> Result<R
     let mut demanded = Vec::new();
     let mut seen = HashSet::new();
     report.is_cut = past.each(&mut |path, session| {
-        let found = calls::found(&session, past.project(), &mut seen);
+        let found = found(&session, past.project(), &mut seen);
         let number = report.sessions;
         demanded.extend(said(&session, &found.copies, number));
         report.sessions += 1;
@@ -312,6 +325,155 @@ fn repeated(store: &Scoped, here: &Here<'_>, mut said: Vec<Said>) -> Result<Vec<
         });
     }
     Ok(all)
+}
+
+/// Maximum number of steps of a session that are looked at, the last ones.
+const STEPS: usize = 2_000;
+/// Number of calls after a failure in which an edit makes it work on the project, and that it can cost.
+const SOON: usize = 8;
+/// Maximum length of a text, in bytes.
+const LONGEST_SHOWN: usize = 400;
+
+/// Failures and detours of one session, with its counts.
+#[derive(Debug, Default)]
+struct Found {
+    calls: usize,
+    failed: usize,
+    /// What was met, with a text that is equal for what is the same.
+    met: Vec<(String, Repeat)>,
+    /// Calls that another session file has too: positions in the session.
+    copies: HashSet<usize>,
+}
+
+/// Finds failures and detours of a session. `seen` holds the ids of calls of other sessions: a session that
+/// was resumed repeats those of the one before.
+fn found(session: &Session, project: Option<&str>, seen: &mut HashSet<String>) -> Found {
+    let steps = &session.steps[session.steps.len().saturating_sub(STEPS)..];
+    let mut found = Found::default();
+    let mut counts = vec![false; steps.len()];
+    for (step, counts) in steps.iter().zip(&mut counts) {
+        let id = step.native_id.clone();
+        let is_new = id.is_none_or(|id| seen.insert(id));
+        *counts = is_new && is_in(step, project);
+        if !is_new {
+            found.copies.insert(step.index);
+        }
+    }
+    let goals: Vec<Goal> = steps.iter().map(Goal::of).collect();
+    let analysis = analyse(steps, &session.remarks);
+    found.calls = counts.iter().filter(|counts| **counts).count();
+    let mut tried_again: HashSet<usize> = HashSet::new();
+    for index in &analysis.failures {
+        let Some(at) = steps.iter().position(|step| step.index == *index) else {
+            continue;
+        };
+        if !counts[at] {
+            continue;
+        }
+        found.failed += 1;
+        let episode = analysis.episodes.iter().find(|one| one.fail_step == *index);
+        tried_again.extend(episode.iter().flat_map(|one| &one.also_fail_steps));
+        if !tried_again.contains(index) {
+            found.met.extend(failure(steps, &goals, at, episode));
+        }
+    }
+    let calls: Vec<SessionCall> = steps
+        .iter()
+        .map(|step| {
+            let failed = analysis.failures.binary_search(&step.index).is_ok();
+            let tool = Some(step.tool.as_str());
+            SessionCall::new(tool, &step.call_text(), &step.output, failed)
+        })
+        .collect();
+    for detour in detours(&calls) {
+        let command = calls[detour.worked].command().unwrap_or_default();
+        let key = subject(command).filter(|_| counts[detour.worked]);
+        let steps = &steps[detour.since..detour.worked];
+        let once = || Repeat::once(RepeatKind::Detour, shown(command), steps);
+        found.met.extend(key.map(|key| (key, once())));
+    }
+    found
+}
+
+/// A failure of the call at a position; `None` if it is nothing that another session would meet.
+fn failure(
+    steps: &[Step],
+    goals: &[Goal],
+    at: usize,
+    episode: Option<&Episode>,
+) -> Option<(String, Repeat)> {
+    let (step, goal) = (&steps[at], &goals[at]);
+    let is_edit = |goal: &Goal| matches!(goal.kind, Kind::Edit(..));
+    let is_of_files = of_files(&step.tool) || matches!(goal.kind, Kind::Read(_)) || is_edit(goal);
+    if is_of_files || !step.has_input() || is_script(step) {
+        return None;
+    }
+    let line = error_line(&step.output)?;
+    // The output of a search can be any text, except errors of the shell.
+    if goal.is_search() && (!is_shell_error(&line) || names_program(&line, goal)) {
+        return None;
+    }
+    let place = |index: usize| steps.iter().position(|step| step.index == index);
+    let worked = episode.and_then(|episode| place(episode.success_step));
+    let end = worked.unwrap_or(at + SOON).min(steps.len() - 1);
+    if goals[at..=end.min(at + SOON)].iter().any(is_edit) || goals[at..=end].iter().any(is_edit) {
+        return None;
+    }
+    let line = shown(&line);
+    let call = shown(&step.call_text());
+    // The call that worked; where it is the failing one, what was done in between.
+    let then = worked
+        .map(|at| shown(&steps[at].call_text()))
+        .filter(|then| *then != call);
+    let between = || {
+        let changed = *episode?.changes.last()?;
+        Some(shown(&steps[place(changed)?].call_text()))
+    };
+    let is_near = worked.is_some_and(|worked| worked - at <= SOON);
+    let key = match &then {
+        Some(_) if is_near => format!("{}\n{}", goal.name(), normalised(&line)),
+        _ => without_numbers(&line),
+    };
+    let cost = if is_near { at..end } else { at..at + 1 };
+    let once = Repeat {
+        error: line,
+        worked: then.or_else(between).unwrap_or_default(),
+        ..Repeat::once(RepeatKind::Failure, call, &steps[cost])
+    };
+    Some((key, once))
+}
+
+/// Returns `true` for a script that was written for this call.
+fn is_script(step: &Step) -> bool {
+    let command = step.command().unwrap_or_default();
+    let given = [" -c ", " -e ", " -p ", "<<"];
+    command.trim().contains('\n') || given.iter().any(|mark| command.contains(mark))
+}
+
+/// Returns `true` if a line is said by a program of the call.
+fn names_program(line: &str, goal: &Goal) -> bool {
+    let by = line.split(':').next().unwrap_or_default();
+    let Kind::Shell(runs) = &goal.kind else {
+        return false;
+    };
+    let mut runs = runs.iter().chain(&goal.filters);
+    runs.any(|run| run.name.split(' ').next() == Some(by))
+}
+
+fn shown(text: &str) -> String {
+    replay::shown(text, LONGEST_SHOWN)
+}
+
+fn without_numbers(line: &str) -> String {
+    let mut plain = String::new();
+    for c in line.chars() {
+        if !c.is_ascii_digit() {
+            plain.push(c);
+        } else if !plain.ends_with('#') {
+            plain.push('#');
+        }
+    }
+    plain
 }
 
 #[cfg(test)]

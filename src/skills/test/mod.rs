@@ -9,11 +9,10 @@
 //! Rules act through a prompt, so without a model no case runs. The only check is then whether a
 //! case accepts the expected output.
 //!
-//! - `trial`: the run of one case. `judge`: the decision about one output.
+//! - `trial`: the run of one case, and the decision about one output.
 //!
 //! Out of scope: repeating a case until it passes, and recording the answers as executions.
 
-mod judge;
 mod trial;
 
 use serde::Serialize;
@@ -31,9 +30,8 @@ use crate::store::skill::{Skill, Skills};
 use crate::store::workspace::providers::Chosen;
 use crate::store::workspace::{Error, Workspace, dollars, repair_warnings};
 use crate::store::{Scoped, Selection};
-use judge::{Meter, Stop};
-pub use judge::{OutputVerdict, decide_output};
-use trial::{Trial, credit};
+use trial::{Meter, Stop, Trial, credit};
+pub use trial::{OutputVerdict, decide_output};
 
 /// Tokens of an answer, assumed for the cost estimate.
 const USUAL_ANSWER: u64 = 500;

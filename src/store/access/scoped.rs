@@ -431,13 +431,13 @@ impl Scoped {
 
 #[cfg(test)]
 mod tests {
-    use std::path::{Path, PathBuf};
+    use std::path::Path;
 
     use memctl_files::named;
 
     use super::*;
+    use crate::store::ChainError;
     use crate::store::files::directory::{AUDIT_ANCHOR as ANCHOR, AUDIT_LOG};
-    use crate::store::{ChainError, atomic};
 
     fn log_path(directory: &Path) -> PathBuf {
         directory.join(AUDIT_LOG)
@@ -576,7 +576,6 @@ mod tests_of_disabled {
     use memctl_files::named;
 
     use super::*;
-    use crate::model::Scope;
 
     #[test]
     fn user_who_is_off_writes_nothing_and_others_do() {

@@ -535,7 +535,7 @@ mod tests_of_listing {
 }
 
 #[cfg(test)]
-mod tests {
+mod tests_of_loaded {
     use serde_json::json;
 
     use super::*;

@@ -214,7 +214,6 @@ impl Text {
 mod tests {
     use std::collections::BTreeSet;
     use std::fs;
-    use std::path::Path;
 
     use serde_json::value::RawValue;
 

@@ -1,9 +1,8 @@
 //! Export and import of records, and their formats.
 //!
-//! - `export`, `import`: the two verbs; an import redacts, screens, renumbers and stores.
-//! - `lines`: native export as JSON Lines.
+//! - `export`, `import`: the two verbs. An export is JSON Lines; an import redacts, screens, renumbers and stores.
 //! - `agents_md`: rules in the `AGENTS.md` and `CLAUDE.md` of a workspace.
-//! - `markdown`, `mem0`: notes of other tools, read as [`Foreign`] records.
+//! - `foreign`: notes of other tools, read as [`Foreign`] records.
 //!
 //! The formats are pure functions of text and bytes. A reader accounts for all input: an item that
 //! does not become a record is [`Skipped`], with the reason.
@@ -12,10 +11,8 @@
 
 pub(crate) mod agents_md;
 pub(crate) mod export;
+pub mod foreign;
 pub(crate) mod import;
-pub mod lines;
-pub mod markdown;
-pub mod mem0;
 
 pub use agents_md::{
     AgentsMdOptions, AgentsMdReport, FileChange, FileReport, export as export_agents_md,

@@ -1,7 +1,7 @@
 //! Property tests of the union of two sides: complete, symmetric except for numbers, idempotent.
 
 use proptest::prelude::*;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::upkeep::merge::*;
 

@@ -5,11 +5,16 @@
 //! nothing is reverted and the reasons are reported. A revert is a change too, and can be reverted
 //! by its name.
 //!
+//! The plan of a revert folds the lines of the undo journal into one effect per target, by pure functions. They
+//! group lines into changes and mark the reverted ones. They find the state of a record before the first line
+//! of a change, and after the last one. `steps` performs it.
+//!
 //! Out of scope: logs, which describe past events, and files outside of `skills/`. The undo journal of a
 //! foreign checkout must not be able to name such files.
 
-mod plan;
 mod steps;
+
+use std::collections::{HashMap, HashSet};
 
 use serde::Serialize;
 
@@ -17,8 +22,7 @@ use crate::lessons::telling::table::prepare;
 use crate::model::{Kind, USER_STORE, with_origin};
 use crate::notes::indexing::Index;
 use crate::store::workspace::{Error, Workspace, repair_warnings};
-use crate::store::{ChangeLine, Scoped};
-use crate::upkeep::undo::plan::{Change, Effect, changes_of, revert_steps};
+use crate::store::{ChangeLine, Field, PlacedLine, Scoped, Splice, Step};
 use crate::upkeep::undo::steps::{obstacles, perform};
 
 /// Change in a list.
@@ -213,4 +217,300 @@ fn report(change: &Change<'_>) -> ChangeReport {
 /// First 8 characters of a name, enough for people to type.
 fn short(name: &str) -> &str {
     name.get(..8).unwrap_or(name)
+}
+
+/// One change: all that one command wrote.
+#[derive(Debug)]
+pub(crate) struct Change<'a> {
+    /// Name of the change.
+    pub(crate) name: &'a str,
+    /// Lines of the undo journal, oldest first.
+    pub(crate) lines: Vec<&'a ChangeLine>,
+    /// `true` if a later change reverted it.
+    pub(crate) is_undone: bool,
+}
+
+impl Change<'_> {
+    /// Returns the change that this one reverted; `None` if it is no revert.
+    pub(crate) fn undoes(&self) -> Option<&str> {
+        self.lines.iter().find_map(|line| match &line.step {
+            Step::Undone { of } => Some(of.as_str()),
+            _ => None,
+        })
+    }
+
+    /// Returns `true` if a hook of an agent host made the change, not a typed command.
+    pub(crate) fn is_of_a_hook(&self) -> bool {
+        self.lines
+            .first()
+            .is_some_and(|line| line.why == "hook" || line.why.starts_with("hook "))
+    }
+
+    /// Returns `true` if this user made the change, or the journal names nobody.
+    pub(crate) fn is_by(&self, who: &str) -> bool {
+        let is_by = |line: &&ChangeLine| line.who.is_empty() || line.who == who;
+        self.lines.iter().all(is_by)
+    }
+
+    /// Ids of records and paths of files that the change touches.
+    pub(crate) fn targets(&self) -> HashSet<&str> {
+        let targets = self.lines.iter().filter_map(|line| line.step.target());
+        targets.collect()
+    }
+}
+
+/// Groups the lines of an undo journal into changes, oldest first.
+pub(crate) fn changes_of(lines: &[ChangeLine]) -> Vec<Change<'_>> {
+    let mut places: HashMap<&str, usize> = HashMap::new();
+    let mut changes: Vec<Change<'_>> = Vec::new();
+    for line in lines {
+        let place = *places.entry(&line.change).or_insert(changes.len());
+        if place == changes.len() {
+            changes.push(Change {
+                name: &line.change,
+                lines: Vec::new(),
+                is_undone: false,
+            });
+        }
+        changes[place].lines.push(line);
+    }
+    // A revert that was itself reverted has no effect any more.
+    let mut undone: HashSet<String> = HashSet::new();
+    for change in changes.iter_mut().rev() {
+        change.is_undone = undone.contains(change.name);
+        if !change.is_undone
+            && let Some(of) = change.undoes()
+        {
+            undone.insert(of.to_owned());
+        }
+    }
+    changes
+}
+
+/// Step of a revert, which brings one target back to its earlier state.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct RevertStep {
+    /// Id of the record, of the session of the lines, or path of the file.
+    pub(crate) target: String,
+    /// Kind of the record; `None` for a file.
+    pub(crate) kind: Option<Kind>,
+    pub(crate) effect: Effect,
+}
+
+/// Effect on a target.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Effect {
+    /// Removes the record.
+    Remove,
+    /// Restores the record.
+    Restore {
+        /// `true` if it was in the local file of its kind.
+        is_local: bool,
+        /// JSON text of the record; `None` if it is lost.
+        text: Option<String>,
+    },
+    /// Reverts fields of the record, with the values before the first and after the last line.
+    Fields(Vec<Field>),
+    /// Moves the record to the file of its kind that it was in.
+    Move {
+        /// `true` to move it to the local file.
+        to_local: bool,
+    },
+    /// Restores or removes lines of the execution log.
+    Lines {
+        /// `true` to remove the lines.
+        go: bool,
+        lines: Vec<PlacedLine>,
+    },
+    /// Reverts splices of the file, last one first.
+    File(Vec<Splice>),
+}
+
+/// Returns the steps that revert a change, last one first.
+pub(crate) fn revert_steps(change: &Change<'_>) -> Vec<RevertStep> {
+    let mut planned: Vec<RevertStep> = Vec::new();
+    let lines: Vec<&Step> = change.lines.iter().rev().map(|line| &line.step).collect();
+    // A record that moved has two ids. The plan names the one that it has in the local file.
+    let pairs = lines.iter().filter_map(|step| step.both_ids());
+    let local: HashMap<&str, &str> = pairs.map(|(local, shared)| (shared, local)).collect();
+    let named = lines.iter().filter_map(|step| {
+        let target = step.target()?;
+        Some((local.get(target).copied().unwrap_or(target), *step))
+    });
+    let named: Vec<(&str, &Step)> = named.collect();
+    let mut seen: HashSet<&str> = HashSet::new();
+    for (of, first) in named.iter().filter(|(of, _)| seen.insert(of)) {
+        let of_target = named.iter().filter(|(target, _)| target == of);
+        let effects = fold(of_target.map(|(_, step)| *step));
+        planned.extend(effects.into_iter().map(|effect| RevertStep {
+            target: (*of).to_owned(),
+            kind: first.kind(),
+            effect,
+        }));
+    }
+    planned
+}
+
+/// Folds the steps on one target, last one first, into effects.
+fn fold<'a>(steps: impl Iterator<Item = &'a Step>) -> Vec<Effect> {
+    let mut effects: Vec<Effect> = Vec::new();
+    for step in steps {
+        match (step, effects.last_mut()) {
+            // This change added the record, so all its later steps go with it. If the change also
+            // removed the record, nothing is left to do.
+            (Step::Added { .. }, _) => {
+                let is_restored = |effect: &Effect| matches!(effect, Effect::Restore { .. });
+                let went = effects.iter().any(is_restored);
+                effects.retain(|effect| matches!(effect, Effect::Lines { .. }));
+                effects.extend((!went).then_some(Effect::Remove));
+            }
+            (Step::Edited { fields, .. }, Some(Effect::Fields(known))) => {
+                for field in fields {
+                    match known.iter_mut().find(|other| other.name == field.name) {
+                        Some(later) => later.before.clone_from(&field.before),
+                        None => known.push(field.clone()),
+                    }
+                }
+            }
+            (Step::Edited { fields, .. }, _) => effects.push(Effect::Fields(fields.clone())),
+            (Step::Removed { local, text, .. }, _) => effects.push(Effect::Restore {
+                is_local: *local,
+                text: text.clone(),
+            }),
+            (Step::File { splice, .. }, Some(Effect::File(splices))) => {
+                splices.push(splice.clone());
+            }
+            (Step::File { splice, .. }, _) => effects.push(Effect::File(vec![splice.clone()])),
+            (Step::Lines { came, lines, .. }, _) => effects.push(Effect::Lines {
+                go: *came,
+                lines: lines.clone(),
+            }),
+            (Step::Moved { local, .. }, last) => {
+                // Fields of steps before and after the move are one effect.
+                let is_behind = matches!(last, Some(Effect::Fields(_)));
+                effects.retain(|effect| !matches!(effect, Effect::Move { .. }));
+                let at = effects.len() - usize::from(is_behind);
+                effects.insert(at, Effect::Move { to_local: !local });
+            }
+            (Step::Undone { .. }, _) => {}
+        }
+    }
+    effects
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(change: &str, step: Step) -> ChangeLine {
+        ChangeLine {
+            change: change.to_owned(),
+            at: String::new(),
+            who: String::new(),
+            why: String::new(),
+            step,
+            mac: None,
+        }
+    }
+
+    fn added(id: &str) -> Step {
+        Step::Added {
+            kind: Kind::Memory,
+            id: id.to_owned(),
+        }
+    }
+
+    fn edited(id: &str, before: &str, after: &str) -> Step {
+        Step::Edited {
+            kind: Kind::Memory,
+            id: id.to_owned(),
+            fields: vec![Field {
+                name: "content".to_owned(),
+                before: Some(before.to_owned()),
+                after: Some(after.to_owned()),
+            }],
+        }
+    }
+
+    fn undone(of: &str) -> Step {
+        Step::Undone { of: of.to_owned() }
+    }
+
+    #[test]
+    fn an_undoing_that_was_undone_undoes_nothing() {
+        let check = |steps: &[(&str, Step)], expected: &[(&str, bool)]| {
+            let lines: Vec<_> = steps.iter().map(|(c, s)| line(c, s.clone())).collect();
+            let changes = changes_of(&lines);
+            let found: Vec<_> = changes.iter().map(|c| (c.name, c.is_undone)).collect();
+            assert_eq!(found, expected);
+        };
+        let (a, b) = (("a", added("1")), ("b", undone("a")));
+        check(std::slice::from_ref(&a), &[("a", false)]);
+        check(&[a.clone(), b.clone()], &[("a", true), ("b", false)]);
+        let c = ("c", undone("b"));
+        let all = [("a", false), ("b", true), ("c", false)];
+        check(&[a.clone(), b.clone(), c], &all);
+        // Two processes at once interleave their lines.
+        let mixed = [a.clone(), ("x", added("2")), ("a", added("3"))];
+        check(&mixed, &[("a", false), ("x", false)]);
+    }
+
+    #[test]
+    fn the_lines_on_a_target_become_one_effect() {
+        let check = |steps: &[Step], expected: &[Effect]| {
+            let lines: Vec<_> = steps.iter().map(|step| line("a", step.clone())).collect();
+            let planned = revert_steps(&changes_of(&lines)[0]);
+            assert!(planned.iter().all(|step| step.target == "1"), "{planned:?}");
+            let effects: Vec<Effect> = planned.into_iter().map(|step| step.effect).collect();
+            assert_eq!(effects, expected);
+        };
+        let (kind, id) = (Kind::Memory, "1".to_owned());
+        check(&[added("1")], &[Effect::Remove]);
+        check(&[added("1"), edited("1", "a", "b")], &[Effect::Remove]);
+        let Step::Edited { fields, .. } = edited("1", "a", "c") else {
+            unreachable!()
+        };
+        let fields = Effect::Fields(fields);
+        check(
+            &[edited("1", "a", "b"), edited("1", "b", "c")],
+            std::slice::from_ref(&fields),
+        );
+        let text = Some("{}".to_owned());
+        let removed = Step::Removed {
+            kind,
+            id: id.clone(),
+            local: true,
+            text: text.clone(),
+        };
+        let moved = |local| Step::Moved {
+            kind,
+            id: id.clone(),
+            from: None,
+            local,
+        };
+        let back_to_local = Effect::Move { to_local: true };
+        // Approved, approved again after an undo, and shown in between.
+        let steps = [edited("1", "a", "b"), moved(false), edited("1", "b", "c")];
+        check(&steps, &[back_to_local.clone(), fields.clone()]);
+        check(
+            &[moved(false), moved(true), moved(false)],
+            std::slice::from_ref(&back_to_local),
+        );
+        // With another id in the shared file.
+        let renamed = Step::Moved {
+            kind,
+            id: "2".to_owned(),
+            from: Some(id.clone()),
+            local: false,
+        };
+        let steps = [edited("1", "a", "b"), renamed, edited("2", "b", "c")];
+        check(&steps, &[back_to_local, fields.clone()]);
+        let is_local = true;
+        let restore = Effect::Restore { is_local, text };
+        check(
+            &[edited("1", "a", "c"), removed.clone()],
+            &[restore, fields],
+        );
+        check(&[added("1"), removed], &[]);
+    }
 }

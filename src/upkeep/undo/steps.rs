@@ -13,8 +13,7 @@ use crate::model::{Kind, SkillPath};
 use crate::store::skill::Skills;
 use crate::store::workspace::{Error, Workspace, document, redacting_writer, stamp};
 use crate::store::{Entry, RemovalMode, Returning, Reverted, Splice, Writer};
-use crate::upkeep::undo::plan::{Change, Effect, RevertStep};
-use crate::upkeep::undo::{Undone, not_undoable, short};
+use crate::upkeep::undo::{Change, Effect, RevertStep, Undone, not_undoable, short};
 
 /// Performs the steps. Removals of one kind, and restored records of one kind, are done at once.
 pub(super) fn perform(

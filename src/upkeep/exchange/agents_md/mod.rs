@@ -22,7 +22,7 @@ use serde::Serialize;
 use crate::model::{CHAT, Reflexion};
 use crate::store::workspace::{Error, Workspace, redacting_writer};
 use crate::store::{Here, Selection};
-use crate::upkeep::exchange::{markdown, unreadable};
+use crate::upkeep::exchange::{foreign, unreadable};
 use block::{Block, Misplaced, with_lines};
 
 /// Lines above the rules.
@@ -286,7 +286,7 @@ fn targets(
 /// Returns true if a text imports the first of the files, and has no block of its own.
 fn imports_rules(text: &str) -> bool {
     let lines = text.lines().map(str::trim);
-    let imports = lines.filter(|line| markdown::is_import(line));
+    let imports = lines.filter(|line| foreign::is_import(line));
     let mut paths = imports.map(|line| line.trim_start_matches(['-', '*', '+', ' ', '@']));
     let is_first = |path: &str| path.trim_start_matches("./") == FILES[0];
     paths.any(is_first) && !text.lines().any(block::begins)

@@ -22,7 +22,7 @@ use crate::store::{
     text_field,
 };
 use crate::upkeep::exchange::Skipped;
-use crate::upkeep::exchange::lines::Of;
+use crate::upkeep::exchange::export::Of;
 
 /// Record to import.
 struct Incoming {

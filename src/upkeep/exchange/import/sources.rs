@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use crate::model::Kind;
 use crate::store::{DIRECTORY, DataFile, foreign_entries, foreign_lines, foreign_origin, logs};
-use crate::upkeep::exchange::lines::{Header, Line, Of, VERSION};
-use crate::upkeep::exchange::{Foreign, Found, Skipped, markdown, mem0, unreadable};
+use crate::upkeep::exchange::export::{Header, Line, Of, VERSION};
+use crate::upkeep::exchange::{Foreign, Found, Skipped, foreign, unreadable};
 use memctl_files::{decoded, named};
 
 use super::ImportSource;
@@ -177,13 +177,13 @@ fn file(path: &Path, from: Option<ImportSource>) -> Result<Opened, Error> {
         return own_lines(path, &header, &text);
     }
     if is_markdown(path) || from == Some(ImportSource::ClaudeMd) {
-        let found = markdown::read(&name(path), &text);
+        let found = foreign::read(&name(path), &text);
         return Ok(Opened::foreign(ImportSource::ClaudeMd, found));
     }
     if let Some(documents) = documents(&text)
-        && (from == Some(ImportSource::Mem0) || documents.iter().all(mem0::is_answer))
+        && (from == Some(ImportSource::Mem0) || documents.iter().all(foreign::is_answer))
     {
-        let found = mem0::answers(documents);
+        let found = foreign::answers(documents);
         return Ok(Opened::foreign(ImportSource::Mem0, found));
     }
     let file_name = path.file_name().and_then(|name| name.to_str());
@@ -218,7 +218,7 @@ fn name(path: &Path) -> String {
 
 fn notes_of(path: &Path) -> Result<Found, Error> {
     let text = decoded::lenient_text(read(path)?);
-    Ok(markdown::read(&name(path), &text))
+    Ok(foreign::read(&name(path), &text))
 }
 
 /// Parses one JSON document, or one per line.
