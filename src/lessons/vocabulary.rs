@@ -46,18 +46,22 @@ pub(crate) struct Vocabulary {
     pub(crate) verbosity: WordList,
     /// Options that choose a part of the goal.
     pub(crate) selectors: WordList,
-    /// Words that ask for nothing but information.
-    pub(crate) information: WordList,
     /// Parts of an option, a value or a variable that take a safeguard away, or destroy something.
     pub(crate) removes: WordList,
+    /// Words of a call that destroys something: another form of it may do so elsewhere.
+    pub(crate) destroys: WordList,
     /// Words of them that do so, but not as a part of another word: `--prefix`.
     pub(crate) removing_words: WordList,
     /// Values that switch something off, or mean everything.
     pub(crate) off: WordList,
-    /// Parts of an option that is a check: to drop it hides the failure.
+    /// Parts of an option that is a check, which `no-` switches off.
     pub(crate) checks: WordList,
-    /// Messages about an option that a program does not have.
-    pub(crate) unknown_options: WordList,
+    /// Messages that a call lacks something, or is not understood.
+    pub(crate) lacks: WordList,
+    /// Messages of guards, of services that are away, and of what is found or compared.
+    pub(crate) guards: WordList,
+    /// Parts of an option or a variable by which a call acts as somebody else.
+    pub(crate) identities: WordList,
     /// Options whose value is prose.
     pub(crate) prose_options: WordList,
     /// Beginnings of lines in which a test runner or a checker says what it found.

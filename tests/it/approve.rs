@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::workspace::Workspace;
 
-const ERROR: &str = "jq: error (at report.json:1): Cannot index array with string \"total\"";
+const ERROR: &str = "jq: error (at report.json:1): module not found: sums";
 
 fn learnt() -> Workspace {
     let workspace = Workspace::sample();
@@ -15,7 +15,11 @@ fn learnt() -> Workspace {
 
 fn hints(workspace: &Workspace) -> Vec<Value> {
     let report = workspace.json(&[
-        "hint", "--error", ERROR, "--command", "jq .total report.json",
+        "hint",
+        "--error",
+        ERROR,
+        "--command",
+        "jq -f total.jq report.json",
     ]);
     report["hints"].as_array().unwrap().clone()
 }
@@ -26,7 +30,12 @@ fn an_approved_fix_is_hinted_and_found_as_such() {
     assert_eq!(hints(&workspace)[0]["trust"], "observed");
     let found = |trust| {
         let args = [
-            "memory", "search", "jq cannot index array", "--keyword", "--trust", trust,
+            "memory",
+            "search",
+            "jq module not found sums",
+            "--keyword",
+            "--trust",
+            trust,
         ];
         let report = workspace.json(&args);
         let ids = report["results"].as_array().unwrap().iter();
@@ -72,7 +81,10 @@ fn a_quarantined_fix_says_why_and_is_hinted_from_then_on() {
     let ran = workspace.run(&["memory", "approve", "PROC-001"]);
     let shown = &ran.succeeds().stdout;
     assert!(ran.stderr.contains("`PROC-001` is suspicious: "), "{ran:?}");
-    assert!(shown.contains("jq --seq .total report.json"), "{shown}");
+    assert!(
+        shown.contains("jq -L lib -f total.jq report.json"),
+        "{shown}"
+    );
     assert!(shown.contains("PROC-001 quarantined → approved"), "{shown}");
     assert_eq!(hints(&workspace)[0]["trust"], "approved");
 }

@@ -165,9 +165,15 @@ fn every_command_does_without_memory_or_says_that_it_is_off() {
             "{args:?}: {ran:?}"
         );
     }
-    let error = "jq: error (at report.json:1): Cannot index array with string \"total\"";
+    let error = "jq: error (at report.json:1): module not found: sums";
     let hint = [
-        "hint", "--error", error, "--command", "jq .total report.json", "--session", "s",
+        "hint",
+        "--error",
+        error,
+        "--command",
+        "jq -f total.jq report.json",
+        "--session",
+        "s",
     ];
     assert_eq!(workspace.json(&hint)["hints"], json!([]));
     let status = workspace.json(&["memory", "status"]);
@@ -179,7 +185,7 @@ fn every_command_does_without_memory_or_says_that_it_is_off() {
     workspace.run(&["config", "show"]).succeeds();
     // A hook prints nothing for any event.
     let event = json!({"hook_event_name": "PostToolUseFailure", "session_id": "s", "cwd": workspace.root(),
-        "tool_name": "Bash", "tool_input": {"command": "jq .total report.json"}, "error": error});
+        "tool_name": "Bash", "tool_input": {"command": "jq -f total.jq report.json"}, "error": error});
     workspace.write("event.json", event.to_string());
     let hook = |workspace: &Workspace| {
         let file = std::fs::File::open(workspace.root().join("event.json")).unwrap();

@@ -280,14 +280,14 @@ fn notes_fixes_and_procedures_are_edited_in_their_own_fields() {
         "\"state\": \"retired\", \"shown\": 4, \"helped\": 0, \"harmed\": 4",
     );
     workspace.write(path, procedures);
-    let report = edit("PROC-001", &["lesson=Give `jq --seq` the report."]);
+    let report = edit("PROC-001", &["lesson=Give `jq -L lib` the report."]);
     assert_eq!(report["changed"], json!(["lesson"]));
     assert_eq!(
         report["reset"],
         json!(["distilled_by", "worded_by", "shown", "harmed", "state"])
     );
     let stored = entry(&workspace, "procedural_memory.json");
-    assert_eq!(stored["lesson"], "Give `jq --seq` the report.");
+    assert_eq!(stored["lesson"], "Give `jq -L lib` the report.");
 
     let before = entry(&workspace, "procedural_memory.json");
     edit("PROC-001", &["identified_root_cause=The report is a list."]);

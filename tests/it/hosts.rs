@@ -178,13 +178,13 @@ fn what_has_just_been_learnt_is_hinted_at_the_first_failure() {
     let session = "fixtures/transcripts/steps.jsonl";
     workspace.run(&["learn", session]).succeeds();
     // Nothing is derived yet, and the hook has less than half a second.
-    let error = "jq: error (at report.json:1): Cannot index array with string \"total\"";
-    let event = failure(&workspace, "a", "jq .total report.json", error);
+    let error = "jq: error (at report.json:1): module not found: sums";
+    let event = failure(&workspace, "a", "jq -f total.jq report.json", error);
     let text = told(
         &hook(&workspace, "claude-code", &event),
         "PostToolUseFailure",
     );
-    assert!(text.contains("jq --seq .total report.json"), "{text}");
+    assert!(text.contains("jq -L lib -f total.jq report.json"), "{text}");
 }
 
 #[test]

@@ -18,7 +18,7 @@ use crate::support::correction;
 use crate::workspace::Workspace;
 
 const SKILL: &str = "hr/resume-screen";
-const FAILURE: &str = "error: externally-managed-environment";
+const FAILURE: &str = "bash: pip: command not found";
 
 /// Calls of the program in their order: the name of the snapshot, and the arguments.
 ///
@@ -136,7 +136,7 @@ const SESSIONS: &Documents = &[
             "record",
             "success",
             "--code",
-            "pip install --user flask",
+            "uv pip install flask",
             "--output",
             "Successfully installed flask",
         ],
@@ -415,7 +415,7 @@ fn sessions() {
             json!({"session": format!("build-{n}"), "cwd": "/home/u/shop"}),
             json!({"tool": "bash", "input": format!("pip install {package}"), "output": FAILURE,
                 "ok": false}),
-            json!({"tool": "bash", "input": format!("pip install --user {package}"),
+            json!({"tool": "bash", "input": format!("uv pip install {package}"),
                 "output": format!("Successfully installed {package}"), "ok": true}),
         ];
         let lines = steps.map(|step| step.to_string()).join("\n");

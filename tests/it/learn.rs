@@ -121,10 +121,10 @@ fn what_is_learnt_has_the_fields_of_its_documents() {
     let fix = &procedure["pattern"];
     assert_eq!(
         fix["error_key"],
-        "jq: error (at <path>): Cannot index array with string <name>"
+        "jq: error (at <path>): module not found: sums"
     );
-    assert_eq!(fix["failing_code"], "jq .total report.json");
-    assert_eq!(fix["working_code"], "jq --seq .total report.json");
+    assert_eq!(fix["failing_code"], "jq -f total.jq report.json");
+    assert_eq!(fix["working_code"], "jq -L lib -f total.jq report.json");
     // What a query prints is data of one place.
     assert_eq!(fix["success_output"], "");
     assert_eq!(fix["tool"], "jq");
@@ -149,7 +149,7 @@ fn what_is_learnt_has_the_fields_of_its_documents() {
             "example_scenario_abstract",
         ]
     );
-    let found = workspace.json(&["memory", "search", "jq cannot index array", "--keyword"]);
+    let found = workspace.json(&["memory", "search", "jq module not found sums", "--keyword"]);
     let ids: BTreeSet<&str> = found["results"]
         .as_array()
         .unwrap()
@@ -251,16 +251,16 @@ fn what_memory_put_into_a_session_teaches_nothing() {
     let text = [
         line(
             "make report",
-            &format!("ValueError: bad row\n{hint}"),
+            &format!("make: ROWS is not set\n{hint}"),
             false,
         ),
-        line("make report --lenient", "fine", true),
+        line("make report ROWS=all", "fine", true),
     ]
     .join("\n");
     workspace.write("a.jsonl", text);
     workspace.run(&["learn", "a.jsonl"]).succeeds();
     let fixes = fs::read_to_string(workspace.memory("procedural_memory.local.json")).unwrap();
-    assert!(fixes.contains("ValueError: bad row"), "{fixes}");
+    assert!(fixes.contains("make: ROWS is not set"), "{fixes}");
     assert!(!fixes.contains("CORRECT"), "{fixes}");
 }
 

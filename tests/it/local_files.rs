@@ -10,7 +10,7 @@ use crate::mcp::Server;
 use crate::support::RUN;
 use crate::workspace::{Ran, Workspace};
 
-const ERROR: &str = "jq: error (at report.json:1): Cannot index array with string \"total\"";
+const ERROR: &str = "jq: error (at report.json:1): module not found: sums";
 
 /// What git would commit of the memory, and nothing else.
 fn untracked(workspace: &Workspace) -> Vec<String> {
@@ -47,7 +47,11 @@ fn ids(workspace: &Workspace, file: &str) -> Vec<String> {
 
 fn hinted(workspace: &Workspace) -> Value {
     let hints = workspace.json(&[
-        "hint", "--error", ERROR, "--command", "jq .total report.json",
+        "hint",
+        "--error",
+        ERROR,
+        "--command",
+        "jq -f total.jq report.json",
     ]);
     hints["hints"][0]["trust"].clone()
 }

@@ -137,13 +137,9 @@ fn claude_session(id: &str, time: &str) -> String {
         line(
             "user",
             3,
-            answer(
-                2,
-                "Exit code 1\nerror: externally-managed-environment",
-                true,
-            ),
+            answer(2, "Exit code 127\nbash: pip: command not found", true),
         ),
-        line("assistant", 4, call(4, "pip install --user pandas")),
+        line("assistant", 4, call(4, "uv pip install pandas")),
         line("user", 5, answer(4, "Successfully installed pandas", false)),
     ]
     .concat()

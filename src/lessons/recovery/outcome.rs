@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::call::{Run, commands};
 use super::goal::{Goal, Kind};
-use crate::lessons::failure::error_line::{is_stated, location, plain, unframed};
+use crate::lessons::failure::error_line::{is_stated, plain, unframed};
 use crate::lessons::vocabulary::WORDS;
 use memctl_shell::basename;
 
@@ -156,29 +156,9 @@ pub(crate) fn holds_verdict(output: &str) -> bool {
     output.lines().map(unframed).any(|line| {
         WORDS.verdicts.begin(line)
             || WORDS.verdicts_within.occur_in(line)
-            || is_finding(line.trim_start_matches("--> "))
             || counts(line, &["failed", "failing", "failures"]) && !is_stated(line)
             || line.starts_with("Found ") && counts(line, &["error", "errors"])
     })
-}
-
-/// `path:12:3: message`, `path:12: error: message`, and `12:3  error  message` below the path.
-fn is_finding(line: &str) -> bool {
-    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
-    let says = |text: &str| {
-        ["error", "warning", "note"]
-            .iter()
-            .any(|said| text.starts_with(said))
-    };
-    if let Some(end) = location(line) {
-        let mut numbers = line[..end].trim_end_matches(':').rsplit(':');
-        return numbers.nth(1).is_some_and(is_number) || says(line[end..].trim_start());
-    }
-    let (place, rest) = line.split_once(char::is_whitespace).unwrap_or_default();
-    let is_place = place
-        .split_once(':')
-        .is_some_and(|(row, column)| is_number(row) && is_number(column));
-    is_place && says(rest.trim_start())
 }
 
 /// `=== 2 failed, 3 passed in 1s ===`, `Tests: 1 failed`, `3 failing`, `Found 2 errors`.

@@ -7,7 +7,7 @@
 //! Deliberately absent: words about the change, and any score.
 
 use super::call::{self, Call};
-use super::change::change;
+use super::change::{Change, change};
 use crate::lessons::failure::error_line::is_stated;
 use crate::lessons::failure::without_people;
 use crate::lessons::recovery::call::commands;
@@ -31,8 +31,8 @@ const NEAR: usize = 30;
 ///
 /// The reason why the recovery is no pattern: `no_error` if the failing call printed none, `retry` if an equal
 /// call worked later, `still_fails` if the later call reports the same error, `dangerous` if it takes a
-/// safeguard away or destroys something, `one_off` for more than a small change, for an edit in between, or for what
-/// a test or a checker found.
+/// safeguard away or destroys something, `one_off` for more than a small change, for an edit in between, and for an
+/// error that does not say that the call lacks something.
 pub fn of_episode(
     episode: &Episode,
     steps: &[Step],
@@ -90,15 +90,10 @@ pub fn of_episode(
     let is_changed = changes.any(|step| !only_observes(step));
     let change = change.filter(|_| !is_changed && !moved && !is_verdict(failed, &line));
     let change = change.ok_or("one_off")?;
-    if is_hazard(&change.added, &change.dropped) {
+    if is_hazard(&change.added, &failing, &failed.output) {
         return Err("dangerous");
     }
-    if change
-        .added
-        .iter()
-        .any(|word| WORDS.information.contains(word))
-        || is_help(&worked.output)
-    {
+    if !says_cure(&change, &line) || is_help(&worked.output) {
         return Err("one_off");
     }
     // Output of a search is content of one place.
@@ -173,14 +168,39 @@ fn is_help(output: &str) -> bool {
     lower.starts_with("usage") || lower.contains("\nusage:") || lower.contains("\noptions:")
 }
 
-/// Short options that force or silence.
-const SHORT: &[&str] = &["-f", "-fd", "-D", "-k", "-y", "-rf", "-u"];
+/// Returns `true` if the change of a stored pattern may be told: the same conditions as those of a new one, by the
+/// line that it has of the error. Another program, or an earlier version, may have stored it.
+pub(crate) fn may_be_told(pattern: &Pattern, change: &Change) -> bool {
+    let (call, line) = (&pattern.failing_code, &pattern.error_line);
+    says_cure(change, line) && !is_hazard(&change.added, call, line)
+}
 
-/// Returns `true` for a change that is never told unasked: it switches a safeguard off, hides a failure, destroys
-/// something, or acts on what others use.
-pub(crate) fn is_hazard(added: &[String], dropped: &[String]) -> bool {
+/// Returns `true` if the error leads to the change: a text was not understood, or the call lacks something.
+fn says_cure(change: &Change, line: &str) -> bool {
+    change.is_of_text() || lacks(line)
+}
+
+/// Returns `true` if an error says that the call lacks something: a variable, a value, a module, a file, a program,
+/// memory. Any other may be the answer of a guard, of a checker, or of a service that was away, and a call that passes
+/// it by is no cure.
+fn lacks(line: &str) -> bool {
+    WORDS.lacks.occur_in(&line.to_ascii_lowercase())
+}
+
+/// Returns `true` for a change that is never told unasked: the error is that of a guard, or what is added switches a
+/// safeguard off, hides a failure, acts on what others use, or acts as somebody else. Nor is any change of a `call` that
+/// destroys something.
+pub(crate) fn is_hazard(added: &[String], call: &str, error: &str) -> bool {
+    let error = error.to_ascii_lowercase();
     let plain = |word: &str| word.to_ascii_lowercase().replace('_', "-");
     let takes_away = |word: &String| {
+        let is_named = error.contains(
+            word.split('=')
+                .next()
+                .unwrap_or(word)
+                .to_ascii_lowercase()
+                .as_str(),
+        );
         let word = plain(word).replace("/root/", "/");
         let is_name = word.starts_with('-') || word.contains('=');
         let (name, value) = match word.split_once('=') {
@@ -192,23 +212,19 @@ pub(crate) fn is_hazard(added: &[String], dropped: &[String]) -> bool {
         let mut words = value.split(|c: char| !c.is_ascii_alphanumeric());
         WORDS.removes.occur_in(&name)
             || name.contains("no-") && WORDS.checks.occur_in(&name)
+            || WORDS.identities.occur_in(&name) && !is_named
             || WORDS.off.contains(value)
+            || words
+                .clone()
+                .any(|part| part.len() > 1 && WORDS.off.contains(part))
             || words.any(|part| WORDS.removes.contains(part))
             || parts.any(|part| WORDS.removing_words.contains(part))
     };
-    let is_check = |word: &String| {
-        let is_option = word.starts_with('-') || word.contains('=');
-        is_option && WORDS.checks.occur_in(&plain(word)) || matches!(word.as_str(), "-D" | "error")
-    };
-    let is_cluster = |word: &String| {
-        let letters = word.strip_prefix('-').unwrap_or_default();
-        let is_short = !letters.starts_with('-') && letters.len() <= 4;
-        SHORT.contains(&word.as_str()) || is_short && letters.len() > 1 && letters.starts_with('k')
-    };
-    added
-        .iter()
-        .any(|word| takes_away(word) || is_cluster(word))
-        || dropped.iter().any(is_check)
+    let lower = call.to_ascii_lowercase();
+    let mut words = lower.split(|c: char| !c.is_ascii_alphanumeric());
+    words.any(|word| WORDS.destroys.contains(word))
+        || WORDS.guards.occur_in(&error)
+        || added.iter().any(takes_away)
 }
 
 #[cfg(test)]
@@ -218,54 +234,74 @@ mod tests {
 
     #[test]
     fn a_safeguard_is_not_taken_away_unasked() {
-        let check = |added: &[&str], dropped: &[&str], expected: bool| {
-            let own = |words: &[&str]| {
-                words
-                    .iter()
-                    .map(|word| (*word).to_owned())
-                    .collect::<Vec<_>>()
-            };
+        let check = |added: &[&str], error: &str, expected: bool| {
+            let own: Vec<String> = added.iter().map(|word| (*word).to_owned()).collect();
             assert_eq!(
-                is_hazard(&own(added), &own(dropped)),
+                is_hazard(&own, "shop run", error),
                 expected,
-                "{added:?} {dropped:?}"
+                "{added:?} {error}"
             );
         };
-        check(&["--no-verify"], &[], true);
-        check(&["--ssl-mode", "DISABLED"], &[], true);
-        check(&["telemetry=off"], &[], true);
-        check(&["--target", "*"], &[], true);
-        check(&["--env=production"], &[], true);
-        check(&["DB_USER=admin"], &[], true);
-        check(&["-X", "theirs"], &[], true);
-        check(&["GONOSUMDB=example.org"], &[], true);
-        check(&["--git-hooks=none"], &[], true);
-        check(&["--cov_fail_under=40"], &[], true);
-        check(&["--no-typecheck"], &[], true);
-        check(&["max-retries=9"], &[], true);
-        check(&[], &["-D", "warnings"], true);
-        check(&[], &["-Werror"], true);
-        check(&[], &["--strict"], true);
-        check(&["--legacy-peer-deps"], &[], false);
-        check(&["/root/tools/bin/shop"], &["shop"], false);
-        check(&["--colours=8", "--offset=10"], &[], false);
-        check(&["--fields=total,updated", "skipped,id"], &[], false);
-        check(&["--policy", "skip"], &[], true);
-        check(&[".venv/bin/pytest"], &["pytest"], false);
-        check(&["-DskipTests"], &[], true);
-        check(&["-ksS"], &["-sS"], true);
-        check(&["NODE_TLS_REJECT_UNAUTHORIZED=0"], &[], true);
-        check(&[], &["--frozen-lockfile"], true);
-        check(&["--fix"], &[], true);
-        check(&["--fix-dry-run"], &[], true);
-        check(&["--reset=hard"], &[], true);
-        check(&["-DCMAKE_TLS_VERIFY=0"], &[], true);
-        check(&["--prefix=/opt"], &[], false);
-        check(&["--suffix", "--shard=1"], &[], false);
-        check(&["--no-cache"], &[], false);
-        check(&["-i"], &["-it"], false);
-        check(&["uv", "run"], &[], false);
-        check(&["POSTHOG_API_KEY=x"], &[], false);
+        check(&["--no-verify"], "", true);
+        check(&["--ssl-mode", "DISABLED"], "", true);
+        check(&["telemetry=off"], "", true);
+        check(&["--target", "*"], "", true);
+        check(&["--env=production"], "", true);
+        check(&["DB_USER=admin"], "", true);
+        check(&["-X", "theirs"], "", true);
+        check(&["GONOSUMDB=example.org"], "", true);
+        check(&["--git-hooks=none"], "", true);
+        check(&["--cov_fail_under=40"], "", true);
+        check(&["--no-typecheck"], "", true);
+        check(&["max-retries=9"], "", true);
+        check(&["--legacy-peer-deps"], "", false);
+        check(&["/root/tools/bin/shop"], "", false);
+        check(&["--colours=8", "--offset=10"], "", false);
+        check(&["--fields=total,updated", "skipped,id"], "", false);
+        check(&["--policy", "skip"], "", true);
+        check(&[".venv/bin/pytest"], "", false);
+        check(&["NODE_TLS_REJECT_UNAUTHORIZED=0"], "", true);
+        check(&["--fix"], "", true);
+        check(&["--fix-dry-run"], "", true);
+        check(&["--reset=hard"], "", true);
+        check(&["-DCMAKE_TLS_VERIFY=0"], "", true);
+        check(&["--prefix=/opt"], "", false);
+        check(&["--suffix", "--shard=1"], "", false);
+        check(&["--no-cache"], "", false);
+        check(&["-i"], "", false);
+        check(&["uv", "run"], "", false);
+        check(&["POSTHOG_API_KEY=x"], "POSTHOG_API_KEY is not set", false);
+        check(&["--as=ci"], "no rights are known", true);
+        check(&["SHOP_TOKEN=$OTHER"], "not found", true);
+        check(&["SHOP_TOKEN=$OWN"], "SHOP_TOKEN is not set", false);
+        check(&["-p", "5433"], "checksum mismatch", true);
+        check(&["--rule", "size: off"], "", true);
+        let host = ["-h".to_owned(), "db2".to_owned()];
+        assert!(is_hazard(&host, "psql -c 'drop table carts'", ""));
+    }
+
+    #[test]
+    fn only_a_call_that_lacks_something_is_cured_by_another_form() {
+        for line in [
+            "make: no target: give TARGET=web",
+            "ModuleNotFoundError: No module named 'shop'",
+            "bash: shop: command not found",
+            "psql: error: connection to port 5432 failed: Connection refused",
+            "ERROR: syntax error at or near \";\"",
+            "FATAL ERROR: heap limit: JavaScript heap out of memory",
+            "error: SHOP_KEY must be set",
+        ] {
+            assert!(lacks(line), "{line}");
+        }
+        for line in [
+            "error: patch failed: src/a.c:118",
+            "Error: Instance cannot be destroyed",
+            "ERROR: Coverage for lines (71 %) does not meet the threshold",
+            "curl: (22) The requested URL returned error: 503",
+            "Error: Backend configuration changed",
+        ] {
+            assert!(!lacks(line), "{line}");
+        }
     }
 
     #[test]
@@ -296,26 +332,6 @@ mod tests {
         check(
             "cargo run",
             "thread 'main' panicked at src/main.rs:9:5:\nno rows",
-            true,
-        );
-        check(
-            "tools/style app",
-            "app/cart.py:12:80: E501 line too long",
-            true,
-        );
-        check(
-            "tools/types app",
-            "app/cart.py:12: error: Incompatible types",
-            true,
-        );
-        check(
-            "tools/rules app",
-            "app/cart.ts\n  12:3  error  'x' is not used  no-unused",
-            true,
-        );
-        check(
-            "tsc -p .",
-            "src/cart.ts(12,3): error TS2304: Cannot find name 'x'.",
             true,
         );
         check("make check", "the totals differ", true);

@@ -16,7 +16,7 @@ use crate::lessons::failure::normalised;
 use crate::lessons::failure::{ErrorLine, Failure};
 use crate::lessons::recovery::call::commands;
 use crate::lessons::recovery::change::Change;
-use crate::lessons::recovery::pattern::is_hazard;
+use crate::lessons::recovery::pattern::may_be_told;
 use crate::lessons::telling::hint::Hint;
 use crate::lessons::vocabulary::WORDS;
 use crate::model::text::{
@@ -187,7 +187,7 @@ impl Failure {
         let is_observed_here = !procedure.origins.is_empty() && is_here && here.is_known();
         let is_trusted = procedure.trust() != Trust::Observed;
         // An older store, or that of somebody else, may hold what would not be learned today.
-        let may_act = |change: &Change| is_trusted || !is_hazard(&change.added, &change.dropped);
+        let may_act = |change: &Change| is_trusted || may_be_told(pattern, change);
         if is_observed_here && let Some(change) = self.same_failure(pattern).filter(may_act) {
             let why = "same failure in this project";
             return Some(Found {

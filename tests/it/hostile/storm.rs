@@ -224,9 +224,9 @@ impl Writer<'_> {
         let text = format!(
             "{}\n{}\n{}\n",
             json!({"session": mark, "cwd": "/home/u/shop"}),
-            json!({"tool": "bash", "id": "1", "input": format!("jq .{mark} report.json"), "exit_code": 5,
-                "error": format!("jq: error (at report.json:1): Cannot index array with string \"{mark}\"")}),
-            json!({"tool": "bash", "id": "2", "input": format!("jq --slurp .{mark} report.json"),
+            json!({"tool": "bash", "id": "1", "input": format!("jq -f {mark}.jq report.json"), "exit_code": 5,
+                "error": format!("jq: error (at report.json:1): module not found: {mark}")}),
+            json!({"tool": "bash", "id": "2", "input": format!("jq -L lib -f {mark}.jq report.json"),
                 "output": "412", "exit_code": 0}),
         );
         self.workspace.write(&name, text);
