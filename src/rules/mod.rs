@@ -40,5 +40,6 @@ pub use correct::{
 };
 pub use evidence::{BlamedRule, ReviewReport, give_verdict};
 pub use place::decisions::{MergeReport, PinReport, Separated, keep_both, merge, pin};
+pub use place::given::{AddedRule, add_rule};
 pub use place::{Conflict, SimilarRule, replace_rule};
 pub use regression::files::RuleFiles;

@@ -132,3 +132,13 @@ pub fn records<R: Record>(
         records,
     })
 }
+
+/// Returns the record with this id.
+pub fn record<R: Record>(workspace: &Workspace, id: &str) -> Result<R, Error> {
+    let record: R = workspace.store.get(id)?;
+    let labels = record.labels();
+    let read = (labels.id.as_str(), labels.user_id.as_deref());
+    // A record has no place for the warning that a list has.
+    drop(workspace.note_read([(R::KIND, read)]));
+    Ok(record)
+}

@@ -5,6 +5,7 @@
 //! them. A model that was asked about a rule decides; otherwise only the same words are the same.
 
 pub(crate) mod decisions;
+pub(crate) mod given;
 pub(crate) mod passed_on;
 
 use chrono::{DateTime, Utc};

@@ -79,7 +79,13 @@ impl Origins {
         }
         let layer = CorsLayer::new()
             .allow_origin(self.pages.clone())
-            .allow_methods([Method::GET, Method::POST, Method::DELETE, Method::OPTIONS])
+            .allow_methods([
+                Method::GET,
+                Method::POST,
+                Method::PATCH,
+                Method::DELETE,
+                Method::OPTIONS,
+            ])
             .allow_headers(HEADERS.map(HeaderName::from_static))
             .expose_headers(["retry-after", "x-request-id"].map(HeaderName::from_static))
             .allow_private_network(true)

@@ -4,14 +4,15 @@ use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::middleware::{from_fn, from_fn_with_state};
 use axum::response::Response;
-use axum::routing::{delete, get, post};
+use axum::routing::{delete, get, patch, post};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::lessons::{HintReport, RecordReport};
 use crate::model::ExecutionLog;
 use crate::notes::FindReport;
-use crate::rules::CorrectReport;
+use crate::review::EditReport;
+use crate::rules::{AddedRule, CorrectReport};
 use crate::skills::{LoggedExecution, PromptReport};
 
 use super::input::{json, reply};
@@ -21,7 +22,7 @@ use super::state::Server;
 use super::supabase::query::QueryParameters;
 use super::supabase::recall::{Hybrid, Near, RankedRow, SimilarRow};
 use super::supabase::{functions, rpc, tables};
-use super::v1::{hints, records, search, users};
+use super::v1::{hints, records, rules, search, users};
 use super::{middleware, openapi};
 
 /// Returns all routes.
@@ -114,6 +115,22 @@ pub(super) fn routes() -> Vec<Route> {
             .named("correct", "Correct an execution, and learn a rule from it")
             .answers::<CorrectReport>("Result")
             .body::<records::CorrectionBody>(),
+        Route::new("get", "/v1/reflexions", get(rules::reflexions))
+            .named("listReflexions", "The newest rules")
+            .answers::<rules::Reflexions>("Newest first")
+            .parameters::<records::Page>(),
+        Route::new("get", "/v1/reflexions/{id}", get(rules::reflexion))
+            .named("getReflexion", "A rule")
+            .answers::<serde_json::Map<String, serde_json::Value>>("The rule"),
+        Route::new("post", "/v1/reflexions", post(rules::add_reflexion))
+            .named("addReflexion", "Add a rule in the caller's words; that of an agent becomes a candidate")
+            .answers::<AddedRule>("Stored")
+            .creates()
+            .body::<rules::ReflexionBody>(),
+        Route::new("patch", "/v1/reflexions/{id}", patch(rules::update_reflexion))
+            .named("updateReflexion", "Edit fields of a rule, as `memctl edit`")
+            .answers::<EditReport>("The changed fields")
+            .body_of(route::object),
         Route::new("post", "/v1/hints", post(hints::hint))
             .named("hint", "Hints for an error")
             .answers::<HintReport>("Hints")

@@ -37,6 +37,18 @@ fn routes() -> Vec<(&'static str, &'static str, Value)> {
         ("POST", "/v1/executions", run),
         ("GET", "/v1/corrections", Value::Null),
         ("POST", "/v1/corrections", said),
+        ("GET", "/v1/reflexions", Value::Null),
+        ("GET", "/v1/reflexions/REFL-001", Value::Null),
+        (
+            "POST",
+            "/v1/reflexions",
+            json!({ "skill": "hr/x", "rule": "Always b." }),
+        ),
+        (
+            "PATCH",
+            "/v1/reflexions/REFL-001",
+            json!({ "rule": "Always c." }),
+        ),
         ("POST", "/v1/hints", json!({ "error": "KeyError: 'x'" })),
         (
             "POST",
@@ -359,6 +371,12 @@ fn an_hr_token_neither_sees_nor_changes_what_is_finance_or_somebody_elses() {
             "/v1/corrections?skill=finance/expense-check&limit=500".to_owned(),
             Value::Null,
         ),
+        ("GET", "/v1/reflexions".to_owned(), Value::Null),
+        (
+            "GET",
+            "/v1/reflexions?skill=finance/expense-check".to_owned(),
+            Value::Null,
+        ),
         ("GET", format!("/v1/search?query={MARK}"), Value::Null),
         (
             "GET",
@@ -437,6 +455,19 @@ fn an_hr_token_neither_sees_nor_changes_what_is_finance_or_somebody_elses() {
             "POST",
             "/v1/corrections".to_owned(),
             said("hr/resume-screen"),
+            404,
+        ),
+        (
+            "POST",
+            "/v1/reflexions".to_owned(),
+            json!({ "skill": "finance/expense-check", "rule": "Always b." }),
+            403,
+        ),
+        ("GET", format!("/v1/reflexions/{rule}"), Value::Null, 404),
+        (
+            "PATCH",
+            format!("/v1/reflexions/{rule}"),
+            json!({ "rule": "Never." }),
             404,
         ),
         (

@@ -1,7 +1,7 @@
 //! Native endpoints below `/v1/`, with the behaviour and the documents of the commands of the same
 //! names.
 //!
-//! - `records`: executions and corrections. `hints`: hints, failures, successes.
+//! - `records`: executions and corrections. `rules`: rules. `hints`: hints, failures, successes.
 //! - `search`: search, prompts, embeddings, the operations and the tools for agents.
 //! - `users`: all data of the caller.
 //!
@@ -9,6 +9,7 @@
 
 pub(crate) mod hints;
 pub(crate) mod records;
+pub(crate) mod rules;
 pub(crate) mod search;
 pub(crate) mod users;
 

@@ -31,7 +31,7 @@ pub(crate) struct Page {
 }
 
 impl Page {
-    fn read(&self) -> Result<(Option<SkillPath>, usize), Problem> {
+    pub(super) fn read(&self) -> Result<(Option<SkillPath>, usize), Problem> {
         let of = self.skill.as_deref().map(skill).transpose()?;
         Ok((of, LISTED.check("limit", self.limit)?))
     }

@@ -34,7 +34,7 @@ pub(crate) struct Confirmation {
     confirm: String,
 }
 
-fn refuse_agents(call: &Call, message: &'static str) -> Result<(), Problem> {
+pub(super) fn refuse_agents(call: &Call, message: &'static str) -> Result<(), Problem> {
     if call.caller.is_agent {
         return Err(Problem::new(
             403,
