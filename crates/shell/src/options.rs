@@ -102,15 +102,12 @@ static TABLE: LazyLock<Vec<Program>> = LazyLock::new(|| {
     let rows = include_str!("options.txt").lines();
     rows.filter(|row| !row.starts_with('#'))
         .filter_map(|row| {
-            let (name, rest) = match row.split_once("\\ ") {
-                Some((program, rest)) => {
-                    let (group, rest) = rest.split_once(' ')?;
-                    (format!("{program} {group}"), rest)
-                }
-                None => {
-                    let (name, rest) = row.split_once(' ')?;
-                    (name.to_owned(), rest)
-                }
+            let (name, rest) = if let Some((program, rest)) = row.split_once("\\ ") {
+                let (group, rest) = rest.split_once(' ')?;
+                (format!("{program} {group}"), rest)
+            } else {
+                let (name, rest) = row.split_once(' ')?;
+                (name.to_owned(), rest)
             };
             let mut columns = rest.split_whitespace();
             Some(Program {
@@ -284,10 +281,9 @@ fn without_options(line: &str, words: &[Word], end: usize) -> Option<Bare> {
             if SELECTING.contains(&option_name) {
                 return None;
             }
-            let takes = program.takes_value(option, text(at + 1).unwrap_or("-"));
-            let value = text(at + 1).filter(|_| takes);
+            let value = text(at + 1).filter(|next| program.takes_value(option, next));
             taken.extend(program.names(option, value));
-            at += 1 + usize::from(takes);
+            at += 1 + usize::from(value.is_some());
         }
         let subcommand = text(at)?;
         name.extend([" ", subcommand]);
@@ -381,8 +377,8 @@ mod tests {
     fn what_a_runner_runs_is_found() {
         let check = |line: &str, expected: &str| {
             let simple = &commands(line)[0];
-            let bare = simple.typed.bare.iter().filter(|bare| !bare.lacks_options);
-            let last = bare.last().map_or("", |bare| &bare.forms[0]);
+            let mut bare = simple.typed.bare.iter().filter(|bare| !bare.lacks_options);
+            let last = bare.next_back().map_or("", |bare| &bare.forms[0]);
             assert_eq!(last, expected, "{line}");
         };
         check("npx --yes spell@3 cast 'a b'", "spell cast 'a b'");

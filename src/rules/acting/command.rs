@@ -57,8 +57,12 @@ fn names_word(pattern: &str, word: &str) -> bool {
     plain.split(|c| !is_part(c)).any(|one| one == word)
 }
 
-/// Returns `true` if a rule speaks of what was taken off a command.
+/// Returns `true` if a rule speaks of what was taken off a command, or of how a program is to be started:
+/// what it wants may be the runner.
 pub(super) fn names_taken(rule: &str, bare: &Bare) -> bool {
+    if !bare.lacks_options && WORDS.directly.occur_in(&rule.to_lowercase()) {
+        return true;
+    }
     let is_part = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '+');
     let mut words = rule
         .split(|c: char| !is_part(c))

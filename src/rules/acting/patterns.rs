@@ -753,6 +753,9 @@ mod tests_of_matching {
         let runner = "Run spectest only with `uv run`.";
         check("uv run spectest", runner, "^spectest", false);
         check("spectest", runner, "^spectest", true);
+        let started = "Never start spectest directly, the venv has another one.";
+        check("uv run spectest", started, "^spectest", false);
+        check("spectest", started, "^spectest", true);
         let after = pattern(CallPart::Command, ["^git push", "", "^spectest"]);
         assert!(
             !fulfilled_by(&bash("bundle exec spectest"), std::slice::from_ref(&after)).is_empty()

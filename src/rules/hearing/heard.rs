@@ -27,7 +27,7 @@ const MOST_PATTERNS: usize = 12;
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct HeardArgs {
-    /// The rule in one line, with both halves
+    /// One line, with both halves
     pub rule: String,
     /// When it applies; empty if always
     pub when: String,
@@ -41,8 +41,7 @@ pub struct HeardArgs {
     pub scope: LessonScope,
     /// The user's exact words, from their last messages
     pub quote: String,
-    /// Regex over one command that breaks it: `^` and the program, all spellings of an option, `(\s|$)`
-    /// behind a name
+    /// Regex over one command that breaks it: `^npm\b`, options in all spellings, `(\s|$)` ends a name
     #[schemars(with = "Vec<String>")]
     pub commands: Vec<PatternArg>,
     /// Regex over a path
@@ -51,13 +50,13 @@ pub struct HeardArgs {
     /// Regex over new text; with `paths`, only there
     #[schemars(with = "Vec<String>")]
     pub content: Vec<PatternArg>,
-    /// X only after Y: {"match": "^X", "after": "^Y"}, both with `^`; or `unless`
+    /// X only after Y: {"match": "^X", "after": "^Y"}; or `unless`
     pub see: Vec<SeeArg>,
-    /// Id of the rule that this one changes, or `true`: the nearest
+    /// Id of the rule that it changes, or `true`: the nearest
     #[serde(deserialize_with = "earlier")]
     #[schemars(with = "Option<String>")]
     pub replaces: Option<Earlier>,
-    /// Id of the rule that the user takes back, or `true`
+    /// Id of the rule taken back, or `true`
     #[serde(deserialize_with = "earlier")]
     #[schemars(with = "Option<String>")]
     pub withdraws: Option<Earlier>,
