@@ -2,7 +2,7 @@
 //!
 //! A verb here is about records of any kind. Verbs of one kind are in the room of that kind.
 //!
-//! - `why`: provenance of a record and its effects. `stats`, `status`: counts and trends. `audit`: the
+//! - `why`: provenance of a record and its effects. `stats`, `status`: counts and trends, and the
 //!   log of writes and reads. `evaluate`: quality of search on labelled data.
 //! - `undo`: takes back what one command changed. `forget`: removes one record, the expired ones, or everything.
 //! - `init`: a new memory directory. `doctor`: checks every file and repairs damage. `secrets`: finds and
@@ -14,7 +14,6 @@
 //!
 //! Deliberately absent: judgement of content. That is `review`.
 
-pub(crate) mod audit;
 pub(crate) mod doctor;
 pub(crate) mod evaluate;
 pub mod exchange;
@@ -29,7 +28,6 @@ pub(crate) mod status;
 pub mod undo;
 pub(crate) mod why;
 
-pub use audit::{AuditFilter, AuditReport, audit};
 pub use doctor::{DoctorReport, NewerFile, doctor};
 pub use evaluate::{EvaluateReport, Latency, Passage, Question, evaluate};
 pub use forget::{
@@ -41,5 +39,5 @@ pub use secrets::{SecretAt, SecretsReport, secrets};
 pub use stats::{
     AgentSessions, Part, RuleAtCalls, SessionMeans, StatsReport, Used, Week, save_page, stats,
 };
-pub use status::{PulledStatus, StatusReport, status};
+pub use status::{AuditFilter, AuditReport, PulledStatus, StatusReport, audit, status};
 pub use why::{Link, Relation, WhyReport, why};

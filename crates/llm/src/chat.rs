@@ -15,7 +15,7 @@ use reqwest::header::{HeaderMap, HeaderValue};
 use serde_json::{Value, json};
 
 use super::ask::{Attempts, Draft, Stop};
-use super::fault::Fault;
+use super::error::Fault;
 use super::http::{Connection, Endpoint, Limits, bearer, header, unusable};
 use super::price::{Pricing, Tokens};
 use super::request::in_words;

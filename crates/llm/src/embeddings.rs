@@ -13,7 +13,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::ask::{Attempts, timed_out};
-use super::fault::Fault;
+use super::error::Fault;
 use super::http::{Connection, Endpoint, bearer, unusable};
 use super::price::{Pricing, Tokens};
 use super::request::beginning;

@@ -18,7 +18,7 @@ use serde_json::Value;
 use url::Host;
 
 use super::ask::Attempts;
-use super::fault::{Fault, LONGEST};
+use super::error::{Fault, LONGEST};
 use super::price::{self, Pricing, Tokens};
 use super::request::shortened;
 use super::retry::{self, Decision, Policy};

@@ -28,7 +28,6 @@ mod chat;
 mod embeddings;
 mod error;
 mod exec;
-mod fault;
 mod http;
 mod price;
 mod request;

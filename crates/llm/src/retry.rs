@@ -11,7 +11,7 @@ use std::time::Duration;
 use chrono::DateTime;
 use reqwest::header::HeaderMap;
 
-use super::fault::Fault;
+use super::error::Fault;
 
 /// Retry policy.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -6,7 +6,7 @@
 //! - `attributes`: document attributes, and the filter over them.
 //! - `segment`, `segment_builder`: index segments that are searched in place, and their construction.
 //! - `rank`: the ranker, the only ranking of the program, and a temporary one of a few texts. `fusion`: scores of
-//!   the two rankings, as one. `top_k`: the best of many.
+//!   the two rankings, as one, and the best of many.
 //! - `evaluate`: retrieval metrics.
 //! - `embedder`: text in, vector out: the built-in model, or one behind a URL.
 //!
@@ -26,18 +26,16 @@ mod rank;
 mod segment;
 mod segment_builder;
 mod text;
-mod top_k;
 mod vectors;
 
 pub use attributes::{Admission, Attributes, KINDS, UserFilter, name_hash, seconds};
 pub use evaluate::{Metrics, percentile};
 pub use frequent_names::has_names;
-pub use fusion::{Fusion, Rrf};
+pub use fusion::{Fusion, Hit, Rrf};
 pub use rank::{ByWords, Corpus, Question, Ranked, Ranker};
 pub use segment::{ANALYSIS, Damaged, Part, Segment};
 pub use segment_builder::{Builder, merge};
 pub use text::{snippet, words};
-pub use top_k::Hit;
 pub use vectors::{
     Nearness, SLOTS_HEADER, SlotLayout, Slots, slot, slot_width, slots_header, texts_of,
 };

@@ -7,11 +7,10 @@
 use memctl_files::parallel::each;
 
 use super::attributes::{Attributes, KINDS};
-use super::fusion::{FLOOR, Fusion, Half, View, coverage, rrf};
+use super::fusion::{Best, FLOOR, Fusion, Half, Hit, View, between, coverage, ranks, rrf};
 use super::keyword::{self, Scores, asked};
 use super::segment::{Damaged, Part, Segment};
 use super::segment_builder::Builder;
-use super::top_k::{Best, Hit, between, ranks};
 use super::vectors::{Nearness, QueryVector};
 
 /// Minimum fused score of a result with a known cosine. It excludes documents that share an incidental word

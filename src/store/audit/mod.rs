@@ -39,11 +39,10 @@ use uuid::Uuid;
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::model::{ActionType, ExecutionLog, Kind, LogStatus};
-use crate::store::audit::chain::Chain;
+use crate::store::audit::chain::{Audited, Chain, ChainError, verify};
 use crate::store::files::directory::{self, EXECUTION_LOGS};
 use crate::store::files::log::{self, Sync};
 use crate::store::{Approvals, Error, Identity};
-use chain::{Audited, ChainError, verify};
 
 /// The log of a directory, with the caller's context.
 #[derive(Debug, Clone, Copy)]
