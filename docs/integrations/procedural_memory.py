@@ -15,6 +15,7 @@ import json
 import os
 import urllib.error
 import urllib.request
+import uuid
 from dataclasses import dataclass
 
 
@@ -32,10 +33,11 @@ class PatternHint:
 class ProceduralMemory:
     """The failures and successes of one session, and the hints for the last failure."""
 
-    def __init__(self, url: str | None = None, token: str | None = None, session: str = "default") -> None:
+    def __init__(self, url: str | None = None, token: str | None = None, session: str | None = None) -> None:
         self.url = (url or os.environ.get("MEMCTL_URL", "http://127.0.0.1:8787")).rstrip("/")
         self.token = token or os.environ.get("MEMCTL_TOKEN", "")
-        self.session = session
+        # A restored session has its name; a new one gets one that nobody else has.
+        self.session = session or uuid.uuid4().hex
         self.trouble: str | None = None
         self._hints: list[PatternHint] = []
         self._pitfalls: list[str] = []
@@ -76,6 +78,20 @@ class ProceduralMemory:
     def render_pitfalls(self, max_rules: int = 8) -> str:
         """The rules of the classes of errors that this session has met."""
         return "\n".join(f"- {rule}" for rule in self._pitfalls[:max_rules])
+
+    def save(self, path: str) -> None:
+        """Keeps the session: its name, and the rules that it has met. What it learned is in the memory."""
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump({"session": self.session, "pitfalls": self._pitfalls}, file)
+
+    @classmethod
+    def restore(cls, path: str, url: str | None = None, token: str | None = None) -> ProceduralMemory:
+        """The session as `save` kept it."""
+        with open(path, encoding="utf-8") as file:
+            kept = json.load(file)
+        memory = cls(url, token, kept["session"])
+        memory._pitfalls = kept["pitfalls"]
+        return memory
 
     def _post(self, path: str, body: dict) -> dict | None:
         request = urllib.request.Request(

@@ -33,4 +33,4 @@ pub use past::learn::{EpisodeReport, LearnOptions, LearnReport, OnBytes, Transcr
 pub(crate) use past::of_host::{HostSession, record_host_session};
 pub use storage::new_lesson::{Neighbour, StoredLesson, TidyReport, tidy};
 pub use storage::record::{ProcedureReport, RecordReport, Success, add_procedure};
-pub use telling::service::{HintOptions, HintReport, HintService};
+pub use telling::service::{HintOptions, HintReport, HintService, NO_SESSION};

@@ -38,8 +38,7 @@ pub const HINTS: Bounds = Bounds::of(1, MAX_HINTS as u32, 20);
 /// Hints for a failure that is recorded.
 pub const HINTS_OF_RECORDED: Bounds = Bounds::of(1, 5, 20);
 
-/// Session of a failure or a success that names none.
-pub const SESSION: &str = "default";
+pub use crate::lessons::NO_SESSION as SESSION;
 
 /// Maximum size of a search query in bytes: 16 KiB.
 pub const LONGEST_QUERY: usize = 16 << 10;

@@ -504,6 +504,12 @@ fn the_loop_without_hooks_works_across_processes() {
         (&hint["working_code"], &hint["kind"]),
         (&json!(right), &json!("procedure"))
     );
+    // Without a session there is none that has seen it: each failure is told.
+    let unnamed = ["record", "failure", "--code", wrong, "--error", error];
+    for _ in 0..2 {
+        let hints = workspace.json(&unnamed)["hints"].clone();
+        assert_eq!(hints[0]["working_code"], right, "{hints}");
+    }
     let text = workspace
         .run(&["hint", "--error", error])
         .succeeds()

@@ -59,17 +59,22 @@ from procedural_memory import ProceduralMemory
 memory = ProceduralMemory(session="third")
 memory.record_failure('print(rows[0]["moa"])', "KeyError: 'moa'")
 memory.record_success('print(rows[0]["mechanism"])', "inhibitor")
-for code, error in [('for r in rows: print(r["moa"])', "KeyError: 'moa'"), ("df.aggregate(by='target')", "KeyError: 'target'"),
-                    ("open('a.csv')", "FileNotFoundError: [Errno 2] No such file or directory: 'a.csv'")]:
-    memory = ProceduralMemory(session=error + code)
+for code, error in [("open('a.csv')", "FileNotFoundError: [Errno 2] No such file or directory: 'a.csv'"),
+                    ('for r in rows: print(r["moa"])', "KeyError: 'moa'"), ("df.aggregate(by='target')", "KeyError: 'target'")]:
+    # A session of its own, as each object has one.
+    memory = ProceduralMemory()
     memory.record_failure(code, error)
     print([hint.working_code for hint in memory.select_hints()])
+memory.save(sys.argv[2])
+restored = ProceduralMemory.restore(sys.argv[2])
+print(restored.session == memory.session and restored.render_pitfalls() == memory.render_pitfalls() != "")
 "#;
     let mut command = Command::new("python3");
     command.args(["-c", other]).arg(script.parent().unwrap());
+    command.arg(workspace.root().join("session.json"));
     let ran = run(&workspace, &served, &mut command);
     let fix = "['print(rows[0][\"mechanism\"])']\n";
-    assert_eq!(ran.stdout, format!("{fix}{fix}[]\n"), "{ran:?}");
+    assert_eq!(ran.stdout, format!("[]\n{fix}{fix}True\n"), "{ran:?}");
     // Without permission, and without a server, it continues.
     for (url, token, said) in [
         (served.url.as_str(), "none", "401"),

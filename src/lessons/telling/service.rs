@@ -72,6 +72,9 @@ pub struct HintReport {
     pub took_ms: f64,
 }
 
+/// Session of failures and successes that name none: those of every day, so that a hint is shown again.
+pub const NO_SESSION: &str = "default";
+
 impl HintService<'_> {
     /// Looks up hints for a failure. With a session, the failure is recorded there, earlier hints
     /// get credit or blame, and no hint is shown twice.
@@ -97,7 +100,12 @@ impl HintService<'_> {
             }
             let credits = known.failed(&key, &error, &code, tool);
             let mut trials = known.trials.failed(&key);
-            let told = known.not_again();
+            let is_common = session.is_some_and(|name| name.rsplit('/').next() == Some(NO_SESSION));
+            let told = if is_common {
+                Vec::new()
+            } else {
+                known.not_again()
+            };
             let hints =
                 matching::at_failure(self.store, &failure, &self.here, &told, options.max_hints)?;
             report.hints = self.without_forbidden(hints);

@@ -131,8 +131,9 @@ fn hash(space: &[u8], text: &str) -> u64 {
 
 /// Minimum number of words of an error whose names differ.
 const WORDS: usize = 3;
-/// Minimum number of specific words of a cue that a line holds.
+/// Minimum number of specific words of a cue that a line holds: of what is quoted in a text, and of a whole text.
 const TELLING_CUE: usize = 3;
+const TELLING_TEXT: usize = 2;
 
 /// Texts of a procedure that may quote its error: failure, cause and cues.
 pub(crate) fn texts(procedure: &Procedure) -> Vec<String> {
@@ -158,10 +159,13 @@ pub(crate) fn tells_of(procedure: &Procedure, line: &ErrorLine) -> bool {
         telling_words(key) > 0 && words.filter(|word| !word.contains('<')).count() >= WORDS;
     texts(procedure).iter().any(|text| {
         let quoted = text.split(['"', '\'', '`', '“', '”', '\n']);
-        let mut cues = quoted.chain([text.as_str()]);
+        let cues = quoted.map(|cue| (cue, TELLING_CUE));
+        let is_phrase = text.trim().contains(char::is_whitespace);
+        let least = if is_phrase { TELLING_TEXT } else { TELLING_CUE };
+        let mut cues = cues.chain([(text.as_str(), least)]);
         plain(text).contains(&whole) && telling_words(&whole) > 0
             || is_telling && text.lines().any(|said| normalised(said).contains(key))
-            || cues.any(|cue| telling_words(cue) >= TELLING_CUE && whole.contains(&plain(cue)))
+            || cues.any(|(cue, least)| telling_words(cue) >= least && whole.contains(&plain(cue)))
     })
 }
 
@@ -214,6 +218,9 @@ mod tests {
             "ERROR:  syntax error at end of input",
             true,
         );
+        let expired = "curl: (60) SSL certificate problem: certificate has expired";
+        check("certificate has expired", expired, true);
+        check("it said that the certificate has expired", expired, false);
         check("connection refused", "KeyError: 'connection'", false);
         check("KeyError", "KeyError: 'x'", false);
         check("", "error: x", false);
