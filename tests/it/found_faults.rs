@@ -103,6 +103,18 @@ fn item_10_what_was_learnt_in_a_directory_holds_there() {
     assert_eq!(["shop", "shop/src", "atlas", ""].map(told), [1, 1, 0, 0]);
 }
 
+#[test]
+fn item_14_a_changed_value_of_an_option_is_no_pattern() {
+    let workspace = Workspace::empty();
+    workspace.run(&["init"]).succeeds();
+    let (failed, worked) = ("npm start -- --port=3000", "npm start -- --port=3001");
+    let text = session(&workspace.root(), failed, ERROR, worked);
+    workspace.write("s.jsonl", text);
+    let report = workspace.json(&["learn", "s.jsonl"]);
+    assert_eq!(report["learned"], json!([]));
+    assert_eq!(report["episodes"][0]["no_fix"], "one_off", "{report}");
+}
+
 /// A workspace with a rule and a candidate, and a clone of its memory that nobody trusts.
 fn workspace_and_clone() -> (Workspace, Workspace) {
     let workspace = Workspace::sample();

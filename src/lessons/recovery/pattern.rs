@@ -171,8 +171,11 @@ fn is_help(output: &str) -> bool {
 /// Returns `true` if the change of a stored pattern may be told: the same conditions as those of a new one, by the
 /// line that it has of the error. Another program, or an earlier version, may have stored it.
 pub(crate) fn may_be_told(pattern: &Pattern, change: &Change) -> bool {
-    let (call, line) = (&pattern.failing_code, &pattern.error_line);
-    says_cure(change, line) && !is_hazard(&change.added, call, line)
+    let line = match pattern.error_line.as_str() {
+        "" => &pattern.error_key,
+        line => line,
+    };
+    says_cure(change, line) && !is_hazard(&change.added, &pattern.failing_code, line)
 }
 
 /// Returns `true` if the error leads to the change: a text was not understood, or the call lacks something.
