@@ -38,6 +38,9 @@ const LIMITS: &str = "
                  ('idle_in_transaction_session_timeout', '1min')) s (name, wanted)
     where pg_catalog.current_setting(s.name) = '0'";
 
+/// Shows this session the rows of removed records, which all others do not see.
+const SHOW_REMOVED: &str = "set memctl.shows_removed = 'on'";
+
 /// Time limit of a login, if the URL sets none.
 const LOGIN_WITHIN: Duration = Duration::from_secs(10);
 
@@ -106,7 +109,8 @@ impl Connection {
     /// Logs in. The runtime has to run until the connection is dropped.
     pub(super) async fn open(address: &Address) -> Result<Self, Error> {
         let opened = dial(address).await?;
-        opened.batch("time limits cannot be set", LIMITS).await?;
+        let settings = format!("{LIMITS}; {SHOW_REMOVED}");
+        opened.batch("time limits cannot be set", &settings).await?;
         Ok(opened)
     }
 

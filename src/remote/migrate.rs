@@ -40,6 +40,7 @@ const MIGRATIONS: [Migration; 1] = [Migration {
         include_str!("schema/care.sql"),
         include_str!("schema/policies.sql"),
         include_str!("schema/rights.sql"),
+        include_str!("schema/removed.sql"),
     ),
 }];
 
@@ -116,6 +117,7 @@ pub async fn init(address: &Address) -> Result<InitReport, Error> {
         "select memctl.hide_statistics()",
         "select memctl.keep_logs('1000 years')",
         "select memctl.grant_rights()",
+        include_str!("schema/removed.sql"),
     ] {
         let doing = "the schema cannot be brought up to date";
         connection.run(doing, care, &[]).await?;

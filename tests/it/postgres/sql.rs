@@ -78,6 +78,8 @@ fn fields_of_the_document_are_columns_after_a_sync_and_in_a_joined_memory() {
     // What a removed record said is gone from its columns.
     laptop.json(&["forget", "REFL-001"]);
     done(&laptop.run(&["sync", "--json", "--yes"]));
+    assert_eq!(store.ann.value("select count(*) from reflexions"), "0");
+    store.ann.run("set memctl.shows_removed = 'on'");
     let gone = "select rule is null and mistake is null and root_cause is null and applies_when is null from reflexions";
     assert_eq!(store.ann.value(gone), "t");
 
@@ -228,4 +230,38 @@ fn a_second_init_gives_roles_that_came_later_their_rights() {
     let client = super::Client::connect(&login);
     assert_eq!(client.value("select count(*) from agent_memory"), "0");
     assert_eq!(store.check(&store.login(ANN)).0, 0);
+}
+
+#[test]
+fn removed_records_are_no_rows_for_those_who_ask_in_sql() {
+    let Some(store) = Store::new() else { return };
+    let (one, two) = (store.copy(ANN, "support"), store.copy(ANN, "support"));
+    let id = run(&one);
+    let note = one.json(&[
+        "memory", "add", "--type", "brand_memory", "--content", "Our voice is calm.",
+    ]);
+    two.json(&["list", "notes"]);
+    one.json(&["forget", &id]);
+    one.json(&["forget", "REFL-001"]);
+    one.json(&["forget", note["id"].as_str().unwrap()]);
+    for table in ["executions", "reflexions", "agent_memory"] {
+        let count = format!("select count(*) from {table}");
+        assert_eq!(store.ann.value(&count), "0", "{table}");
+    }
+    assert_eq!(two.json(&["list", "notes"])["total"], 0);
+    assert_eq!(two.json(&["list", "executions"])["total"], 0);
+    // What is taken back is a row again.
+    one.run(&["undo"]).succeeds();
+    assert_eq!(
+        store.ann.value("select content from agent_memory"),
+        "Our voice is calm."
+    );
+    // A login may not delete a row of its own: it marks it, and no longer sees it.
+    let add = "insert into agent_memory (memory_type, content) values ('brand_memory', 'Our font is plain.')";
+    store.ann.run(add);
+    assert_eq!(store.ann.value("select count(*) from agent_memory"), "2");
+    store
+        .ann
+        .run("update agent_memory set deleted_at = now() where content = 'Our font is plain.'");
+    assert_eq!(store.ann.value("select count(*) from agent_memory"), "1");
 }

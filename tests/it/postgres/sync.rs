@@ -310,7 +310,10 @@ fn changes_and_removals_arrive_and_come_back() {
         "{came}"
     );
     assert_shared(&one, &two);
-    // A tombstone says nothing of what was there.
+    // A tombstone is shown to nobody who does not ask for it, and says nothing of what was there.
+    let count = "select count(*) from corrections where entry_id = 'CORR-002'";
+    assert_eq!(store.ann.value(count), "0");
+    store.ann.run("set memctl.shows_removed = 'on'");
     let row = store.ann.value("select coalesce(entry, '∅') || (deleted_at is not null)::text from corrections where entry_id = 'CORR-002'");
     assert_eq!(row, "∅true");
     // Who comes later hears of no removal of what it never had.
@@ -350,9 +353,10 @@ fn the_shared_store_is_rid_of_what_has_expired() {
     );
     assert_eq!(ben.json(&["memory", "prune", "--remote"])["removed"], 0);
     assert_eq!(one.json(&["memory", "prune", "--remote"])["removed"], 1);
-    let rows =
-        "select count(*) filter (where deleted_at is null) || ' ' || count(*) from agent_memory";
-    assert_eq!(store.ann.value(rows), "1 2");
+    let rows = "select count(*) from agent_memory";
+    assert_eq!(store.ann.value(rows), "1");
+    store.ann.run("set memctl.shows_removed = 'on'");
+    assert_eq!(store.ann.value(rows), "2");
     two.json(&["sync", "--yes"]);
     assert!(
         !std::fs::read_to_string(two.memory(&format!("remote/{}/memories.json", origin(&one))))
