@@ -223,7 +223,9 @@ mod tests {
         let check = |begun: &str, keys: &[Key], expected: &str| {
             let (text, at) = (begun.chars().collect(), begun.chars().count());
             let mut line = Line { text, at };
-            keys.iter().for_each(|key| line.take(key));
+            for key in keys {
+                line.take(key);
+            }
             line.text.insert(line.at, '|');
             assert_eq!(line.text.iter().collect::<String>(), expected, "{keys:?}");
         };

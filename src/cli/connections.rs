@@ -352,7 +352,7 @@ impl Named {
     }
 }
 
-/// What the choice between files and the database of the environment depends on.
+/// Facts that decide between files and the database of the environment.
 pub(crate) struct Choice<'a> {
     pub(crate) environment: &'a Environment,
     pub(crate) printer: &'a Printer,
@@ -415,16 +415,13 @@ impl Choice<'_> {
         }
         let name = self.name();
         if (is_auto || !self.begins) && held(&store)? > 0 {
-            self.printer.note(&match is_auto {
-                true => format!(
-                    "`{variable}` names {database}, and this memory is in files: `memctl sync` shares it, \
-                     `memctl remote join {name}` moves it, `store = \"json\"` keeps it without this line"
-                ),
-                false => format!(
-                    "this memory is in files: `memctl remote join {name}`, or the next command that adds records, \
-                     moves it to {database}, since `store` is `postgres`"
-                ),
-            });
+            self.printer.note(&if is_auto { format!(
+                "`{variable}` names {database}, and this memory is in files: `memctl sync` shares it, \
+                 `memctl remote join {name}` moves it, `store = \"json\"` keeps it without this line"
+            ) } else { format!(
+                "this memory is in files: `memctl remote join {name}`, or the next command that adds records, \
+                 moves it to {database}, since `store` is `postgres`"
+            ) });
             return Ok(());
         }
         let has_memory = || wait(remote::has_memory(&named.address, &name));
@@ -507,7 +504,8 @@ impl Choice<'_> {
             ),
             Database::Unusable { reason } => format!("a database that cannot be used: {reason}"),
         };
-        report.store_reason += &format!("; `{variable}` names {why}");
+        let reason = std::mem::take(&mut report.store_reason);
+        report.store_reason = format!("{reason}; `{variable}` names {why}");
         Ok(())
     }
 }

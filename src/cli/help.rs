@@ -147,6 +147,7 @@ pub(crate) struct HelpArgs {
 }
 
 /// Returns all commands. The page of a command is that of its `--help`.
+#[expect(clippy::unnecessary_wraps, reason = "a command like any other")]
 pub(crate) fn help(args: &HelpArgs, program: Command) -> Done<Verbatim> {
     let mut program = grouped(program, args.all);
     let text = program.render_long_help().to_string();

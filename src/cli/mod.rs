@@ -177,7 +177,7 @@ commands! {
     Help(args: help::HelpArgs) => help::help(&args, Cli::command());
 }
 
-/// What a command returns: a report, which is printed, or its exit code.
+/// Result of a command: a report, which is printed, or its exit code.
 pub(crate) trait Ended {
     fn ended(self, printer: &Printer) -> Result<u8, UserError>;
 }
@@ -262,12 +262,14 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, environment: Environme
 }
 
 /// An error of a hook still exits with 0.
+#[expect(clippy::unnecessary_wraps, reason = "a command like any other")]
 fn hook(context: &Context, args: &start::hook::HookArgs) -> Result<u8, UserError> {
     let root = context.global.root.as_deref();
     let answer = start::hook::hook(&context.environment, &args.host, args.read_only, root);
     Ok(tell_host(&context.printer, answer))
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "a command like any other")]
 fn statusline(context: &Context, _: &start::statusline::StatuslineArgs) -> Result<u8, UserError> {
     let root = context.global.root.as_deref();
     let line = start::statusline::statusline(&context.environment, root);

@@ -236,6 +236,7 @@ pub(crate) struct CompletionsArgs {
     shell: Shell,
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "a command like any other")]
 pub(crate) fn completions(args: &CompletionsArgs, mut command: Command) -> Done<Verbatim> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut command, "memctl", &mut script);

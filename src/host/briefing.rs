@@ -197,9 +197,8 @@ impl HintService<'_> {
         if self.store.notes_of::<SessionNotes>(session).told == told {
             return Ok(());
         }
-        let done = self
-            .store
-            .note(session, |notes: &mut SessionNotes| notes.told = told);
-        Ok(done?)
+
+        self.store
+            .note(session, |notes: &mut SessionNotes| notes.told = told)
     }
 }

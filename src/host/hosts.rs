@@ -71,7 +71,7 @@ pub enum ServerFile {
     InConfiguration(&'static str),
 }
 
-/// What is particular to an agent host.
+/// Properties of an agent host.
 pub struct Profile {
     name: &'static str,
     alias: &'static str,
@@ -100,7 +100,7 @@ pub struct Profile {
     pub starts_in_project: bool,
 }
 
-/// What most agent hosts have in common.
+/// Properties that most agent hosts share.
 const USUAL: Profile = Profile {
     name: "",
     alias: "",

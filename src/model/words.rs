@@ -36,7 +36,7 @@ macro_rules! lenient {
 
 pub(super) use lenient;
 
-/// Parses a value, mended if it has to be.
+/// Parses a value, repaired if it has to be.
 pub(super) fn read<T>(text: &str, parse: impl Fn(&str) -> Result<T, Error>) -> Result<T, Error> {
     parse(text).or_else(|error| {
         // A record without a field that it needs has no other field that is wrong.

@@ -1,6 +1,6 @@
 //! Lists records, and shows the stored entry of one record.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -264,9 +264,11 @@ fn newest(
             met
         };
         let trust_snapshot = store.trust_snapshot();
-        let mut retrievals = (kind == Kind::Procedure)
-            .then(|| store.retrievals())
-            .unwrap_or_default();
+        let mut retrievals = if kind == Kind::Procedure {
+            store.retrievals()
+        } else {
+            BTreeMap::default()
+        };
         records.extend(entries.into_iter().rev().map(|entry| {
             let mut listed = Listed::of(entry, &trust_snapshot);
             listed.retrieved = retrievals.remove(&listed.id);

@@ -78,7 +78,7 @@ fn add_instead(
     options: &AddOptions,
     trust: Trust,
 ) -> Result<AddReport, Error> {
-    let resolve = |id: &String| Ok(workspace.store.resolve(Kind::Memory, id, None)?);
+    let resolve = |id: &String| workspace.store.resolve(Kind::Memory, id, None);
     let replaced: Result<Vec<String>, Error> = options.replaces.iter().map(resolve).collect();
     let replaced = replaced?;
     let mut report = add(workspace, options, trust)?;
@@ -204,23 +204,20 @@ fn add_again(
     let known = writer.store().list::<Memory>(&Selection::default())?;
     let same = known.records.into_iter().find(equality(&new));
     let added = same.is_none();
-    let memory = match same {
-        Some(same) => {
-            warnings.push(format!("`{}` says the same already", same.id));
-            if same.trust() < trust {
-                let is_said = [("trust", raw(&"user")?)];
-                writer.update(Kind::Memory, &same.id, &is_said)?;
-            }
-            if trust == Trust::User {
-                writer.vouch(Kind::Memory, &same.id)?;
-            }
-            let is_asked = options.expires_at.is_some();
-            say_again(workspace.now, &mut writer, same, new.expires_at, is_asked)?
+    let memory = if let Some(same) = same {
+        warnings.push(format!("`{}` says the same already", same.id));
+        if same.trust() < trust {
+            let is_said = [("trust", raw(&"user")?)];
+            writer.update(Kind::Memory, &same.id, &is_said)?;
         }
-        None => {
-            warnings.extend(was_removed(writer.store(), &new)?);
-            writer.append(new, workspace.now)?
+        if trust == Trust::User {
+            writer.vouch(Kind::Memory, &same.id)?;
         }
+        let is_asked = options.expires_at.is_some();
+        say_again(workspace.now, &mut writer, same, new.expires_at, is_asked)?
+    } else {
+        warnings.extend(was_removed(writer.store(), &new)?);
+        writer.append(new, workspace.now)?
     };
     warnings.extend(warnings_of(&mut writer));
     Ok(AddReport::of(memory, added, warnings))

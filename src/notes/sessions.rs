@@ -126,7 +126,7 @@ pub fn show(workspace: &Workspace, id: &str, logs: usize) -> Result<SessionRepor
 /// Returns the session for an id, an id prefix, or `latest`.
 pub fn find(store: &Scoped, id: &str) -> Result<Session, Error> {
     let id = locate_as(store, Kind::Session, id)?;
-    Ok(store.get(&id)?)
+    store.get(&id)
 }
 
 /// Returns the value; fails if it is blank.
@@ -343,7 +343,7 @@ pub struct NewSession {
     pub total_steps: Option<u64>,
     /// First step.
     pub step: Option<String>,
-    /// What is known of a session that another program has begun.
+    /// Known facts of a session that another program has begun.
     pub change: SessionChange,
 }
 

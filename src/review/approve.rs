@@ -446,7 +446,7 @@ pub fn revoke(workspace: &Workspace) -> Result<(), Error> {
                 entries.push(entry);
             })?;
     }
-    Ok(workspace.store.approvals().revoke(&entries)?)
+    workspace.store.approvals().revoke(&entries)
 }
 
 /// Makes the approvals of a remote origin count. Returns the full origin.

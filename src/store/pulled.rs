@@ -88,18 +88,18 @@ impl Scoped {
         let mut all = self.pulled();
         let known: Vec<String> = all.iter().map(|pulled| pulled.origin.clone()).collect();
         all.retain(|pulled| !beginning.is_empty() && pulled.origin.starts_with(beginning));
-        match (all.pop(), all.is_empty()) {
-            (Some(only), true) => Ok(only),
-            _ => {
-                let beginning = beginning.escape_debug();
-                Err(Error::missing(
-                    format!("no single pulled workspace has a name that starts with `{beginning}`"),
-                    match known.is_empty() {
-                        true => "memctl sync".to_owned(),
-                        false => format!("give a longer prefix: {}", known.join(", ")),
-                    },
-                ))
-            }
+        if let (Some(only), true) = (all.pop(), all.is_empty()) {
+            Ok(only)
+        } else {
+            let beginning = beginning.escape_debug();
+            Err(Error::missing(
+                format!("no single pulled workspace has a name that starts with `{beginning}`"),
+                if known.is_empty() {
+                    "memctl sync".to_owned()
+                } else {
+                    format!("give a longer prefix: {}", known.join(", "))
+                },
+            ))
         }
     }
 

@@ -154,7 +154,7 @@ fn finish_all_guardrails(workspace: &Workspace) -> Result<Vec<String>, Error> {
         .collect())
 }
 
-/// What was found in the records.
+/// Findings in the records.
 #[derive(Debug, Default)]
 struct Findings {
     problems: Vec<Problem>,
@@ -162,7 +162,7 @@ struct Findings {
     dangling: Vec<String>,
 }
 
-/// What an entry holds beside its own problems.
+/// Findings in an entry beside its own problems.
 enum Seen {
     Conflict(MergeConflict),
     /// Reference to a record of the kind that is read next.
@@ -187,9 +187,10 @@ fn read_all(store: &Scoped) -> Result<Findings, Error> {
         let (problems, seen) = store.inspect(kind, &look)?;
         let (mut conflicts, mut refers) = (Vec::new(), Vec::new());
         // References to deleted records are intended.
-        let mut there = match referring.is_empty() {
-            true => HashSet::new(),
-            false => forgotten.ids(kind).map(str::to_owned).collect(),
+        let mut there = if referring.is_empty() {
+            HashSet::new()
+        } else {
+            forgotten.ids(kind).map(str::to_owned).collect()
         };
         for seen in seen {
             match seen {

@@ -30,7 +30,7 @@ pub(super) fn table(store: &Scoped) -> Result<Terms, Error> {
         width: WIDTH,
         of,
     };
-    Ok(store.terms_and_facts(Kind::Execution, scheme)?)
+    store.terms_and_facts(Kind::Execution, scheme)
 }
 
 /// Number of an id: the term of the runs whose prompt held this record.
@@ -38,7 +38,7 @@ pub(super) fn number(id: &str) -> u64 {
     xxh3_64(id.as_bytes())
 }
 
-/// What is said of the answer of a run.
+/// Verdict on the answer of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verdict {
     /// There is no answer.
@@ -51,7 +51,7 @@ pub(super) enum Verdict {
     Right = 4,
 }
 
-/// What statistics count of a run.
+/// Facts of a run that statistics count.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct RunFacts {
     /// [`number`] of its id.

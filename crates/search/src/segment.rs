@@ -361,7 +361,7 @@ pub struct Part<'a> {
     pub vectors: Option<Slots<'a>>,
     /// One value per document; `None` admits all.
     pub admitted: Option<Vec<bool>>,
-    /// Number of the first document among all; set by [`Ranker::new`].
+    /// Number of the first document among all; set by `Ranker::new`.
     pub(super) start: u32,
 }
 

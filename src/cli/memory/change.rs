@@ -58,7 +58,7 @@ pub(crate) fn edit(context: &Context, args: &EditArgs) -> Done<EditReport> {
         match &args.text {
             Some(text) => given.push((draft.field.to_owned(), context.text(text)?)),
             None if context.is_interactive() => {
-                return Ok(in_editor(context, &workspace, &draft)?);
+                return in_editor(context, &workspace, &draft);
             }
             None => {
                 return Err(UserError::usage(

@@ -359,9 +359,10 @@ fn once(record: &str) -> String {
     let lines = record.lines().map(|line| {
         let value = line.trim().trim_end_matches(',');
         let value = value.split_once("\": ").map_or(value, |(_, value)| value);
-        match value.len() > LONG && !seen.insert(value) {
-            true => line.replace(value, "\"…\""),
-            false => line.to_owned(),
+        if value.len() > LONG && !seen.insert(value) {
+            line.replace(value, "\"…\"")
+        } else {
+            line.to_owned()
         }
     });
     lines.collect::<Vec<_>>().join("\n")

@@ -363,7 +363,7 @@ impl Page {
     }
 
     /// Adds the text of another page.
-    pub(crate) fn append(&mut self, other: Self) {
+    pub(crate) fn append(&mut self, other: &Self) {
         self.text += &other.text;
     }
 

@@ -87,7 +87,7 @@ pub(crate) struct Approval {
 impl Report for Approval {
     fn page(&self, page: &mut Page) {
         for (i, record) in self.records.iter().enumerate() {
-            // Those of the only record stand at the top of the document.
+            // The fields of the only record are at the top of the document.
             if self.record.is_none() {
                 page.warnings(&record.warnings);
             }

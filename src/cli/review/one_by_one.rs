@@ -86,7 +86,7 @@ pub(crate) fn one_by_one(context: &Context, skill: Option<&SkillPath>) -> Result
     Ok(0)
 }
 
-/// What follows an answer.
+/// Next step after an answer.
 enum Next {
     /// Ask about the same entry.
     Ask,

@@ -495,7 +495,7 @@ impl<'a> Feed<'a> {
             let Some(mut events) = read(self.workspace, self.skill, *what) else {
                 continue;
             };
-            // What stands before a known event is older: it is in the window since another was removed.
+            // Events before a known one are older: they are in the window because another was removed.
             let last = events.iter().rposition(|event| known.contains(&event.id));
             let after = events.split_off(last.map_or(0, |last| last + 1));
             // No known event is left of a file that is being rewritten, or that others have replaced.

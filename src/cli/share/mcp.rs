@@ -108,9 +108,10 @@ pub(crate) fn mcp(context: &Context, args: &McpArgs) -> Result<u8, UserError> {
                 .flat_map(|host| [(host, false), (host, true)]);
             for (host, project) in places {
                 let is_named = args.project && is_asked_for;
-                let is_left_out = match project {
-                    true => host.profile().project_file.is_none() && !is_named,
-                    false => args.project,
+                let is_left_out = if project {
+                    host.profile().project_file.is_none() && !is_named
+                } else {
+                    args.project
                 };
                 if is_left_out {
                     continue;

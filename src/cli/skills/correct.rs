@@ -350,7 +350,7 @@ impl Report for CorrectPreview {
     }
 }
 
-/// What a test without a check of its own needs.
+/// Hint for a test without a check of its own.
 const UNJUDGED: &str = "not tested without a judge: memctl test --model MODEL; or give a check: --assert '$.score < 60'";
 
 const FIELDS: &str = r#"memctl correct --heard '{"rule": "…", "quote": "…"}'; memctl correct --help lists all fields"#;

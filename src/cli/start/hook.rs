@@ -237,7 +237,7 @@ fn answer(
     let session = host.session(event);
     let is_end = event.kind == EventKind::SessionEnd;
     if is_end {
-        // What came of its hints is written now or never.
+        // The outcome of its hints is written now or never.
         deadline.restart(LEARNING.saturating_sub(deadline.elapsed()), None);
     }
     let receipts = is_end.then(|| session_receipts(&store, &session));

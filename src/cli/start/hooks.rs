@@ -273,7 +273,7 @@ fn obstacles(context: &Context, place: &Place) -> Vec<String> {
 
 /// Page of an item of an agent host.
 pub(crate) trait OnPage: Serialize {
-    /// What is wrong with an outdated one.
+    /// Problem of an outdated one.
     const OUTDATED: &'static str;
     /// Label of the list of agent hosts without it.
     const ABSENT: &'static str;
@@ -337,7 +337,7 @@ impl<T: OnPage> Report for Installed<T> {
             (false, false) => "not installed in ",
         };
         page.good(done, self.settings.display().to_string());
-        page.append(more);
+        page.append(&more);
         self.notes.iter().for_each(|note| page.field("note", note));
     }
 }
@@ -375,7 +375,7 @@ impl<T: OnPage> Report for Statuses<T> {
             page.styled(&[(Style::Plain, &name), (style, said), (Style::Dim, &path)]);
             let problem = found.problem.iter();
             problem.for_each(|problem| page.bad("  error: ", problem));
-            page.append(more);
+            page.append(&more);
         }
         page.list(T::ABSENT, &absent);
     }

@@ -78,7 +78,7 @@ impl Explain for Error {
     }
 }
 
-/// What this program enters in the settings of a host.
+/// Items that this program enters in the settings of a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Item {
     /// Hooks, for the events of sessions.
@@ -143,7 +143,7 @@ pub struct Installed<T> {
     pub settings: PathBuf,
     /// `true` if the file was changed.
     pub changed: bool,
-    /// What was installed.
+    /// Outcome of an installation.
     #[serde(flatten)]
     pub of: T,
     /// Notes for the user.
@@ -159,13 +159,16 @@ pub struct Found<T> {
     pub settings: PathBuf,
     /// Installation status.
     pub standing: InstallationStatus,
-    /// What is installed.
+    /// State of an installation.
     #[serde(flatten)]
     pub of: T,
     /// Reason why the settings cannot be read; `None` if they can.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
 }
+
+/// A file of an item, and what belongs in it.
+type Belongs<'a> = (&'a SharedFile, &'a dyn Entry);
 
 impl Place {
     /// Returns the status of the item.
@@ -182,7 +185,7 @@ impl Place {
     pub fn install(&self) -> Result<bool, Error> {
         let mut changed = false;
         self.with_entries(&mut |entries| {
-            // What cannot be installed whole is not begun.
+            // An item that cannot be installed whole is not begun.
             for (file, entry) in entries {
                 read_in(file, |text| entry.find(text))?;
                 if let Some(path) = entry.obstacle(file) {
@@ -246,7 +249,7 @@ impl Place {
     /// Calls a function with the files of the item, and what belongs in each.
     fn with_entries(
         &self,
-        with: &mut dyn FnMut(&[(&SharedFile, &dyn Entry)]) -> Result<(), Error>,
+        with: &mut dyn FnMut(&[Belongs<'_>]) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let file = &self.settings;
         match self.item {
@@ -275,7 +278,7 @@ const OF_ANOTHER: &str = "is a hook of another program";
 /// Names of the entries: of the directories with what is kept about them.
 const NAMES: [&str; 4] = ["hooks", "mcp", "statusline", "permission"];
 
-/// What is wrong with a text, to follow its path: `has …`, `is not …`.
+/// Problem of a text, to follow its path: `has …`, `is not …`.
 type Fault = String;
 
 /// Installation status of hooks or of the server.
@@ -292,7 +295,7 @@ pub enum InstallationStatus {
     Broken,
 }
 
-/// What this program enters in a settings file. An absent file has an empty text.
+/// Entry of this program in a settings file. An absent file has an empty text.
 trait Entry {
     /// Name of the directory with what is kept about its changes.
     fn name(&self) -> &'static str;
@@ -333,13 +336,13 @@ trait Entry {
     }
 }
 
-/// What is kept about a changed file.
+/// Facts kept about a changed file.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Kept {
     path: PathBuf,
     /// Text that was replaced; mostly empty.
     was: String,
-    /// Text that stands there since.
+    /// Text that is there since.
     is: String,
     /// `true` if the file was created.
     made_file: bool,

@@ -27,7 +27,7 @@ pub(crate) struct Failure {
     pub(crate) is_own_code: bool,
     /// Failing command or code, without the names of people; empty if it is not known.
     pub(crate) code: String,
-    /// The same in comparable form.
+    /// The line in comparable form.
     pub(crate) call: Option<Call>,
 }
 

@@ -46,7 +46,7 @@ pub(super) struct Answered {
 /// Item of an answer that is no lesson.
 #[derive(Debug)]
 pub(super) struct BadItem {
-    /// What it says, as far as it can be read.
+    /// Content, as far as it can be read.
     pub(super) said: String,
     /// Reason.
     pub(super) reason: String,

@@ -23,7 +23,7 @@ use super::session_files::microseconds;
 pub(crate) struct HostSession<'a> {
     /// Name in the execution log: the host and its session id, as in `codex/3f2a…`.
     pub(crate) name: &'a str,
-    /// Its calls.
+    /// Calls of the session.
     pub(crate) steps: &'a [Step],
     /// Number of tool calls that failed.
     pub(crate) failures: usize,
@@ -56,7 +56,7 @@ pub(crate) fn record_host_session(
     let tokens = host.steps.iter().filter_map(|step| step.tokens);
     let mut writer = records.writer()?;
     let known = named(writer.store(), &name)?;
-    // What grows when a session is resumed.
+    // These lists grow when a session is resumed.
     let before = known.as_ref().map(|session| session.session_data.get());
     let before: Value = before
         .and_then(|data| serde_json::from_str(data).ok())

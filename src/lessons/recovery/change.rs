@@ -155,7 +155,7 @@ fn between(old: &Simple, new: &Simple, line: &str) -> Option<Change> {
             failing: old.clone(),
         })
     };
-    // What a here-document holds is content.
+    // A here-document holds content.
     if old.body != new.body || old.is_tool && old.program() != new.program() {
         return None;
     }
@@ -276,7 +276,7 @@ fn options(old: &[String], new: &[String]) -> Option<Vec<String>> {
             rest.push(word.clone());
             continue;
         }
-        // What follows it is for the program behind it: `cargo run -- --fast`.
+        // Options after `--` are for the program behind it: `cargo run -- --fast`.
         let is_end = word == "--";
         let is_option = word.starts_with('-') && word.len() > 1 || is_assignment(word);
         let holds_value = word

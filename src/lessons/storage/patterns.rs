@@ -24,7 +24,7 @@ pub(crate) const NO_FAILURE: &str = "No_Failure_Detected";
 /// Status of a session whose failures teach nothing.
 pub(crate) const NOTHING: &str = "nothing_learned";
 
-/// What became of a procedure that was to be stored.
+/// Outcome for a procedure that was to be stored.
 #[derive(Debug)]
 pub(crate) enum Stored {
     /// It is new: its id.
@@ -151,7 +151,7 @@ fn document(pattern: &Pattern) -> Result<Box<RawValue>, Error> {
         "" => &pattern.error_key,
         line => line,
     };
-    // What an agent records itself names no tool.
+    // A record of an agent itself names no tool.
     let tool = match pattern.tool.as_str() {
         "" => "code",
         tool => tool,

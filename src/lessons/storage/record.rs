@@ -1,4 +1,4 @@
-//! What programs report that have no hooks: failures and successes of agents, and procedures of an analyst, both in
+//! Reports of programs without hooks: failures and successes of agents, and procedures of an analyst, both in
 //! the form of the source documents.
 //!
 //! A failure stays in the session's scratch file until a success answers it; the two become the

@@ -261,7 +261,7 @@ impl HintService<'_> {
             ..scribe.line("hint", ActionType::MemoryRead)
         };
         let mut writer = self.store.impatient().write_logs(&mut || (self.random)())?;
-        Ok(writer.note_execution_logs(vec![line])?)
+        writer.note_execution_logs(vec![line])
     }
 
     /// Writes outcomes into the evidence of lessons, and finished trials into the log of hints. A lesson
@@ -286,7 +286,7 @@ impl HintService<'_> {
         } else {
             store.write(&mut random)
         };
-        let Some(mut writer) = unless_locked(opened.map_err(Error::from))? else {
+        let Some(mut writer) = unless_locked(opened)? else {
             self.store
                 .change_notes(session, |known: &mut SessionNotes| {
                     known.owed = owed.and(std::mem::take(&mut known.owed));

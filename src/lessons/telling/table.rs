@@ -22,7 +22,7 @@ pub(crate) const COMMAND_WORDS: usize = 6;
 
 /// Opens the table.
 pub(crate) fn open(store: &Scoped) -> Result<Terms, Error> {
-    Ok(store.terms(Kind::Procedure, SCHEME, &terms_of_entry)?)
+    store.terms(Kind::Procedure, SCHEME, &terms_of_entry)
 }
 
 /// Rebuilds the table after procedures have changed, so that no later lookup has to.

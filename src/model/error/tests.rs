@@ -132,7 +132,7 @@ fn store_remote_skill_and_model_errors_have_their_kinds() {
         path: path(),
         reason,
     };
-    check(skill::refused(link), Kind::Input, 2);
+    check(skill::refused(&link), Kind::Input, 2);
     let refused = memctl_llm::Error::new(memctl_llm::ErrorKind::Auth, "no".to_owned());
     check(refused, Kind::Model, 4);
 }

@@ -1,9 +1,7 @@
 //! Vectors of documents: computed on demand and stored.
 
 use memctl_search::embedder::{Embedder, Embedding};
-use memctl_search::{
-    Admission, Damaged, Ranker, SLOTS_HEADER, slot, slot_width, slots_header, texts_of,
-};
+use memctl_search::{Admission, Ranker, SLOTS_HEADER, slot, slot_width, slots_header, texts_of};
 
 use super::segment::{IndexedSegment, List, SegmentVectors, VECTORS, name};
 use super::{Error, Index};
@@ -93,7 +91,7 @@ impl Index {
         let of_document = |count| vectors.by_ref().take(count).collect();
         let vectors = counts.into_iter().map(of_document);
         let filled: Vec<(Place, Vec<Vec<f32>>)> = missing.into_iter().zip(vectors).collect();
-        self.fill(&filled, &embedding)?;
+        self.fill(&filled, &embedding);
         self.embedding = Some(embedding);
         Ok(filled.len())
     }
@@ -116,7 +114,8 @@ impl Index {
                     // All windows of a long text have it.
                     let windows = held.layout(embedding).of_document(place).len().max(1);
                     let vectors = vec![vector.to_vec(); windows];
-                    return Ok(self.fill(&[((part, place), vectors)], embedding)?);
+                    self.fill(&[((part, place), vectors)], embedding);
+                    return Ok(());
                 }
             }
         }
@@ -125,11 +124,7 @@ impl Index {
 
     /// Sets the vectors of documents. They are saved if no other process is writing, otherwise kept
     /// in memory for this run.
-    pub(super) fn fill(
-        &mut self,
-        vectors: &[(Place, Vec<Vec<f32>>)],
-        embedding: &Embedding,
-    ) -> Result<(), Damaged> {
+    pub(super) fn fill(&mut self, vectors: &[(Place, Vec<Vec<f32>>)], embedding: &Embedding) {
         let mut of_parts: Vec<Vec<(usize, Vec<u8>)>> = vec![Vec::new(); self.segments.len()];
         for ((part, place), vectors) in vectors {
             let slots = vectors.iter().flat_map(|vector| slot(vector)).collect();
@@ -182,7 +177,6 @@ impl Index {
         if let Some(writer) = writer.filter(|_| list != self.list) {
             self.publish(&writer, list);
         }
-        Ok(())
     }
 }
 
@@ -288,10 +282,8 @@ mod tests {
         let mut index = open(dir.path());
         let vectors: Vec<_> = (0..89).map(|n| ((0, n), vec![vector(n)])).collect();
         let embedding = index.embedding.clone().unwrap();
-        index.fill(&vectors, &embedding).unwrap();
-        index
-            .fill(&[((0, 89), vec![vector(89)])], &embedding)
-            .unwrap();
+        index.fill(&vectors, &embedding);
+        index.fill(&[((0, 89), vec![vector(89)])], &embedding);
         assert_eq!(nearest(&index, 33), 33);
         drop(index);
 

@@ -140,11 +140,11 @@ impl SyncReport {
     fn audit(&self, store: &Scoped) -> Result<(), store::Error> {
         let sent = |moved: &Moved| moved.pushed + moved.push_removed;
         let received = |moved: &Moved| moved.pulled + moved.pull_removed;
-        let actions: [(_, &dyn Fn(&Moved) -> u64); 2] = [
-            (AuditAction::Exported, &sent),
-            (AuditAction::Added, &received),
-        ];
-        for (did, of) in actions {
+        for did in [AuditAction::Exported, AuditAction::Added] {
+            let of = |moved: &Moved| match did {
+                AuditAction::Exported => sent(moved),
+                _ => received(moved),
+            };
             let moved = self.by_kind.iter().filter(|(_, moved)| of(moved) > 0);
             let moved = moved.map(|(kind, moved)| format!("{} {kind}", of(moved)));
             let moved: Vec<String> = moved.collect();
@@ -239,7 +239,7 @@ pub async fn sync(
         Some(plan) if options.dry_run => plan.count(&mut report),
         Some(plan) => {
             plan.carry_out(&connection, tables::fields, &mut report, on)
-                .await?
+                .await?;
         }
         None => {}
     }

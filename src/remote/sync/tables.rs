@@ -281,7 +281,7 @@ impl Table {
 }
 
 /// Turns rows for [`Table::insert`] into the arrays of its parameters.
-pub(crate) fn columns<'r, S: AsRef<str>>(rows: &'r [[S; 4]]) -> [Vec<&'r str>; 4] {
+pub(crate) fn columns<S: AsRef<str>>(rows: &[[S; 4]]) -> [Vec<&str>; 4] {
     std::array::from_fn(|n| rows.iter().map(|row| row[n].as_ref()).collect())
 }
 

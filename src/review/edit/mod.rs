@@ -133,7 +133,7 @@ pub fn edit(
         update.push(("updated_at", raw(&workspace.timestamp())?));
     }
     let counted = level(writer.store(), &before) != Trust::Observed;
-    // What the person let act on calls goes on to act with its new text: the edit is their own.
+    // A rule that the person let act on calls goes on to act with its new text: the edit is their own.
     let acted = before.parse::<Reflexion>();
     let acted = acted.is_ok_and(|rule| writer.store().approvals().own_words().seals(&rule));
     let entry = writer.update(kind, &report.id, &update)?;

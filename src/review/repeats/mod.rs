@@ -339,7 +339,7 @@ const LONGEST_SHOWN: usize = 400;
 struct Found {
     calls: usize,
     failed: usize,
-    /// What was met, with a text that is equal for what is the same.
+    /// Failure or detour, with a text that is equal for equal ones.
     met: Vec<(String, Repeat)>,
     /// Calls that another session file has too: positions in the session.
     copies: HashSet<usize>,

@@ -283,7 +283,7 @@ fn notes_of(store: &Scoped, session: &str) -> RuleNotes {
 /// Changes the notes of a session. If another process holds the lock, or the store is read-only, the
 /// change is made to a copy, and its answer is given all the same.
 fn record(store: &Scoped, session: &str, change: impl FnOnce(&mut RuleNotes)) -> Result<(), Error> {
-    Ok(store.note(&name(session), change)?)
+    store.note(&name(session), change)
 }
 
 /// Hash of a call, to recognise it in the events after it; never 0.

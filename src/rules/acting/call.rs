@@ -32,7 +32,7 @@ pub struct Call {
 #[derive(Debug)]
 pub(crate) struct Alike {
     pub(crate) command: String,
-    /// The same with a path that no file has: what matches it is about the program, and not the path.
+    /// The form with a path that no file has: a pattern that matches it is about the program, not the path.
     pub(crate) pathless: String,
 }
 
@@ -41,7 +41,7 @@ pub(crate) struct Alike {
 pub(crate) struct Content {
     pub(crate) new: String,
     pub(crate) old: String,
-    /// Its files, among the changed paths of the call.
+    /// Files of the command, among the changed paths of the call.
     files: Range<usize>,
 }
 
@@ -91,9 +91,12 @@ impl Call {
             path.chars()
                 .all(|c| c.is_alphanumeric() || "./_-+@,:=%~".contains(c))
         };
-        let path = path.map(|path| match is_plain(path) {
-            true => path.to_owned(),
-            false => format!("'{path}'"),
+        let path = path.map(|path| {
+            if is_plain(path) {
+                path.to_owned()
+            } else {
+                format!("'{path}'")
+            }
         });
         for (program, path) in programs.iter().zip(path.iter().cycle()) {
             self.alike.push(Alike {
@@ -110,13 +113,16 @@ impl Call {
             let at = cleaned(&simple.directory, cwd);
             let first = self.paths.len();
             let paths = changed(&simple.words, &simple.targets);
-            let of = |path: &String| match takes_directories(&simple.words) {
-                true => with_directories(forms(path, &at, roots)),
-                false => forms(path, &at, roots),
+            let of = |path: &String| {
+                if takes_directories(&simple.words) {
+                    with_directories(forms(path, &at, roots))
+                } else {
+                    forms(path, &at, roots)
+                }
             };
             self.paths.extend(paths.iter().map(of));
             let new = match simple.words.split_first() {
-                // What a shell writes without a here-document.
+                // Paths that a shell writes to without a here-document.
                 Some((name, text)) if matches!(name.as_str(), "echo" | "printf") => text.join(" "),
                 _ => simple.body.clone(),
             };

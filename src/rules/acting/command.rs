@@ -12,7 +12,7 @@ const LOOKS: [&str; 15] = [
 ];
 /// Programs whose `-n` is a dry run, as is their `-q`.
 const MAKERS: [&str; 4] = ["make", "gmake", "bmake", "ninja"];
-/// Programs that do nothing of what stands in their operands.
+/// Programs that run nothing from their operands.
 const READERS: [&str; 49] = [
     "[", "ag", "awk", "bat", "batcat", "cat", "cd", "chmod", "chown", "code", "command", "cp",
     "curl", "diff", "echo", "egrep", "emacs", "fd", "file", "find", "gh", "git", "grep", "head",
@@ -26,7 +26,7 @@ const LOOPS: [&str; 5] = ["for", "while", "until", "case", "done"];
 /// Returns what a pattern of a rule with these words is tried on. Only a pattern that names the program, or a
 /// rule about messages, is about the text for people; an option in such text is none.
 pub(super) fn reading<'s>(simple: &'s Simple, rule: &str, pattern: &str) -> &'s Reading {
-    // What is looked for is no subcommand.
+    // A search pattern is no subcommand.
     let is_kept = |word: &&String| {
         let silent = simple.silent.as_ref().map(|silent| silent.plain.as_str());
         let second = silent.and_then(|plain| plain.split_whitespace().nth(1));
@@ -112,18 +112,15 @@ pub(super) fn only_looks(simple: &Simple, pattern: &str) -> bool {
         let Some(letters) = word.strip_prefix('-') else {
             return false;
         };
-        match letters.strip_prefix('-') {
-            Some(long) => {
-                let name = long.split('=').next().unwrap_or(long);
-                LOOKS.contains(&name) && !said.contains(&dense(name))
-            }
-            None => {
-                let is_flags = letters.chars().all(|c| "BSeiknqstw".contains(c));
-                MAKERS.contains(&program)
-                    && is_flags
-                    && letters.contains(['n', 'q'])
-                    && !pattern.contains(word.as_str())
-            }
+        if let Some(long) = letters.strip_prefix('-') {
+            let name = long.split('=').next().unwrap_or(long);
+            LOOKS.contains(&name) && !said.contains(&dense(name))
+        } else {
+            let is_flags = letters.chars().all(|c| "BSeiknqstw".contains(c));
+            MAKERS.contains(&program)
+                && is_flags
+                && letters.contains(['n', 'q'])
+                && !pattern.contains(word.as_str())
         }
     };
     READERS.contains(&program) && !names_word(pattern, program) || rest.iter().any(is_dry)

@@ -136,7 +136,7 @@ fn table(store: &Scoped) -> Result<Terms, Error> {
         let patterns = rule.map(|rule| rule.seen_by).unwrap_or_default();
         patterns.iter().flat_map(numbers).collect()
     };
-    Ok(store.terms(Kind::Reflexion, SCHEME, &of)?)
+    store.terms(Kind::Reflexion, SCHEME, &of)
 }
 
 /// Describes the rules that agents are told and break all the same, one sentence each.

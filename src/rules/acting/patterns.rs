@@ -59,7 +59,7 @@ const ANYTHING: [&str; 8] = [
 #[error("{reason}")]
 pub struct BadPattern {
     reason: String,
-    /// What to give instead.
+    /// Form to give instead.
     pub hint: &'static str,
 }
 
@@ -148,7 +148,7 @@ pub(crate) struct Compiled {
     pub(crate) on: CallPart,
     pub(crate) matches: Expression,
     pub(crate) unless: Option<Expression>,
-    /// What may not stand at the beginning of a command.
+    /// Expression that no command may begin with.
     not_ahead: Option<Expression>,
     /// It looks for what is absent, beyond the end of a word.
     wants_absent: bool,
@@ -396,7 +396,7 @@ impl Compiled {
             && !self.rules_out(&simple.variables)
             && !self.is_ahead(simple)
             && !is_help(simple, self.matches.as_str())
-            // What comes first breaks nothing itself.
+            // The first command breaks nothing itself.
             && !after.is_some_and(|after| fulfils(after, simple))
     }
 
@@ -421,7 +421,7 @@ impl Compiled {
 
     /// Forms of a command that the pattern is for.
     fn forms<'s>(&self, simple: &'s Simple, rule: &str) -> impl Iterator<Item = &'s str> + use<'s> {
-        // What a shell reads in another way between quotation marks is sought as it is typed.
+        // Text that a shell reads in another way between quotation marks is sought as it is typed.
         let pattern = self.matches.as_str();
         let is_about_quotes = pattern.contains(['"', '\''])
             || [r"\$", r"\*", r"\["]

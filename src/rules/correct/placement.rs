@@ -64,7 +64,7 @@ fn place_draft(
         &mut stored.warnings,
     )?;
     stored.warnings.extend(suspicion(&rule));
-    // What the model judged now holds for a rule that was there before, too.
+    // The verdict of the model also holds for a rule that was there before.
     rule.relations.extend_from_slice(related);
     let mut report = finish(workspace, stored, &rule, duplicate_of.is_none())?;
     report.similar = similar(workspace, &rule, related, &mut report);

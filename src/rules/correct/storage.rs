@@ -139,7 +139,7 @@ fn repeat(
         changes.push(("expected_output", expected.clone()));
         known.expected_output = Some(expected.clone());
     } else if is_adopted {
-        // What the agent expected is not the person's word.
+        // The output that the agent expected is not the person's word.
         known.expected_output = None;
         gone = &["expected_output"];
     }

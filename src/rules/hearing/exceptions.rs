@@ -112,7 +112,7 @@ fn is_other_program(exception: &str, matches: &str) -> bool {
         text,
         ..Word::default()
     };
-    // What runs another program may stand before it.
+    // A program that runs another one may come before it.
     let words = [other, "a".to_owned(), "b".to_owned()].map(word);
     is_other && layer(&words) == Layer::Program
 }

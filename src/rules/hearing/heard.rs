@@ -238,7 +238,7 @@ fn patterns(
             ));
         }
         if places.is_empty() != content.is_empty() {
-            // What is left if one of the two cannot act would speak where it should not.
+            // If one of the two cannot act, the other would speak where it should not.
             let reason = "`paths` and `content` say which text in which files: both are left out";
             left_out.push(reason.to_owned());
             content.clear();

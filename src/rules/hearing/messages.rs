@@ -123,7 +123,7 @@ pub fn unrecorded(store: &Scoped, session: &str) -> Vec<String> {
 }
 
 fn change(store: &Scoped, apply: impl FnOnce(&mut Vec<Message>)) -> Result<(), Error> {
-    Ok(store.change_notes(NOTES, apply)?)
+    store.change_notes(NOTES, apply)
 }
 
 /// Minimum length of a quote, in characters without white space.

@@ -1,4 +1,4 @@
-//! What a person decides about rules: two are merged or kept apart, one is pinned.
+//! Decisions of a person about rules: two are merged or kept apart, one is pinned.
 //!
 //! Of two rules that say the same, the kept rule takes over the evidence, corrections and tests of the other
 //! rule, as if each correction had been recognised as a repetition. The other rule stays in the file and names

@@ -97,7 +97,7 @@ pub(crate) fn place_rule(
         None => {
             let is_unsure = draft.doubt.is_some();
             let mut rule = new_rule(workspace.now, correction, draft, distilled_by);
-            // Those that a comparison of words may miss are worth storing.
+            // Verdicts that a comparison of words may miss are worth storing.
             rule.relations = related.to_vec();
             rule.relations.retain(|judged| {
                 matches!(
@@ -389,7 +389,7 @@ pub(crate) fn update_rules(
         (before.reflexion_id.clone(), fields.collect())
     });
     let changes: Vec<(String, Vec<(&str, &Value)>)> = changes.collect();
-    Ok(writer.update_all(Kind::Reflexion, &changes)?)
+    writer.update_all(Kind::Reflexion, &changes)
 }
 
 /// Returns the fields that differ. A list that is empty now is written as such.

@@ -34,7 +34,7 @@ pub(crate) fn lift(writer: &mut Writer, rule: &mut Reflexion) -> Result<(), Erro
         rule.utility_score = Some(UNKNOWN);
     }
     update_rule(writer, &before, rule)?;
-    Ok(writer.vouch(Kind::Reflexion, &rule.reflexion_id)?)
+    writer.vouch(Kind::Reflexion, &rule.reflexion_id)
 }
 
 /// Activates a candidate whose correction a person repeated, with the text of `draft` if given.

@@ -149,7 +149,7 @@ impl<'a> SkillFiles<'a> {
         let (path, before) = self.test(&format!("{}.json", case.id))?;
         if text.len() as u64 > MAX_BYTES {
             let reason = Reason::TooLarge { limit: MAX_BYTES };
-            return Err(skill::refused(Refused { path, reason }));
+            return Err(skill::refused(&Refused { path, reason }));
         }
         self.update((path, before), &text, case::is_untouched)
     }

@@ -226,14 +226,11 @@ pub fn is_origin(name: &str) -> bool {
 
 /// Returns the directory name of an origin.
 pub(crate) fn directory_name(origin: &str) -> String {
-    let mut name = String::with_capacity(origin.len());
-    for byte in origin.bytes() {
-        match byte {
-            b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' => name.push(char::from(byte)),
-            _ => name.push_str(&format!("%{byte:02x}")),
-        }
-    }
-    name
+    let written = origin.bytes().map(|byte| match byte {
+        b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' => char::from(byte).to_string(),
+        _ => format!("%{byte:02x}"),
+    });
+    written.collect()
 }
 
 /// Returns the origin of a directory; `None` if the directory is not ours.

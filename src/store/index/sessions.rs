@@ -86,7 +86,7 @@ impl Scoped {
     ///
     /// # Errors
     ///
-    /// Those of [`Scoped::notes`].
+    /// Notes of [`Scoped::notes`].
     pub fn change_notes<T: Serialize + DeserializeOwned + Default, R>(
         &self,
         session: &str,

@@ -50,7 +50,10 @@ pub struct Terms {
     counters: OnceCell<Counters>,
 }
 
-/// What a caller wants to find entries by, and to know of each.
+/// Terms of an entry, and its facts as bytes.
+pub(crate) type TermsAndFacts = (Vec<u64>, Vec<u8>);
+
+/// Terms that a caller finds entries by, and facts about each.
 #[derive(Clone, Copy)]
 pub struct Scheme<'a> {
     /// Version of the function.
@@ -59,7 +62,7 @@ pub struct Scheme<'a> {
     pub width: usize,
     /// Returns the terms and the facts of an entry's text. It is called for each text that the table does not
     /// know yet, and never otherwise. An entry without terms is never found.
-    pub of: &'a dyn Fn(&[u8]) -> (Vec<u64>, Vec<u8>),
+    pub of: &'a dyn Fn(&[u8]) -> TermsAndFacts,
 }
 
 /// Index from terms to the entries of a file.
@@ -127,7 +130,7 @@ impl Scoped {
             None => None,
         };
         let snapshot = self.file(file).snapshot()?;
-        let (entries, postings, body) = rows_of(&snapshot, known, scheme)?;
+        let (entries, postings, body) = rows_of(&snapshot, known.as_ref(), &scheme)?;
         // A table is saved only for the state of the file that was read. Ignores failure, because
         // it can be rebuilt.
         let read = snapshot.file.as_ref().and_then(|f| FileState::of(f).ok());
@@ -150,8 +153,8 @@ impl Scoped {
 /// in the `known` table.
 fn rows_of(
     snapshot: &Snapshot,
-    known: Option<Table>,
-    scheme: Scheme<'_>,
+    known: Option<&Table>,
+    scheme: &Scheme<'_>,
 ) -> Result<(u64, u64, Vec<u8>), Error> {
     let rows: Vec<Row> = snapshot.rows().collect();
     let mut body = Vec::with_capacity(rows.len() * (ROW + scheme.width));
@@ -162,12 +165,12 @@ fn rows_of(
         body.extend_from_slice(&row.at.to_le_bytes());
         body.extend_from_slice(&row.length.to_le_bytes());
         body.extend_from_slice(&row.key.to_le_bytes());
-        let kept = known.as_ref().and_then(|known| {
+        let kept = known.and_then(|known| {
             let ahead = (now.len() as u64..known.entries).take(AHEAD);
             let mut ahead = ahead.filter_map(|place| known.entry_row(place));
             ahead.position(|there| u64_at(there, 12) == row.key)
         });
-        if let (Some(skipped), Some(known)) = (kept, &known) {
+        if let (Some(skipped), Some(known)) = (kept, known) {
             now.resize(now.len() + skipped, None);
             body.extend_from_slice(known.facts(now.len() as u64));
             now.push(Some(number));
@@ -179,13 +182,13 @@ fn rows_of(
         }
     }
     let mut postings: Vec<(u64, u32)> = Vec::new();
-    for (term, place) in known.iter().flat_map(Table::postings) {
+    for (term, place) in known.into_iter().flat_map(Table::postings) {
         let number = now.get(place as usize).copied().flatten();
         postings.extend(number.map(|number| (term, number)));
     }
     postings.append(&mut new);
     // Stable, which is fast on the sorted ones before the new ones.
-    postings.sort();
+    postings.sort_unstable();
     postings.dedup();
     for (term, number) in &postings {
         body.extend_from_slice(&term.to_le_bytes());

@@ -18,7 +18,7 @@
 //!   skill.
 //! - No file outside the skills directory is read, even through symbolic links. The one exception
 //!   is `WORKSPACE.md` next to the skills directory, in the project root.
-//! - Only a defect that makes a skill unusable is an [`Error`](crate::store::Error). Everything else is a [`Problem`] of
+//! - Only a defect that makes a skill unusable is an [`Error`]. Everything else is a [`Problem`] of
 //!   a working skill.
 //!
 //! Deliberately absent: writing (other modules write to paths that [`Skills::place`] allows), and
@@ -178,13 +178,13 @@ impl Skills {
 
     fn refused(&self, path: &Path, reason: Reason) -> Error {
         let path = self.relative(path);
-        refused(Refused { path, reason })
+        refused(&Refused { path, reason })
     }
 }
 
 /// Error for a file that is not read: a link, one that is too large, no regular file, or a path that leaves the
 /// skills directory. Its path is relative to the project root.
-pub fn refused(file: Refused) -> Error {
+pub fn refused(file: &Refused) -> Error {
     Error::BadSkill(file.to_string(), "memctl doctor")
 }
 

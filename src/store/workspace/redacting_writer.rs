@@ -68,7 +68,7 @@ fn journaled(skills: &Skills, path: &Path) -> Option<String> {
     })
 }
 
-/// Writes output to a path that the caller named. Each record has been through [`store::redact`] already;
+/// Writes output to a path that the caller named. Each record has been through `store::redact` already;
 /// redacting the whole again would double the time.
 pub(crate) fn write_output(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     written(path, named::replace(path, bytes))

@@ -172,6 +172,7 @@ impl Writer {
     /// # Errors
     ///
     /// [`Error`]
+    #[expect(clippy::needless_pass_by_value, reason = "the record comes back as it is stored")]
     pub fn append<R: Record>(&mut self, record: R, now: DateTime<Utc>) -> Result<R, Error> {
         let mut new = Addition::of(self.store.clone(), &record, now, None)?;
         self.append_each(R::KIND, &mut [&mut new])?;

@@ -62,6 +62,7 @@ struct Waiting {
 
 impl GroupCommit {
     /// Adds a record for the caller of `store`, in one write with the records of other requests.
+    #[expect(clippy::needless_pass_by_value, reason = "the record comes back as it is stored")]
     pub fn add<R: Record + Send + 'static>(
         &self,
         store: &Scoped,

@@ -11,7 +11,7 @@
 //!    the file: `JsonFile::append` or `JsonFile::change`, which return once the bytes are on disk.
 //! 5. What this user vouches for is approved (`trust`).
 //!
-//! The other files:
+//! Files of the room:
 //!
 //! - `append`: also recognises records that say the same as another. `group_commit`: additions of several requests
 //!   in one write.

@@ -267,7 +267,7 @@ fn may_replace(path: &Path, force: bool) -> Result<(), Error> {
 fn is_export(path: &Path) -> Result<bool, Error> {
     let file = named::open_plain(path).map_err(unreadable(path))?;
     let mut start = Vec::new();
-    // What cannot be read is no export.
+    // A text that cannot be read is no export.
     drop(file.take(64 << 10).read_to_end(&mut start));
     let start = String::from_utf8_lossy(&start);
     Ok(start.lines().next().and_then(Header::of).is_some())
@@ -304,13 +304,13 @@ impl Header {
 /// Line after the header: a record, or a line of a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Line {
-    /// What the text is.
+    /// Form of the text.
     pub of: Of,
     /// JSON text, on any number of lines.
     pub text: String,
 }
 
-/// What a line holds.
+/// Content of a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Of {
     /// Record of a kind; its id is empty if it has none.

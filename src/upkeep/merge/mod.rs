@@ -139,7 +139,7 @@ impl Versions {
         })
     }
 
-    /// What those files name.
+    /// Names in those files.
     fn as_is(&self) -> AsIs {
         let [ours, theirs] = self.one_sided();
         let words = |files: &[(&String, &Vec<u8>)]| {

@@ -1,4 +1,4 @@
-//! What happened in each week: sessions and what they were told, hints, verdicts, and what was learned.
+//! Counts of each week: sessions and what they were told, hints, verdicts, and what was learned.
 //!
 //! A week begins on Monday and ends on Sunday, in UTC. Weeks without data are left out.
 
@@ -15,7 +15,7 @@ const SHOWN: usize = 12;
 /// Counts of a week. Runs of skills count by the day of the run, whenever they were judged.
 #[derive(Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Week {
-    /// Its Monday, in UTC.
+    /// Monday of the week, in UTC.
     pub week: String,
     /// Sessions of agents that began in it and whose end a hook has seen.
     pub sessions: u64,
@@ -114,7 +114,7 @@ mod tests {
         let first = NaiveDate::from_ymd_opt(2026, 1, 5).unwrap();
         for n in 0..20 {
             weeks.count(first.checked_add_days(Days::new(7 * n)), |week| {
-                week.learned = n
+                week.learned = n;
             });
         }
         let newest = learned(weeks);

@@ -21,7 +21,9 @@ pub(crate) fn run(bytes: &[u8]) {
     };
     let before = texts();
     store.list::<Correction>(&Selection::default()).unwrap();
-    store.inspect(Kind::Correction).unwrap();
+    store
+        .inspect::<()>(Kind::Correction, &|_| Vec::new())
+        .unwrap();
     assert_eq!(
         fs::read(&path).unwrap(),
         bytes,

@@ -73,8 +73,8 @@ fn the_nine_methods_of_the_sdk_exist_over_http() {
         .json();
     assert_eq!(none["reflexions"], json!([]));
     // search_similar, get_executions, get_corrections
-    let path = "/v1/search?query=system+design&kind=reflexion&skill=hr/resume-screen";
-    let found = served.get(&hr, path).is(200).json();
+    let search = "/v1/search?query=system+design&kind=reflexion&skill=hr/resume-screen";
+    let found = served.get(&hr, search).is(200).json();
     assert_eq!(found["results"][0]["id"], json!(id));
     for (kind, of) in [
         ("executions", "execution_id"),

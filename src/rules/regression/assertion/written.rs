@@ -1,6 +1,6 @@
 //! Short form of an assertion, as a person or a model writes it: `$.overall_score < 60`.
 //!
-//! Its path is a small subset of JSON Path (RFC 9535): `$`, `.name`, `['any name']`, `[0]` and `[*]`; no
+//! The path is a small subset of JSON Path (RFC 9535): `$`, `.name`, `['any name']`, `[0]` and `[*]`; no
 //! filters, slices or descendants. A step into a missing value selects one missing value, so that an
 //! assertion on it fails instead of passing vacuously.
 //!

@@ -23,7 +23,7 @@ pub(super) const MOST: usize = 1_000;
 /// Row of a table, by its columns.
 pub(super) type Row = Map<String, Value>;
 
-/// What a request asks of rows.
+/// Conditions of a request on rows.
 #[derive(Default)]
 pub(in super::super) struct Query {
     columns: Option<Vec<String>>,

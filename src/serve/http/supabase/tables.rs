@@ -280,7 +280,7 @@ pub(crate) struct NewSessionRow {
     /// Names of the completed steps.
     #[serde(default)]
     completed_steps: Vec<String>,
-    /// What went wrong, in the state `error`.
+    /// Reason of the state `error`.
     error_message: Option<String>,
     /// Data of the agent.
     #[schemars(with = "Option<Map<String, Value>>")]
@@ -392,16 +392,15 @@ pub(crate) async fn insert_logs(call: Call, query: Query, Items(rows): Items<New
 /// so a token for some domains sees none.
 pub(crate) async fn logs(call: Call, query: Query) -> Answer {
     let work = call.work(Use::Any, "serve rows", async move |workspace| {
-        match query.equal("session_id") {
-            Some(session) => query.reply(&sessions::show(workspace, session, MOST)?.logs),
-            None => {
-                let lines = workspace.store.execution_logs(LogSelection {
-                    sessions: None,
-                    since: "",
-                    newest: MOST,
-                })?;
-                query.reply(&lines.lines)
-            }
+        if let Some(session) = query.equal("session_id") {
+            query.reply(&sessions::show(workspace, session, MOST)?.logs)
+        } else {
+            let lines = workspace.store.execution_logs(LogSelection {
+                sessions: None,
+                since: "",
+                newest: MOST,
+            })?;
+            query.reply(&lines.lines)
         }
     });
     work.await

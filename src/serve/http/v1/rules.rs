@@ -89,9 +89,12 @@ pub(crate) struct ReflexionBody {
 
 impl ReflexionBody {
     fn read(self) -> Result<Reflexion, Problem> {
-        let given = |name, value: String| match value.is_empty() {
-            true => Ok(value),
-            false => text(name, value, LONGEST_TEXT),
+        let given = |name, value: String| {
+            if value.is_empty() {
+                Ok(value)
+            } else {
+                text(name, value, LONGEST_TEXT)
+            }
         };
         let confidence = self.confidence.unwrap_or(USUAL);
         if !(0.0..=1.0).contains(&confidence) {

@@ -62,7 +62,7 @@ impl Snapshot {
         self.entry_by(&self.ahead, row)
     }
 
-    /// The same, with bytes that a thread has read ahead for itself.
+    /// The file, with bytes that a thread has read ahead for itself.
     pub(crate) fn entry_by(&self, ahead: &ReadAhead, row: &Row) -> Result<Entry, Error> {
         let kind = self.of.kind;
         let text = self.read_by(ahead, row)?;

@@ -9,7 +9,7 @@
 //! - A file that another program has changed since the read is not written either. The write fails
 //!   with [`Error::Changing`], counts as not done, and [`retried`] retries it. See `foreign_edit`.
 //!
-//! Every write requires the [`Lock`](crate::store::Lock).
+//! Every write requires the [`Lock`].
 //!
 //! In an append, the closing brackets are replaced by the new entries and the closing
 //! brackets, in one write, which is then synced. Its cost is independent of the size of the file.

@@ -126,7 +126,7 @@ impl ImportReport {
     }
 }
 
-/// What an import adds: records under their final ids, and lines of logs.
+/// Additions of an import: records under their final ids, and lines of logs.
 #[derive(Default)]
 struct Ready {
     records: Vec<(Kind, RawEntry)>,

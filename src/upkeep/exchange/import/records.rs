@@ -45,7 +45,7 @@ impl Incoming {
     }
 }
 
-/// What becomes of a record.
+/// Outcome for a record.
 enum Decision {
     /// It is here, under this id if it has one.
     Known(Option<String>),
@@ -123,6 +123,10 @@ pub(super) fn ready(
     Ok(ready)
 }
 
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a fact of its own about the import"
+)]
 struct Import<'a> {
     workspace: &'a Workspace,
     /// Texts that this user has said or approved.
