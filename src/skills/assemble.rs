@@ -11,19 +11,21 @@ use memctl_files::json;
 use serde::Serialize;
 
 use crate::model::{
-    Kind, OBSERVED, Procedure, Record as _, Reflexion, SkillPath, Trust, push_values, split_origin,
-    with_origin,
+    CANDIDATE, Kind, OBSERVED, Procedure, Record as _, Reflexion, SkillPath, Trust, push_values,
+    split_origin, with_origin,
 };
 use crate::notes::{FindOptions, compare};
 use crate::rules::guardrails::is_pending;
 use crate::rules::in_use::{self, suspicion};
-use crate::skills::prompt::{self, Assembly, Choice, Injected};
+use crate::skills::prompt::{self, Assembly, Choice, FITS_ALONE, Injected, Omitted};
 use crate::store::skill::Skill;
 use crate::store::workspace::{Error, Workspace};
 use crate::store::{Problem, Pulled, Scoped, Selection};
 
 /// Maximum number of procedures that are compared with an input.
 const COMPARED: usize = 100;
+/// Maximum number of unapproved procedures that are named.
+const NAMED: usize = 5;
 /// Maximum length of an input that is compared, in characters: more than the embedder reads.
 const LONGEST: usize = 4_000;
 
@@ -50,7 +52,11 @@ pub fn prompt(
 ) -> Result<PromptReport, Error> {
     let (_, skill) = workspace.skill(skill)?;
     let mut warnings: Vec<String> = skill.problems.iter().map(ToString::to_string).collect();
-    let assembly = assemble(workspace, &skill, input, &mut warnings)?;
+    let mut assembly = assemble(workspace, &skill, input, &mut warnings)?;
+    if let Some(input) = input {
+        let unapproved = unapproved(workspace, &skill, input, &mut warnings)?;
+        assembly.omitted.extend(unapproved);
+    }
     // A displayed prompt is a read of its records. A run names them in the execution instead.
     let records = assembly.injected.iter();
     let read = records.map(|record| (record.kind, (record.id.as_str(), None)));
@@ -98,7 +104,7 @@ pub(crate) fn assemble(
     let path = skill.path.to_string();
     let may_fit = |procedure: &Procedure| procedure.skill.as_ref().is_none_or(|of| *of == path);
     let near = match input.filter(|_| procedures.iter().any(may_fit)) {
-        Some(input) => near(workspace, input, warnings)?,
+        Some(input) => near(workspace, input, Some(Trust::Approved), warnings)?,
         None => Vec::new(),
     };
     let assembly = of_records(workspace, skill, (&rules, &procedures, &near), input);
@@ -116,10 +122,36 @@ pub(crate) fn assemble(
     Ok(assembly)
 }
 
-/// Returns the approved procedures near an input, with their scores.
+/// Returns the procedures near an input that nobody has approved: the reason why they are in no prompt. A run
+/// does not look for them.
+fn unapproved(
+    workspace: &Workspace,
+    skill: &Skill,
+    input: &str,
+    warnings: &mut Vec<String>,
+) -> Result<Vec<Omitted>, Error> {
+    let path = skill.path.to_string();
+    let trust = workspace.store.trust_snapshot();
+    let near = near(workspace, input, None, warnings)?;
+    let near = near.into_iter().filter(|(_, score)| *score >= FITS_ALONE);
+    let left_out = near.filter_map(|(id, _)| {
+        let procedure: Procedure = workspace.store.get(&id).ok()?;
+        let may_fit = procedure.skill.as_ref().is_none_or(|of| *of == path);
+        let has_steps = procedure.fields().steps().next().is_some();
+        (may_fit && has_steps && trust.level(&procedure) == Trust::Observed).then(|| Omitted {
+            reason: format!("nobody has approved it: memctl approve {id}"),
+            status: CANDIDATE,
+            id,
+        })
+    });
+    Ok(left_out.take(NAMED).collect())
+}
+
+/// Returns the procedures near an input, with their scores.
 fn near(
     workspace: &Workspace,
     input: &str,
+    trust: Option<Trust>,
     warnings: &mut Vec<String>,
 ) -> Result<Vec<(String, f64)>, Error> {
     let mut text = String::new();
@@ -132,7 +164,7 @@ fn near(
     let text = memctl_redact::beginning(&text, LONGEST).into_owned();
     let mut options = FindOptions::new(text, COMPARED);
     options.filter.kind = Some(Kind::Procedure);
-    options.filter.trust = Some(Trust::Approved);
+    options.filter.trust = trust;
     let found = compare(workspace, &options, &mut |_, _| {})?;
     warnings.extend(found.warnings);
     let near = found.results.iter();

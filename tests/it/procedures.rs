@@ -288,13 +288,22 @@ fn procedure_reaches_a_prompt_in_other_words_and_a_distant_one_says_why_not() {
             &steps("Restore a dump on staging", "pg_dump --no-owner"),
         ),
     ]);
-    for id in ["PROC-001", "PROC-002"] {
-        workspace.run(&["approve", id]).succeeds();
-    }
     workspace.write(
         "task.txt",
         "Publish my commits on the remote repository, with git\n",
     );
+    let report = workspace.json(&["memory", "prompt", SKILL, "--input", "task.txt"]);
+    let reason = "nobody has approved it: memctl approve PROC-001";
+    assert_eq!(
+        (&report["injected"], &report["omitted"]),
+        (
+            &json!([]),
+            &json!([{"id": "PROC-001", "status": "candidate", "reason": reason}])
+        )
+    );
+    for id in ["PROC-001", "PROC-002"] {
+        workspace.run(&["approve", id]).succeeds();
+    }
     let report = workspace.json(&["memory", "prompt", SKILL, "--input", "task.txt"]);
     assert_eq!(report["injected"][0]["id"], "PROC-001", "{report}");
     assert_eq!(report["injected"].as_array().unwrap().len(), 1);

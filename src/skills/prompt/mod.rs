@@ -15,6 +15,8 @@
 mod procedure_layer;
 mod rule_layer;
 
+pub(crate) use procedure_layer::FITS_ALONE;
+
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 
