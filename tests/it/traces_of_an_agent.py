@@ -21,13 +21,13 @@ def shell(call, command, result):
     try:
         with tracer.start_as_current_span("execute_tool shell", attributes=attributes) as span:
             if result is None:
-                raise KeyError("x")
+                raise LookupError("ROWS is not set")
             span.set_attribute("gen_ai.tool.call.result", result)
-    except KeyError:
+    except LookupError:
         pass
 
 
 with tracer.start_as_current_span("invoke_agent an-agent", attributes={"gen_ai.conversation.id": "conv-7"}):
     shell("call_1", "python3 report.py", None)
-    shell("call_2", "python3 report.py --lenient", "None")
+    shell("call_2", "ROWS=all python3 report.py", "None")
 provider.shutdown()
