@@ -193,7 +193,7 @@ fn lacks(line: &str) -> bool {
 /// Returns `true` for a change that is never told unasked: the error is that of a guard, or what is added switches a
 /// safeguard off, hides a failure, acts on what others use, or acts as somebody else. Nor is any change of a `call` that
 /// destroys something.
-pub(crate) fn is_hazard(added: &[String], call: &str, error: &str) -> bool {
+fn is_hazard(added: &[String], call: &str, error: &str) -> bool {
     let error = error.to_ascii_lowercase();
     let plain = |word: &str| word.to_ascii_lowercase().replace('_', "-");
     let takes_away = |word: &String| {
