@@ -133,12 +133,17 @@ fn event_that_never_ends_keeps_no_agent() {
 #[test]
 fn check_that_takes_too_long_says_so_and_is_counted() {
     let workspace = refusing();
-    // Reading the rules again takes longer than a hook may.
-    let big = "\"seen_by\" ".repeat(1 << 17);
-    let rules: Vec<Value> = (1..=120)
-        .map(|n| json!({"reflexion_id": format!("REFL-{n:03}"), "rule": big}))
-        .collect();
-    write_rules(&workspace, &Value::from(rules));
+    // Reading so many patterns takes several times as long as a hook may.
+    let mut rules = String::from(r#"{"entries": ["#);
+    for n in 1..=600_000 {
+        let comma = if n == 1 { "" } else { ",\n" };
+        let seen_by = format!(r#"[{{"on": "command", "match": "^npm.*{n}"}}]"#);
+        rules += &format!(
+            r#"{comma}{{"reflexion_id": "REFL-{n:03}", "rule": "Use pnpm, not npm.", "seen_by": {seen_by}}}"#
+        );
+    }
+    rules.push_str("]}");
+    fs::write(workspace.memory("reflexion_entries.json"), rules).unwrap();
     let ran = hook(&workspace, "claude-code", event(&workspace, "PreToolUse"));
     assert_eq!(ran.code, 0, "{ran:?}");
     let answer: Value = serde_json::from_str(&ran.stdout).unwrap();
