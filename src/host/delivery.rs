@@ -13,7 +13,7 @@ use memctl_redact::{Clean, beginning};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::Host;
+use super::{Event, Host};
 use crate::store::workspace::stamp;
 
 /// Name of the directory with the notes.
@@ -42,15 +42,15 @@ pub struct Delivery {
 impl Delivery {
     /// Describes an event and its answer. `silent` is the reason if there is none.
     pub(crate) fn of(
-        (event, directory): (&str, Option<&Path>),
+        event: &Event,
         answer: Option<&str>,
         silent: &str,
         now: DateTime<Utc>,
     ) -> Self {
-        let directory = directory.map(|path| path.display().to_string());
+        let directory = event.cwd.as_ref().map(|path| path.display().to_string());
         Self {
             at: stamp(now),
-            event: Clean::of(event).into_string(),
+            event: Clean::of(&event.name).into_string(),
             directory: Clean::of(&directory.unwrap_or_default()).into_string(),
             told: answer.map(first_words),
             silent: answer.map_or_else(|| silent.to_owned(), |_| String::new()),
@@ -100,6 +100,8 @@ fn first_words(answer: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -108,19 +110,23 @@ mod tests {
         let state = Some(dir.path());
         let now = DateTime::UNIX_EPOCH;
         assert_eq!(Delivery::last(state, Host::Codex), None);
-        let here = Path::new("/p");
-        Delivery::of(("Stop", Some(here)), None, "no memory there", now).note(state, Host::Codex);
+        let event = |name: &str| {
+            let event = json!({"hook_event_name": name, "session_id": "s", "cwd": "/p",
+                "tool_name": "shell", "tool_input": {"command": "ls"}});
+            Host::Codex.event(event.to_string().as_bytes()).unwrap()
+        };
+        Delivery::of(&event("Stop"), None, "no memory there", now).note(state, Host::Codex);
         let last = Delivery::last(state, Host::Codex).unwrap();
         assert_eq!((&*last.silent, last.told), ("no memory there", None));
         let answer = r#"{"hookSpecificOutput": {"hookEventName": "PreToolUse", "additionalContext":
             "\n<rules-of-the-user-1>\nUse pnpm, never npm.\n</rules-of-the-user-1>"}}"#;
-        let told = Delivery::of(("PreToolUse", Some(here)), Some(answer), "", now);
+        let told = Delivery::of(&event("PreToolUse"), Some(answer), "", now);
         told.note(state, Host::Codex);
         let last = Delivery::last(state, Host::Codex).unwrap();
         assert_eq!(last.told.as_deref(), Some("Use pnpm, never npm."));
         assert_eq!((&*last.event, &*last.silent), ("PreToolUse", ""));
         // Written over the longer one.
-        Delivery::of(("Stop", None), None, "off", now).note(state, Host::Codex);
+        Delivery::of(&event("Stop"), None, "off", now).note(state, Host::Codex);
         let last = Delivery::last(state, Host::Codex).unwrap();
         assert_eq!((&*last.event, last.told), ("Stop", None));
     }

@@ -27,7 +27,7 @@ pub(crate) mod telling;
 pub(crate) mod vocabulary;
 
 pub(crate) use asking::session_calls::SessionCalls;
-pub use asking::session_calls::keep_call;
+pub(crate) use asking::session_calls::{SessionCall, SessionHead, keep_call};
 pub use asking::{AnswerBy, Asking, LessonArgs, Marks, PROMPT, carries_lessons};
 pub use past::learn::{EpisodeReport, LearnOptions, LearnReport, OnBytes, TranscriptReport, learn};
 pub(crate) use past::of_host::{HostSession, record_host_session};

@@ -26,7 +26,8 @@ use crate::cli::context::{audit_context, random};
 use crate::cli::ending::{Deadline, OnLate};
 use crate::host::{Delivery, Event, EventKind, Host, respond};
 use crate::lessons::{
-    self, AnswerBy, Asking, HintService, LearnOptions, Marks, PROMPT, carries_lessons, keep_call,
+    self, AnswerBy, Asking, HintService, LearnOptions, Marks, PROMPT, SessionCall, SessionHead,
+    carries_lessons, keep_call,
 };
 use crate::model::{Kind, Scope, Viewer};
 use crate::rules::hearing::Message;
@@ -98,29 +99,36 @@ pub(crate) fn hook(
         return Ok(None);
     }
     match host.event(&bytes) {
-        Some(event) => Ok(answered(
-            environment,
-            host,
-            &event,
-            (root, read_only),
-            deadline,
-        )),
+        Some(event) => {
+            let received = Received {
+                host,
+                event: &event,
+                root,
+                read_only,
+            };
+            Ok(answered(environment, &received, deadline))
+        }
         None => host.unknown_event(&bytes).map_or(Ok(None), Err),
     }
 }
 
+/// Event of an agent host, as the command received it.
+struct Received<'a> {
+    host: Host,
+    event: &'a Event,
+    root: Option<&'a Path>,
+    read_only: bool,
+}
+
 fn answered(
     environment: &Environment,
-    host: Host,
-    event: &Event,
-    at: (Option<&Path>, bool),
+    received: &Received<'_>,
     deadline: Deadline,
 ) -> Option<String> {
     let mut silent = "nothing to say";
-    let answer = answer(environment, host, event, at, &deadline, &mut silent);
-    let of = (event.name.as_str(), event.cwd.as_deref());
-    let delivery = Delivery::of(of, answer.as_deref(), silent, environment.now);
-    delivery.note(environment.state_dir.as_deref(), host);
+    let answer = answer(environment, received, &deadline, &mut silent);
+    let delivery = Delivery::of(received.event, answer.as_deref(), silent, environment.now);
+    delivery.note(environment.state_dir.as_deref(), received.host);
     deadline.end();
     answer
 }
@@ -131,12 +139,16 @@ fn answered(
 )]
 fn answer(
     environment: &Environment,
-    host: Host,
-    event: &Event,
-    (root, read_only): (Option<&Path>, bool),
+    received: &Received<'_>,
     deadline: &Deadline,
     silent: &mut &'static str,
 ) -> Option<String> {
+    let &Received {
+        host,
+        event,
+        root,
+        read_only,
+    } = received;
     if event.kind == EventKind::Prompt && read_only {
         return None;
     }
@@ -355,14 +367,14 @@ impl LessonEvent<'_> {
     pub(crate) fn keep(&self) {
         let event = self.event;
         let project = self.here.project_name();
-        let kept = keep_call(
-            self.store,
-            (&self.host.session(event), &project.unwrap_or_default()),
-            (event.tool.as_deref(), &event.input, &event.output),
-            event.kind == EventKind::ToolFailed,
-        );
+        let head = SessionHead {
+            session: self.host.session(event),
+            project: project.unwrap_or_default(),
+        };
+        let failed = event.kind == EventKind::ToolFailed;
+        let call = SessionCall::new(event.tool.as_deref(), &event.input, &event.output, failed);
         // A call that is not kept cannot bear out a lesson; nothing else depends on it.
-        drop(kept);
+        drop(keep_call(self.store, &head, &call));
     }
 
     /// Returns `true` if a failure of this session waits for its recovery, and the agent was not asked.

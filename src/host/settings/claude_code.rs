@@ -10,10 +10,8 @@ use jsonc_parser::json;
 
 use memctl_files::SharedFile;
 
-use super::{
-    Document, Entry, Error, Fault, InstallationStatus, member, object_for, object_in, read_in,
-    text_in,
-};
+use super::document::{Document, member, object_for, object_in, read_in, text_in};
+use super::{Entry, Error, Fault, InstallationStatus};
 
 const KEY: &str = "statusLine";
 /// End of the command that prints the line.

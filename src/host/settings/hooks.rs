@@ -9,10 +9,8 @@ use serde::Serialize;
 
 use memctl_files::SharedFile;
 
-use super::{
-    Document, Entry, Error, Fault, Found, InstallationStatus, OF_ANOTHER, Place, Start, member,
-    object_for, object_in, read, read_in, text_in,
-};
+use super::document::{Document, member, object_for, object_in, read, read_in, text_in};
+use super::{Entry, Error, Fault, Found, InstallationStatus, OF_ANOTHER, Place, Start};
 use crate::host::hosts::{Form, Hook};
 use crate::host::{Delivery, EventKind, Host};
 

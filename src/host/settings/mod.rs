@@ -1,34 +1,30 @@
 //! Entries of this program in the settings files of agent hosts.
 //!
 //! An [`Entry`] is found in a text, added to it, and taken out again; the rest of the text keeps every byte.
-//! What a change replaced, and what stands there since, is kept outside the file: where that stands still, the
-//! removal restores the text. Else the entry is taken out by its place, and what is kept about entries that
-//! were added later then leads to the text before both. A file and directories that were
-//! created for it are removed with it.
+//! A file and directories that were created for it are removed with it.
 //!
 //! A file in another format is never changed, nor is an entry of somebody else. A link of the user is
 //! followed, not replaced; one of a project is refused. No copy of a file is kept: hosts store secrets in some.
-//!
-//! Most settings are JSON with comments and trailing commas. Reading, layout and removal are those of
-//! `jsonc-parser`; a text that it would not write as it read it is refused.
 
+mod change;
 pub(super) mod claude_code;
 pub(super) mod codex;
+mod document;
 pub(super) mod hooks;
 pub(super) mod servers;
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use jsonc_parser::ParseOptions;
-use jsonc_parser::cst::{CstInputValue, CstNode, CstObject, CstObjectProp, CstRootNode};
-use serde::{Deserialize, Serialize};
-use sha2::{Digest as _, Sha256};
+use serde::Serialize;
+
+use change::Settings;
+use document::read_in;
 
 use crate::host::Host;
 use crate::model::error::{Explain, Explanation, Kind, of_io};
 use crate::store;
-use memctl_files::{SharedFile, hex, named};
+use memctl_files::SharedFile;
 
 /// Maximum size of a settings file: 64 MiB.
 const LONGEST: u64 = 64 << 20;
@@ -333,324 +329,5 @@ trait Entry {
     /// Returns `true` if the entry may be taken out of this text. `is_kept` says that this program has added one.
     fn is_ours(&self, _text: &str, _is_kept: bool) -> bool {
         true
-    }
-}
-
-/// Facts kept about a changed file.
-#[derive(Debug, Default, Serialize, Deserialize)]
-struct Kept {
-    path: PathBuf,
-    /// Text that was replaced; mostly empty.
-    was: String,
-    /// Text that is there since.
-    is: String,
-    /// `true` if the file was created.
-    made_file: bool,
-    /// Directories created for the file, innermost first.
-    made: Vec<PathBuf>,
-}
-
-impl Kept {
-    /// Sets the text that differs between two.
-    fn set_change(&mut self, before: &str, after: &str) {
-        let same = |pairs: &mut dyn Iterator<Item = (char, char)>| -> usize {
-            let same = pairs.take_while(|(a, b)| a == b);
-            same.map(|(a, _)| a.len_utf8()).sum()
-        };
-        let start = same(&mut before.chars().zip(after.chars()));
-        let (before, after) = (&before[start..], &after[start..]);
-        let end = same(&mut before.chars().rev().zip(after.chars().rev()));
-        before[..before.len() - end].clone_into(&mut self.was);
-        after[..after.len() - end].clone_into(&mut self.is);
-    }
-
-    /// Returns a text as it was before the change; `None` unless the new text stands there once.
-    fn undone(&self, text: &str) -> Option<String> {
-        let mut places = text.match_indices(&self.is);
-        let (at, _) = places.next().filter(|_| places.next().is_none())?;
-        let mut text = text.to_owned();
-        text.replace_range(at..at + self.is.len(), &self.was);
-        Some(text)
-    }
-}
-
-/// A settings file, and the directory with what is kept about it; `None` keeps nothing.
-#[derive(Debug, Clone, Copy)]
-struct Settings<'a> {
-    file: &'a SharedFile,
-    state_dir: Option<&'a Path>,
-}
-
-impl Settings<'_> {
-    /// Adds an entry, or replaces an outdated one. Returns `false` if it is there.
-    fn add(self, entry: &dyn Entry) -> Result<bool, Error> {
-        let now = read(self.file)?;
-        let mut text = now.clone().unwrap_or_default();
-        let found = entry.find(&text).map_err(|fault| self.fault(fault))?;
-        if found == InstallationStatus::Installed {
-            return Ok(false);
-        }
-        let mut kept = Kept::default();
-        if found != InstallationStatus::Absent {
-            kept = self.kept(entry.name()).unwrap_or_default();
-            text = self.without(entry, &text, Some(&kept))?;
-        }
-        let with = entry.add(&text).map_err(|fault| self.fault(fault))?;
-        if entry.find(&with) != Ok(InstallationStatus::Installed) {
-            return Err(self.fault("has a form that cannot be extended".to_owned()));
-        }
-        self.file.path().clone_into(&mut kept.path);
-        kept.set_change(&text, &with);
-        kept.made_file |= now.is_none();
-        let made = self.file.missing_parents();
-        kept.made.splice(0..0, made);
-        if let Some(state) = self.state(entry.name()) {
-            keep(&state, &kept)?;
-        }
-        self.replace(&with)?;
-        Ok(true)
-    }
-
-    /// Takes an entry out. Returns `false` if it is not there.
-    fn remove(self, entry: &dyn Entry) -> Result<bool, Error> {
-        let kept = self.kept(entry.name());
-        let now = read(self.file)?.unwrap_or_default();
-        let mut is_there = entry.is_ours(&now, kept.is_some());
-        if is_there {
-            let found = entry.find(&now).map_err(|fault| self.fault(fault))?;
-            is_there = found != InstallationStatus::Absent;
-        }
-        if is_there {
-            let text = self.without(entry, &now, kept.as_ref())?;
-            let kept = kept.unwrap_or_default();
-            self.keep_later(entry, &now, &kept)?;
-            let is_ours = kept.made_file || entry.is_whole_file();
-            if is_ours && entry.is_empty(&text) {
-                let removed = self.file.remove();
-                removed.map_err(|source| Error::unreadable(self.file, source))?;
-                // A directory with other files stays.
-                self.file.remove_empty(&kept.made);
-            } else {
-                self.replace(&text)?;
-            }
-        }
-        if let Some(state) = self.state(entry.name()) {
-            drop(named::remove(&state));
-        }
-        Ok(is_there)
-    }
-
-    /// Makes what is kept about entries that were added after this one lead to the text before all of
-    /// them. Does nothing if this one is the last, or if the text before it cannot be restored.
-    fn keep_later(self, entry: &dyn Entry, now: &str, kept: &Kept) -> Result<(), Error> {
-        let is_gone = |text: &String| entry.find(text) == Ok(InstallationStatus::Absent);
-        let mut others: Vec<(&str, Kept)> = NAMES
-            .into_iter()
-            .filter(|name| *name != entry.name())
-            .filter_map(|name| Some((name, self.kept(name)?)))
-            .collect();
-        // The later entries with the text that has them, the newest first.
-        let mut later: Vec<(&str, Kept, String)> = Vec::new();
-        let mut text = now.to_owned();
-        let mut before = loop {
-            if let Some(before) = kept.undone(&text).filter(is_gone) {
-                break before;
-            }
-            let undone = others.iter().enumerate();
-            let mut undone = undone.filter_map(|(at, (_, other))| Some((at, other.undone(&text)?)));
-            let Some((at, without)) = undone.find(|(_, text)| !is_gone(text)) else {
-                return Ok(());
-            };
-            let (name, other) = others.remove(at);
-            later.push((name, other, std::mem::replace(&mut text, without)));
-        };
-        let last = later.len().saturating_sub(1);
-        for (at, (name, mut other, with)) in later.into_iter().enumerate().rev() {
-            let after = entry.take_out(&with).map_err(|fault| self.fault(fault))?;
-            other.set_change(&before, &after);
-            if at == last {
-                other.made_file |= kept.made_file;
-                other.made.extend(kept.made.iter().cloned());
-            }
-            if let Some(state) = self.state(name) {
-                keep(&state, &other)?;
-            }
-            before = after;
-        }
-        Ok(())
-    }
-
-    fn without(self, entry: &dyn Entry, now: &str, kept: Option<&Kept>) -> Result<String, Error> {
-        let is_gone = |text: &String| entry.find(text) == Ok(InstallationStatus::Absent);
-        match kept.and_then(|kept| kept.undone(now)).filter(is_gone) {
-            Some(text) => Ok(text),
-            None => entry.take_out(now).map_err(|fault| self.fault(fault)),
-        }
-    }
-
-    fn replace(self, text: &str) -> Result<(), store::Error> {
-        let replaced = self.file.replace(text.as_bytes());
-        replaced.map_err(store::Error::io("write", self.file.path()))
-    }
-
-    fn fault(self, what: Fault) -> Error {
-        let path = self.file.path().to_owned();
-        Error::Unsuitable { path, what }
-    }
-
-    /// Path of what is kept about the file.
-    fn state(self, of: &str) -> Option<PathBuf> {
-        let path = self.file.path().to_string_lossy();
-        let name = hex(&Sha256::digest(path.as_bytes()));
-        let directory = self.state_dir?.join(of);
-        Some(directory.join(format!("{}.json", &name[..24])))
-    }
-
-    fn kept(self, of: &str) -> Option<Kept> {
-        let text = named::read(&self.state(of)?, LONGEST).ok()?;
-        let kept: Kept = serde_json::from_slice(&text).ok()?;
-        (kept.path == self.file.path()).then_some(kept)
-    }
-}
-
-/// Writes what is kept about a file.
-fn keep(state: &Path, kept: &Kept) -> Result<(), store::Error> {
-    let json = serde_json::to_vec_pretty(kept)?;
-    if let Some(above) = state.parent() {
-        named::create_dir(above).map_err(store::Error::io("create", above))?;
-    }
-    named::replace(state, &json).map_err(store::Error::io("write", state))
-}
-
-/// Reads a settings file; `None` if it does not exist.
-fn read(file: &SharedFile) -> Result<Option<String>, Error> {
-    let text = file.read_text(LONGEST);
-    text.map_err(|source| Error::unreadable(file, source))
-}
-
-/// Reads from a settings file what `find` finds in its text.
-fn read_in<T>(file: &SharedFile, find: impl FnOnce(&str) -> Result<T, Fault>) -> Result<T, Error> {
-    let text = read(file)?.unwrap_or_default();
-    find(&text).map_err(|what| Error::Unsuitable {
-        path: file.path().to_owned(),
-        what,
-    })
-}
-
-/// JSON with comments and trailing commas, without the other extensions of JSON5.
-const OPTIONS: ParseOptions = ParseOptions {
-    allow_comments: true,
-    allow_trailing_commas: true,
-    allow_loose_object_property_names: false,
-    allow_missing_commas: false,
-    allow_single_quoted_strings: false,
-    allow_hexadecimal_numbers: false,
-    allow_unary_plus_numbers: false,
-    allow_bare_decimal_point_numbers: false,
-    allow_non_finite_numbers: false,
-    allow_extended_string_escapes: false,
-};
-
-const BYTE_ORDER_MARK: char = '\u{feff}';
-
-/// Settings: a text with one object.
-pub(super) struct Document {
-    /// Byte order mark, if the text has one.
-    mark: &'static str,
-    root: CstRootNode,
-    /// The object.
-    pub(super) object: CstObject,
-}
-
-impl Document {
-    /// Reads a text. One without a value is an empty object.
-    pub(super) fn read(text: &str) -> Result<Self, Fault> {
-        let (mark, body) = match text.strip_prefix(BYTE_ORDER_MARK) {
-            Some(body) => ("\u{feff}", body),
-            None => ("", text),
-        };
-        let body = if body.trim().is_empty() { "{}\n" } else { body };
-        let root = CstRootNode::parse(body, &OPTIONS).map_err(|error| {
-            let (line, kind) = (error.line_display(), error.kind());
-            format!("is not JSON: line {line}: {kind}")
-        })?;
-        if root.to_string() != body {
-            return Err("has a form that cannot be extended".to_owned());
-        }
-        match root.object_value() {
-            Some(object) => Ok(Self { mark, root, object }),
-            None => Err("has a value that is not an object".to_owned()),
-        }
-    }
-
-    /// The text, as it was apart from the changes.
-    pub(super) fn text(&self) -> String {
-        format!("{}{}", self.mark, self.root)
-    }
-}
-
-/// Member of this name; the last of duplicates, as JSON parsers take it.
-pub(super) fn member(object: &CstObject, name: &str) -> Option<CstObjectProp> {
-    let named = |one: &CstObjectProp| one.decoded_name().as_deref() == Some(name);
-    object.properties().into_iter().rev().find(named)
-}
-
-/// Member that has to be an object; `None` if there is none.
-pub(super) fn object_in(object: &CstObject, name: &str) -> Result<Option<CstObject>, Fault> {
-    match member(object, name) {
-        None => Ok(None),
-        Some(found) => match found.object_value() {
-            Some(object) => Ok(Some(object)),
-            None => Err(format!("has `{name}` that is not an object")),
-        },
-    }
-}
-
-/// Member that has to be an object, which is added if there is none.
-pub(super) fn object_for(object: &CstObject, name: &str) -> Result<CstObject, Fault> {
-    if let Some(found) = object_in(object, name)? {
-        return Ok(found);
-    }
-    let added = object.append(name, CstInputValue::Object(Vec::new()));
-    let added = added.object_value();
-    added.ok_or_else(|| "has a form that cannot be extended".to_owned())
-}
-
-/// String of a member.
-pub(super) fn text_in(object: &CstObject, name: &str) -> Option<String> {
-    let text = member(object, name)?.value()?.as_string_lit()?;
-    text.decoded_value().ok()
-}
-
-/// Strings in the list of a member.
-pub(super) fn texts_in(object: &CstObject, name: &str) -> Vec<String> {
-    let list = member(object, name).and_then(|member| member.array_value());
-    let items = list.map(|list| list.elements()).unwrap_or_default();
-    let text = items.iter().filter_map(CstNode::as_string_lit);
-    text.filter_map(|text| text.decoded_value().ok()).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn faults_name_their_line() {
-        let check = |text: &str, line: usize, reason: &str| {
-            let fault = Document::read(text).err().unwrap();
-            let expected = format!("line {line}: ");
-            assert!(
-                fault.contains(&expected) && fault.contains(reason),
-                "{text}: {fault}"
-            );
-        };
-        check("{", 1, "Unterminated object");
-        check("{\n \"a\": nope}", 2, "Unexpected token");
-        check("{} x", 1, "more than one JSON value");
-        check("{ /* x", 1, "comment");
-        check("{\"a\" 1}", 1, "colon");
-        check("{\"a\\", 1, "Unterminated");
-        check(&"[".repeat(1_000), 1, "nesting");
-        check("{\n \"a\": 1\n \"b\": 2}", 2, "comma");
     }
 }

@@ -11,10 +11,8 @@ use serde::Serialize;
 
 use memctl_files::named;
 
-use super::{
-    Document, Entry, Error, Fault, Found, InstallationStatus, Place, Start, codex, member,
-    object_for, object_in, read_in, text_in, texts_in,
-};
+use super::document::{Document, member, object_for, object_in, read_in, text_in, texts_in};
+use super::{Entry, Error, Fault, Found, InstallationStatus, Place, Start, codex};
 use crate::host::Host;
 
 /// Name of the entry.

@@ -187,19 +187,14 @@ impl SessionCalls {
 }
 
 /// Appends a call to the log of its session. All texts are redacted already.
-pub fn keep_call(
+pub(crate) fn keep_call(
     store: &Scoped,
-    (session, project): (&str, &str),
-    (tool, call, output): (Option<&str>, &str, &str),
-    failed: bool,
+    head: &SessionHead,
+    call: &SessionCall,
 ) -> Result<(), store::Error> {
-    let head = SessionHead {
-        session: session.to_owned(),
-        project: project.to_owned(),
-    };
-    append(store, &head, &SessionCall::new(tool, call, output, failed))?;
-    let log = store.session_log(session);
-    if failed && log.marks().is_empty() {
+    append(store, head, call)?;
+    let log = store.session_log(&head.session);
+    if call.failed && log.marks().is_empty() {
         log.mark("failed")?;
     }
     Ok(())

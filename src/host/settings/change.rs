@@ -1,0 +1,201 @@
+//! An entry is added to a settings file, and taken out again with every byte as it was.
+//!
+//! What a change replaced, and what stands there since, is kept outside the file: where that stands still, the
+//! removal restores the text. Else the entry is taken out by its place, and what is kept about entries that
+//! were added later then leads to the text before both.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use super::document::read;
+use super::{Entry, Error, Fault, InstallationStatus, LONGEST, NAMES};
+use crate::store;
+use memctl_files::{SharedFile, hex, named};
+
+/// Facts kept about a changed file.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Kept {
+    path: PathBuf,
+    /// Text that was replaced; mostly empty.
+    was: String,
+    /// Text that is there since.
+    is: String,
+    /// `true` if the file was created.
+    made_file: bool,
+    /// Directories created for the file, innermost first.
+    made: Vec<PathBuf>,
+}
+
+impl Kept {
+    /// Sets the text that differs between two.
+    fn set_change(&mut self, before: &str, after: &str) {
+        let same = |pairs: &mut dyn Iterator<Item = (char, char)>| -> usize {
+            let same = pairs.take_while(|(a, b)| a == b);
+            same.map(|(a, _)| a.len_utf8()).sum()
+        };
+        let start = same(&mut before.chars().zip(after.chars()));
+        let (before, after) = (&before[start..], &after[start..]);
+        let end = same(&mut before.chars().rev().zip(after.chars().rev()));
+        before[..before.len() - end].clone_into(&mut self.was);
+        after[..after.len() - end].clone_into(&mut self.is);
+    }
+
+    /// Returns a text as it was before the change; `None` unless the new text stands there once.
+    fn undone(&self, text: &str) -> Option<String> {
+        let mut places = text.match_indices(&self.is);
+        let (at, _) = places.next().filter(|_| places.next().is_none())?;
+        let mut text = text.to_owned();
+        text.replace_range(at..at + self.is.len(), &self.was);
+        Some(text)
+    }
+}
+
+/// A settings file, and the directory with what is kept about it; `None` keeps nothing.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Settings<'a> {
+    pub(super) file: &'a SharedFile,
+    pub(super) state_dir: Option<&'a Path>,
+}
+
+impl Settings<'_> {
+    /// Adds an entry, or replaces an outdated one. Returns `false` if it is there.
+    pub(super) fn add(self, entry: &dyn Entry) -> Result<bool, Error> {
+        let now = read(self.file)?;
+        let mut text = now.clone().unwrap_or_default();
+        let found = entry.find(&text).map_err(|fault| self.fault(fault))?;
+        if found == InstallationStatus::Installed {
+            return Ok(false);
+        }
+        let mut kept = Kept::default();
+        if found != InstallationStatus::Absent {
+            kept = self.kept(entry.name()).unwrap_or_default();
+            text = self.without(entry, &text, Some(&kept))?;
+        }
+        let with = entry.add(&text).map_err(|fault| self.fault(fault))?;
+        if entry.find(&with) != Ok(InstallationStatus::Installed) {
+            return Err(self.fault("has a form that cannot be extended".to_owned()));
+        }
+        self.file.path().clone_into(&mut kept.path);
+        kept.set_change(&text, &with);
+        kept.made_file |= now.is_none();
+        let made = self.file.missing_parents();
+        kept.made.splice(0..0, made);
+        if let Some(state) = self.state(entry.name()) {
+            keep(&state, &kept)?;
+        }
+        self.replace(&with)?;
+        Ok(true)
+    }
+
+    /// Takes an entry out. Returns `false` if it is not there.
+    pub(super) fn remove(self, entry: &dyn Entry) -> Result<bool, Error> {
+        let kept = self.kept(entry.name());
+        let now = read(self.file)?.unwrap_or_default();
+        let mut is_there = entry.is_ours(&now, kept.is_some());
+        if is_there {
+            let found = entry.find(&now).map_err(|fault| self.fault(fault))?;
+            is_there = found != InstallationStatus::Absent;
+        }
+        if is_there {
+            let text = self.without(entry, &now, kept.as_ref())?;
+            let kept = kept.unwrap_or_default();
+            self.keep_later(entry, &now, &kept)?;
+            let is_ours = kept.made_file || entry.is_whole_file();
+            if is_ours && entry.is_empty(&text) {
+                let removed = self.file.remove();
+                removed.map_err(|source| Error::unreadable(self.file, source))?;
+                // A directory with other files stays.
+                self.file.remove_empty(&kept.made);
+            } else {
+                self.replace(&text)?;
+            }
+        }
+        if let Some(state) = self.state(entry.name()) {
+            drop(named::remove(&state));
+        }
+        Ok(is_there)
+    }
+
+    /// Makes what is kept about entries that were added after this one lead to the text before all of
+    /// them. Does nothing if this one is the last, or if the text before it cannot be restored.
+    fn keep_later(self, entry: &dyn Entry, now: &str, kept: &Kept) -> Result<(), Error> {
+        let is_gone = |text: &String| entry.find(text) == Ok(InstallationStatus::Absent);
+        let mut others: Vec<(&str, Kept)> = NAMES
+            .into_iter()
+            .filter(|name| *name != entry.name())
+            .filter_map(|name| Some((name, self.kept(name)?)))
+            .collect();
+        // The later entries with the text that has them, the newest first.
+        let mut later: Vec<(&str, Kept, String)> = Vec::new();
+        let mut text = now.to_owned();
+        let mut before = loop {
+            if let Some(before) = kept.undone(&text).filter(is_gone) {
+                break before;
+            }
+            let undone = others.iter().enumerate();
+            let mut undone = undone.filter_map(|(at, (_, other))| Some((at, other.undone(&text)?)));
+            let Some((at, without)) = undone.find(|(_, text)| !is_gone(text)) else {
+                return Ok(());
+            };
+            let (name, other) = others.remove(at);
+            later.push((name, other, std::mem::replace(&mut text, without)));
+        };
+        let last = later.len().saturating_sub(1);
+        for (at, (name, mut other, with)) in later.into_iter().enumerate().rev() {
+            let after = entry.take_out(&with).map_err(|fault| self.fault(fault))?;
+            other.set_change(&before, &after);
+            if at == last {
+                other.made_file |= kept.made_file;
+                other.made.extend(kept.made.iter().cloned());
+            }
+            if let Some(state) = self.state(name) {
+                keep(&state, &other)?;
+            }
+            before = after;
+        }
+        Ok(())
+    }
+
+    fn without(self, entry: &dyn Entry, now: &str, kept: Option<&Kept>) -> Result<String, Error> {
+        let is_gone = |text: &String| entry.find(text) == Ok(InstallationStatus::Absent);
+        match kept.and_then(|kept| kept.undone(now)).filter(is_gone) {
+            Some(text) => Ok(text),
+            None => entry.take_out(now).map_err(|fault| self.fault(fault)),
+        }
+    }
+
+    fn replace(self, text: &str) -> Result<(), store::Error> {
+        let replaced = self.file.replace(text.as_bytes());
+        replaced.map_err(store::Error::io("write", self.file.path()))
+    }
+
+    fn fault(self, what: Fault) -> Error {
+        let path = self.file.path().to_owned();
+        Error::Unsuitable { path, what }
+    }
+
+    /// Path of what is kept about the file.
+    fn state(self, of: &str) -> Option<PathBuf> {
+        let path = self.file.path().to_string_lossy();
+        let name = hex(&Sha256::digest(path.as_bytes()));
+        let directory = self.state_dir?.join(of);
+        Some(directory.join(format!("{}.json", &name[..24])))
+    }
+
+    fn kept(self, of: &str) -> Option<Kept> {
+        let text = named::read(&self.state(of)?, LONGEST).ok()?;
+        let kept: Kept = serde_json::from_slice(&text).ok()?;
+        (kept.path == self.file.path()).then_some(kept)
+    }
+}
+
+/// Writes what is kept about a file.
+fn keep(state: &Path, kept: &Kept) -> Result<(), store::Error> {
+    let json = serde_json::to_vec_pretty(kept)?;
+    if let Some(above) = state.parent() {
+        named::create_dir(above).map_err(store::Error::io("create", above))?;
+    }
+    named::replace(state, &json).map_err(store::Error::io("write", state))
+}
