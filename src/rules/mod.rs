@@ -34,7 +34,8 @@ pub use acting::at_call::{
 };
 pub use acting::call::Call;
 pub use acting::forbids_advice;
-pub use acting::patterns::{BadPattern, breaks, checked, fulfilled_by};
+pub use acting::matching::{breaks, fulfilled_by};
+pub use acting::patterns::{BadPattern, checked};
 pub use correct::{
     CorrectOptions, CorrectPreview, CorrectReport, RelationReport, correct, preview_correction,
 };

@@ -11,14 +11,16 @@
 
 pub(crate) mod at_call;
 pub(crate) mod call;
+mod changed_paths;
 mod command;
+pub(crate) mod matching;
 pub(crate) mod patterns;
 pub(crate) mod receipts;
 
 use call::Call;
 use fancy_regex::{Assertion, Expr};
+use matching::{breaks, fulfilled_by};
 use memctl_sessions::Step;
-use patterns::{breaks, fulfilled_by};
 
 use crate::model::{CallAction, CallPart, CallPattern, Kind, Reflexion, USER_STORE, with_origin};
 use crate::store::workspace::Error;

@@ -21,11 +21,11 @@ use super::messages::{MadeCall, Message, note_recorded, witness};
 use crate::model::text::{is_generic, key_words, similarity};
 use crate::model::{CANDIDATE, CHAT, CallAction, Kind, LessonScope, Reflexion, Said};
 use crate::rules::acting::call::Call;
-use crate::rules::acting::patterns::breaks;
+use crate::rules::acting::matching::breaks;
 use crate::rules::in_use::mark_observed;
 use crate::rules::place::passed_on::{UNUSED, same_words};
 use crate::rules::place::{SimilarRule, cosines, nearest, superseded, update_rule};
-use crate::store::here::project_of;
+use crate::store::project::project_of;
 use crate::store::workspace::{Error, Workspace, repair_warnings, stamp};
 use crate::store::{Selection, Writer, same_project};
 

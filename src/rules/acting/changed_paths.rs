@@ -1,0 +1,419 @@
+//! Files that a command changes, by its program and operands: targets of redirections, of copies, moves and
+//! removals, of editors in place, of formatters, of git, of downloads and archives.
+//!
+//! A path has a form for each directory that it is below, and is absolute in the last one.
+
+use memctl_shell::basename;
+
+/// A path relative to each of the directories that it is below, and absolute as the last.
+pub(super) fn forms(path: &str, cwd: &str, roots: &[&str]) -> Vec<String> {
+    let whole = cleaned(path, cwd);
+    let mut forms: Vec<String> = Vec::new();
+    for root in roots {
+        let root = cleaned(root, "");
+        let below = whole.strip_prefix(root.trim_end_matches('/'));
+        if let Some(below) = below.and_then(|rest| rest.strip_prefix('/'))
+            && !forms.iter().any(|form| form == below)
+        {
+            forms.push(below.to_owned());
+        }
+    }
+    forms.push(whole);
+    forms
+}
+
+/// Programs whose operands may be directories, and are changed with all that is in them.
+const RECURSIVE: [&str; 14] = [
+    "rm", "mv", "rmdir", "rsync", "cp", "sed", "black", "isort", "ruff", "terraform", "tofu",
+    "prettier", "patch", "git",
+];
+
+pub(super) fn takes_directories(words: &[String]) -> bool {
+    let program = words.first().map_or("", |word| basename(word));
+    RECURSIVE.contains(&program)
+}
+
+/// The forms of a path without an extension, also as a directory: `vendor/`.
+pub(super) fn with_directories(mut forms: Vec<String>) -> Vec<String> {
+    let is_directory = |path: &&String| !basename(path).contains('.') && !path.ends_with('/');
+    let directories = forms.iter().filter(is_directory);
+    let mut directories: Vec<String> = directories.map(|path| format!("{path}/")).collect();
+    // The absolute path stays the last.
+    directories.append(&mut forms);
+    directories
+}
+
+/// Returns the files that a command changes, as it names them. What is moved away is not among them: a
+/// rule about places is obeyed by it.
+pub(super) fn changed(words: &[String], targets: &[String]) -> Vec<String> {
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let mut all = match words.as_slice() {
+        ["git", command, rest @ ..] => changed_by_git(command, rest),
+        [program, rest @ ..] => changed_by(basename(program), rest),
+        [] => Vec::new(),
+    };
+    all.splice(0..0, targets.iter().cloned());
+    all.retain(|path| !path.is_empty() && path != "/dev/null");
+    all
+}
+
+fn owned(paths: &[&str]) -> Vec<String> {
+    paths.iter().map(|path| (*path).to_owned()).collect()
+}
+
+/// Words that are no options.
+fn operands<'w>(words: &[&'w str]) -> Vec<&'w str> {
+    let all = words.iter().copied();
+    all.filter(|word| !word.starts_with('-')).collect()
+}
+
+/// Returns the value of the first of these options, in the next word or behind `=`. A letter may stand at the
+/// end of others: `-qO`.
+fn value<'w>(words: &[&'w str], options: &[&str]) -> Option<&'w str> {
+    let is_letter = |word: &str, option: &str| {
+        let letters = word
+            .strip_prefix('-')
+            .filter(|letters| !letters.starts_with('-'));
+        option.len() == 2 && letters.is_some_and(|letters| letters.ends_with(&option[1..]))
+    };
+    let is_one = |word: &str| {
+        let mut options = options.iter();
+        options.any(|option| *option == word || is_letter(word, option))
+    };
+    let mut found = words.iter().enumerate().filter_map(|(at, word)| {
+        let (name, value) = word
+            .split_once('=')
+            .map_or((*word, None), |(name, value)| (name, Some(value)));
+        is_one(name).then(|| value.or(words.get(at + 1).copied()))
+    });
+    found.next().flatten()
+}
+
+fn in_directory(directory: &str, path: &str) -> String {
+    format!("{}/{}", directory.trim_end_matches('/'), basename(path))
+}
+
+fn changed_by_git(command: &str, rest: &[&str]) -> Vec<String> {
+    let behind = rest.iter().position(|word| *word == "--");
+    let behind = behind.map(|at| owned(&rest[at + 1..]));
+    match command {
+        "rm" => owned(&operands(rest)),
+        "mv" => copied(rest),
+        // A branch is one operand; paths stand behind it.
+        "checkout" => behind.unwrap_or_else(|| {
+            let makes_branch = rest
+                .iter()
+                .any(|word| matches!(*word, "-b" | "-B" | "--orphan"));
+            let mut paths = operands(rest);
+            paths.drain(..1.min(paths.len()));
+            paths.retain(|_| !makes_branch);
+            owned(&paths)
+        }),
+        "apply" | "am" => {
+            let directory = value(rest, &["--directory"]);
+            directory
+                .map(|path| format!("{path}/"))
+                .into_iter()
+                .collect()
+        }
+        "restore" if rest.iter().any(|word| matches!(*word, "--staged" | "-S")) => Vec::new(),
+        "restore" => behind.unwrap_or_else(|| {
+            let from = value(rest, &["-s", "--source"]);
+            let mut paths = operands(rest);
+            paths.retain(|path| Some(*path) != from);
+            owned(&paths)
+        }),
+        _ => Vec::new(),
+    }
+}
+
+/// Targets of a program that copies: its last operand, or its operands in a directory.
+fn copied(rest: &[&str]) -> Vec<String> {
+    let operands = operands(rest);
+    let directory = value(rest, &["-t", "--target-directory"]);
+    let within = |directory: &str, from: &[&str]| -> Vec<String> {
+        let from = from.iter().filter(|path| **path != directory);
+        from.map(|path| in_directory(directory, path)).collect()
+    };
+    let is_directory = |path: &str| path.ends_with('/') || matches!(basename(path), "." | "..");
+    match (directory, operands.split_last()) {
+        (Some(directory), _) => within(directory, &operands),
+        (None, Some((to, from @ [_, ..]))) if is_directory(to) || from.len() > 1 => {
+            within(to, from)
+        }
+        (None, Some((to, _))) => owned(&[to]),
+        (None, None) => Vec::new(),
+    }
+}
+
+fn changed_by(program: &str, rest: &[&str]) -> Vec<String> {
+    let short = |letter: char| {
+        let mut flags = rest.iter().filter(|flag| !flag.starts_with("--"));
+        flags.any(|flag| flag.starts_with('-') && flag.contains(letter))
+    };
+    match program {
+        "rm" | "rmdir" | "unlink" | "shred" | "touch" | "truncate" | "mkdir" | "tee" => {
+            owned(&operands(rest))
+        }
+        "mv" | "cp" | "install" | "ln" | "rsync" => copied(rest),
+        "sed" | "perl" => {
+            let is_changed = short('i') || rest.iter().any(|flag| flag.starts_with("--in-place"));
+            let has_script = rest.iter().any(|flag| matches!(*flag, "-e" | "-f"));
+            let mut files = operands(rest);
+            files.drain(..usize::from(!has_script).min(files.len()));
+            owned(&files[..if is_changed { files.len() } else { 0 }])
+        }
+        "patch" => {
+            let directory = value(rest, &["-d", "--directory"]);
+            let patches = [value(rest, &["-i", "--input"]), directory];
+            let output = value(rest, &["-o", "--output"]);
+            let mut files = operands(rest);
+            files.retain(|path| !patches.contains(&Some(*path)));
+            files.truncate(1);
+            files.extend(output.or(directory));
+            owned(&files)
+        }
+        "sort" | "pandoc" | "shuf" => value(rest, &["-o", "--output"])
+            .map(str::to_owned)
+            .into_iter()
+            .collect(),
+        "sponge" | "dos2unix" | "unix2dos" | "gunzip" | "chmod" | "chown" => {
+            let modes = usize::from(program.starts_with("ch"));
+            owned(&operands(rest)[modes.min(operands(rest).len())..])
+        }
+        "curl" | "wget" => fetched(program, rest).into_iter().collect(),
+        // Nobody knows the names within: an archive usually holds a directory of its own name.
+        "tar" if short('x') || rest.first().is_some_and(|word| word.contains('x')) => {
+            unpacked(rest, &["-C", "--directory"])
+        }
+        "unzip" => unpacked(rest, &["-d"]),
+        "dd" => {
+            let to = rest.iter().filter_map(|word| word.strip_prefix("of="));
+            to.map(str::to_owned).collect()
+        }
+        "npx" | "bunx" | "pnpx" | "uvx" if !operands(rest).is_empty() => {
+            let at = rest.iter().position(|word| !word.starts_with('-'));
+            let (inner, rest) = rest.split_at(at.map_or(0, |at| at + 1));
+            inner
+                .last()
+                .map_or_else(Vec::new, |inner| changed_by(inner, rest))
+        }
+        _ => formatted(program, rest, short('w') || short('i')),
+    }
+}
+
+/// Formatters that write without an option, and their subcommand for it; what they only look with.
+const FORMATTERS: [(&str, &str); 14] = [
+    ("autoflake8", ""),
+    ("biome", "format"),
+    ("black", ""),
+    ("cargo", "fmt"),
+    ("dart", "format"),
+    ("deno", "fmt"),
+    ("isort", ""),
+    ("mix", "format"),
+    ("php-cs-fixer", "fix"),
+    ("ruff", "format"),
+    ("rustfmt", ""),
+    ("swiftformat", ""),
+    ("terraform", "fmt"),
+    ("tofu", "fmt"),
+];
+
+/// Files that a formatter or a linter writes. Many write only with an option.
+fn formatted(program: &str, rest: &[&str], is_short: bool) -> Vec<String> {
+    let is_set = |options: &[&str]| rest.iter().any(|flag| options.contains(flag));
+    let formatter = FORMATTERS.iter().find(|(name, subcommand)| {
+        *name == program && (subcommand.is_empty() || rest.first() == Some(subcommand))
+    });
+    let only_looks = is_set(&[
+        "--check", "-check", "--diff", "--dry-run", "-c", "--check-only",
+    ]);
+    let has_name = ["fmt", "format", "prettier", "imports"]
+        .iter()
+        .any(|part| program.contains(part));
+    let writes = has_name && is_short || is_set(&["--write", "--fix", "--in-place", "--inplace"]);
+    let mut files = operands(rest);
+    match formatter {
+        Some(_) if only_looks => files.clear(),
+        // Such an operand is a place.
+        Some((_, subcommand)) => {
+            files.drain(..usize::from(!subcommand.is_empty()));
+        }
+        None => files.retain(|path| writes && path.contains(['.', '/'])),
+    }
+    owned(&files)
+}
+
+/// Returns the file that a download is written to.
+fn fetched(program: &str, rest: &[&str]) -> Option<String> {
+    let is_curl = program == "curl";
+    let named = [
+        "--output",
+        "--output-document",
+        if is_curl { "-o" } else { "-O" },
+    ];
+    let directory = value(rest, &["--output-dir", "-P", "--directory-prefix"]);
+    if let Some(path) = value(rest, &named) {
+        let path = Some(path).filter(|path| !path.starts_with('-'))?;
+        return Some(match directory.filter(|_| is_curl) {
+            Some(directory) => in_directory(directory, path),
+            None => path.to_owned(),
+        });
+    }
+    let is_saved = |flag: &&str| {
+        let is_short = flag.starts_with('-') && !flag.starts_with("--");
+        is_short && flag.contains('O') || matches!(*flag, "--remote-name" | "--remote-name-all")
+    };
+    if is_curl && !rest.iter().any(is_saved) {
+        return None;
+    }
+    let mut urls = rest.iter().filter_map(|word| word.split_once("://"));
+    let (_, url) = urls.next()?;
+    let path = url.split(['?', '#']).next().unwrap_or(url);
+    path.contains('/')
+        .then(|| in_directory(directory.unwrap_or("."), path))
+}
+
+fn unpacked(rest: &[&str], options: &[&str]) -> Vec<String> {
+    let Some(directory) = value(rest, options) else {
+        return Vec::new();
+    };
+    let is_archive = |word: &&&str| **word != directory && word.contains('.');
+    let archive = rest
+        .iter()
+        .find(is_archive)
+        .map_or("", |path| basename(path));
+    let stem = archive.split('.').next().unwrap_or(archive);
+    vec![in_directory(directory, stem)]
+}
+
+/// Returns a path below a directory without `.` and `..`, with `/` between its names also on
+/// Windows.
+pub(super) fn cleaned(path: &str, cwd: &str) -> String {
+    let is_windows = has_drive(path) || has_drive(cwd);
+    let plain = |path: &str| match (is_windows, has_drive(path)) {
+        (false, _) => path.to_owned(),
+        (true, false) => path.replace('\\', "/"),
+        (true, true) => format!("/{}", path.replace('\\', "/")),
+    };
+    let (path, cwd) = (plain(path), plain(cwd));
+    let whole = if path.starts_with('/') {
+        path
+    } else {
+        format!("{cwd}/{path}")
+    };
+    let mut names: Vec<&str> = Vec::new();
+    for name in whole.split('/') {
+        match name {
+            "" | "." => {}
+            ".." => drop(names.pop()),
+            name => names.push(name),
+        }
+    }
+    format!("/{}", names.join("/"))
+}
+
+/// Returns `true` for an absolute path of Windows with a drive: `C:\a` or `C:/a`.
+fn has_drive(path: &str) -> bool {
+    matches!(path.as_bytes(), [letter, b':', b'/' | b'\\', ..] if letter.is_ascii_alphabetic())
+}
+
+#[cfg(test)]
+mod tests {
+    use memctl_sessions::Step;
+    use memctl_shell::commands;
+
+    use super::*;
+    use crate::rules::Call;
+
+    #[test]
+    fn the_files_that_a_command_changes_are_found() {
+        let check = |line: &str, expected: &[&str]| {
+            let simple = &commands(line)[0];
+            assert_eq!(changed(&simple.words, &simple.targets), expected, "{line}");
+        };
+        check("echo a > b.txt", &["b.txt"]);
+        check("make >> log 2>&1", &["log"]);
+        check("make 2> /dev/null", &[]);
+        check("cat a b", &[]);
+        check("rm -rf a b", &["a", "b"]);
+        check("git rm a", &["a"]);
+        check("git add a", &[]);
+        check("mv a b", &["b"]);
+        check("cp a b docs/", &["docs/a", "docs/b"]);
+        check("cp a b", &["b"]);
+        check("sed -i s/a/b/ c d", &["c", "d"]);
+        check("sed -n 1p c", &[]);
+        check("tee -a x", &["x"]);
+        check("curl -o x http://y", &["x"]);
+        check("cp notes/a.md .", &["./a.md"]);
+        check("mv a/b ..", &["../b"]);
+        check("cp -t docs a x/b", &["docs/a", "docs/b"]);
+        check("curl -fsSLO https://x.example/a/b.tgz?c=1", &["./b.tgz"]);
+        check("curl --output=lib/x https://y.example/x", &["lib/x"]);
+        check("curl https://x.example/a", &[]);
+        check("wget -P lib https://x.example/a/b.js", &["lib/b.js"]);
+        check("wget https://x.example/b.js", &["./b.js"]);
+        check("tar -xzf lib-1.tar.gz -C third", &["third/lib-1"]);
+        check("tar -czf a.tgz -C third b", &[]);
+        check("unzip -q x.zip -d third", &["third/x"]);
+        check("git checkout HEAD -- a b", &["a", "b"]);
+        check("git checkout main", &[]);
+        check("git restore -s HEAD~1 a", &["a"]);
+        check("git restore --staged a", &[]);
+        check("shfmt -w run.sh", &["run.sh"]);
+        check("npx neat --write src/a.ts", &["src/a.ts"]);
+        check("fold -w 80 a.txt", &[]);
+        check("black a.py b", &["a.py", "b"]);
+        check("black --check a.py", &[]);
+        check("ruff format a.py", &["a.py"]);
+        check("ruff check a.py", &[]);
+        check("terraform fmt net/a.tf", &["net/a.tf"]);
+        check("prettier -w a.js", &["a.js"]);
+        check("prettier a.js", &[]);
+        check("patch -p1 a.js a.diff", &["a.js"]);
+        check("patch -d lib -p1 -i a.diff", &["lib"]);
+        check("sort -u -o a.txt b.txt", &["a.txt"]);
+        check("sort b.txt", &[]);
+        check("git checkout HEAD~1 a.js", &["a.js"]);
+        check("git checkout -b a origin/b", &[]);
+        check("git apply --directory=lib a.diff", &["lib/"]);
+    }
+
+    #[test]
+    fn a_directory_that_is_changed_is_in_its_place() {
+        let call = |tool: &str, input: serde_json::Value| {
+            let step = Step {
+                tool: tool.to_owned(),
+                input,
+                ..Step::default()
+            };
+            Call::of(&step, &["/p"])
+        };
+        let forms = |line: &str| {
+            let call = call("Bash", serde_json::json!({ "command": line }));
+            call.path_texts().map(str::to_owned).collect::<Vec<_>>()
+        };
+        assert_eq!(forms("rm -rf lib"), ["lib/", "/p/lib/", "lib", "/p/lib"]);
+        assert_eq!(forms("rm a.txt"), ["a.txt", "/p/a.txt"]);
+        let edit = serde_json::json!({"path": "a.js", "edits": [{"oldText": "a", "newText": "b"}]});
+        let call = call("mcp__files__edit_file", edit);
+        assert_eq!(call.path_texts().next(), Some("a.js"));
+        assert_eq!(call.contents[0].old, "a");
+    }
+
+    #[test]
+    fn paths_are_clean() {
+        let check = |path: &str, cwd: &str, expected: &str| {
+            assert_eq!(cleaned(path, cwd), expected, "{path} in {cwd}");
+        };
+        check("a/./b/../c", "/p", "/p/a/c");
+        check("../x", "/p/q", "/p/x");
+        check("/x", "/p", "/x");
+        check("../../../x", "/p", "/x");
+        check(r"src\main.rs", r"C:\p", "/C:/p/src/main.rs");
+        check(r"C:\p\a", r"C:\p", "/C:/p/a");
+        check(r"a\b", "/p", r"/p/a\b");
+    }
+}
