@@ -19,7 +19,7 @@
 //! 7. `index`: derived data: positions, terms, storage for indexes, notes of sessions. `pulled`: remote records.
 //! 8. `writer`: writing under the lock, and all that extends it: removal, undo, transfer, repair.
 //! 9. `logs`: execution log, hint log, and lines on their way to a database.
-//! 10. `skill`: skills on disk. `here`: the project that a session works in. `workspace`: all of it, opened.
+//! 10. `skill`: skills on disk. `project` and `here`: where a session works. `workspace`: all of it, opened.
 //!
 //! Deliberately absent: interpretation of records beyond id, skill, user and expiry; the clock and
 //! randomness, which are arguments; and asynchronous code.
@@ -33,6 +33,7 @@ pub(crate) mod here;
 pub(crate) mod index;
 pub(crate) mod logs;
 pub(crate) mod primary;
+pub(crate) mod project;
 pub(crate) mod pulled;
 pub mod skill;
 pub(crate) mod trust;
@@ -60,7 +61,7 @@ pub use files::inventory::{
     shared_files,
 };
 pub use files::tombstones::{ForgottenRecords, Tombstone};
-pub use here::{Here, Project, project_of_session, same_project, shown_project};
+pub use here::Here;
 pub use index::sessions::{Notes, SessionLog, Source, Sources};
 pub use index::terms::{Scheme, Terms};
 pub use index::{Derived, DerivedWriter, Positions};
@@ -68,6 +69,7 @@ pub use logs::execution_logs::{LogListing, LogSelection};
 pub use logs::shared::Unsent;
 pub use logs::{LateCalls, Retrieved};
 pub use memctl_files::json::{compact, with_fields};
+pub use project::{Project, project_of_session, same_project, shown_project};
 // The store redacts every JSON text that it writes or hands out, so no caller can write without it.
 pub use memctl_redact::{Redacted, redact_json as redact};
 pub use primary::{

@@ -19,7 +19,7 @@ use crate::lessons::storage::patterns::{self, LEARNED, NO_FAILURE, NOTHING, Stor
 use crate::lessons::{self, HostSession};
 use crate::model::{ActionType, ExecutionLog, Origin, Pattern};
 use crate::notes::sessions;
-use crate::store::here::project_of;
+use crate::store::project::project_of;
 use crate::store::workspace::{Error, Records, Scribe, data, repair_warnings};
 use crate::store::{Source, Writer, project_of_session, same_project};
 

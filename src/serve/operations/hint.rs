@@ -16,7 +16,7 @@ use crate::model::{Kind, Trust};
 use crate::rules::forbids_advice;
 use crate::serve::arguments::{HINTS, LONGEST_TEXT, text};
 use crate::store::Here;
-use crate::store::here::project_named;
+use crate::store::project::project_named;
 use crate::store::workspace::Workspace;
 
 /// Minimum length of shortened code, in characters.

@@ -15,7 +15,7 @@ use crate::serve::arguments::{
 };
 use crate::serve::operations::adviser;
 use crate::store;
-use crate::store::here::project_named;
+use crate::store::project::project_named;
 use crate::store::workspace::Workspace;
 
 /// Request for hints.

@@ -1,0 +1,485 @@
+//! The project of a directory: what git says, read from git's files.
+//!
+//! A linked work tree belongs to its main checkout, and subdirectories to the top of the work tree,
+//! so that they share one memory and one name. Work trees of a bare repository share the memory of the
+//! first one that has one. A clone in another directory is recognised by its root commit, or by the
+//! name of the repository that it comes from. Another project with the same name is told apart by its
+//! root commit.
+//!
+//! Invariant: a work tree counts as linked only if the repository names it too. What a foreign
+//! directory says of itself leads nowhere outside of it.
+
+use std::ffi::OsStr;
+use std::io::Read as _;
+use std::path::{Component, Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use memctl_files::{Directory, named};
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::store::DERIVED;
+use crate::store::files::directory;
+
+/// Name of a project: that of its directory.
+pub(crate) fn project_of(directory: &Path) -> Option<String> {
+    Some(directory.file_name()?.to_string_lossy().into_owned())
+}
+
+/// Name of a project that a client gives by its name or its path, of any system; `None` if it
+/// names no directory.
+pub(crate) fn project_named(given: &str) -> Option<String> {
+    let last = given
+        .trim()
+        .trim_end_matches(['/', '\\'])
+        .rsplit(['/', '\\'])
+        .next()?;
+    let is_name = !matches!(last, "" | "." | "..");
+    is_name.then(|| last.to_owned())
+}
+
+/// Maximum size of a file of git that is read, in bytes.
+const LONGEST: u64 = 64 << 10;
+
+/// Sign before the root commit in the name of a project: `shop#1a2b3c4d5e6f`.
+const COMMIT: char = '#';
+/// Length of the root commit in a name.
+const COMMIT_LENGTH: usize = 12;
+/// Maximum wait for git.
+const PATIENCE: Duration = Duration::from_millis(200);
+
+/// Project that a directory belongs to.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Project {
+    /// Top of the work tree.
+    pub root: PathBuf,
+    /// Main checkout: the top of the work tree, unless that is a linked one. A bare repository has
+    /// none, and is named itself.
+    pub main: PathBuf,
+    /// Directory of git, which all work trees share.
+    git: PathBuf,
+    /// Names of the project: the one that records get, then others that it is recognised by.
+    names: Vec<String>,
+}
+
+impl Project {
+    /// Returns the project of a directory: that of the repository around it, below the user's home.
+    /// `None` without a repository.
+    pub fn of(directory: &Path, home: Option<&Path>) -> Option<Self> {
+        let above = directory.ancestors();
+        let mut above = above.take_while(|path| Some(*path) != home || *path == directory);
+        let root = above.find(|path| named::link_metadata(&path.join(".git")).is_ok())?;
+        let (main, git) = linked(root).unwrap_or_else(|| (root.to_owned(), root.join(".git")));
+        let mut names: Vec<String> = Vec::new();
+        let mut add = |name: Option<&OsStr>| {
+            let name = name.map(|name| name.to_string_lossy().into_owned());
+            names.extend(name.filter(|name| !name.is_empty()));
+        };
+        let is_bare = main == git;
+        // `shop/.bare` is the repository of `shop`, and so is `shop.git`.
+        let is_hidden = main
+            .file_stem()
+            .is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
+        add(match (is_bare, is_hidden) {
+            (true, true) => main.parent().and_then(Path::file_name),
+            (true, false) => main.file_stem(),
+            (false, _) => main.file_name(),
+        });
+        add(root.file_name());
+        add(remote(&git).as_deref().map(OsStr::new));
+        Some(Self {
+            root: root.to_owned(),
+            main,
+            git,
+            names,
+        })
+    }
+
+    /// Returns a project at a path with these names.
+    #[cfg(test)]
+    pub(crate) fn with_names(root: &str, names: &[&str]) -> Self {
+        Self {
+            root: root.into(),
+            main: root.into(),
+            git: PathBuf::new(),
+            names: names.iter().map(|name| (*name).to_owned()).collect(),
+        }
+    }
+
+    /// Returns the name that records of the project get.
+    pub fn name(&self) -> Option<&str> {
+        self.names.first().map(String::as_str)
+    }
+
+    /// Returns `true` if the project is recognised by this name: by its root commit where both are
+    /// known, or else by a name.
+    pub fn has_name(&self, name: &str) -> bool {
+        self.names.iter().any(|own| same_project(own, name))
+    }
+
+    /// Returns `true` if root commits decide whether this name is one of the project.
+    pub fn knows(&self, name: &str) -> bool {
+        let is_known = |name: &str| name.contains(COMMIT);
+        is_known(name) && self.names.iter().any(|own| is_known(own))
+    }
+
+    /// Returns the project with its root commit in its names. The derived files of a memory keep what
+    /// git says.
+    #[must_use]
+    pub fn identified(mut self, memory: &Path) -> Self {
+        if let Some(commit) = root_commit(&self.root, &self.git, &Directory::at(memory)) {
+            for name in &mut self.names {
+                *name = format!("{name}{COMMIT}{commit}");
+            }
+        }
+        self
+    }
+
+    /// Returns the directories whose memory counts before any other: the main checkout of a linked
+    /// work tree, or all work trees of a bare repository, this one first.
+    pub fn sharing(&self) -> Vec<PathBuf> {
+        if self.root == self.main {
+            return Vec::new();
+        }
+        if self.main != self.git {
+            return vec![self.main.clone()];
+        }
+        let trees = named::list(&self.git.join("worktrees")).unwrap_or_default();
+        let trees = trees.into_iter().filter_map(|tree| {
+            let back = named::read_text(&tree.path().join("gitdir"), LONGEST).ok()?;
+            let root = tree.path().join(back.trim()).parent()?.to_owned();
+            // The work tree has to name the repository too.
+            linked(&root)
+                .is_some_and(|(_, git)| git == self.git)
+                .then_some(root)
+        });
+        std::iter::once(self.root.clone()).chain(trees).collect()
+    }
+}
+
+/// Returns `true` if two names are of one project: they have one root commit, or where one has none,
+/// one name.
+pub fn same_project(a: &str, b: &str) -> bool {
+    match (a.split_once(COMMIT), b.split_once(COMMIT)) {
+        (Some((_, a)), Some((_, b))) => a == b,
+        _ => shown_project(a) == shown_project(b),
+    }
+}
+
+/// Returns the name of the project that a session began in, by its directory on any system: what git
+/// says if the directory is here, or else its last part.
+pub fn project_of_session(directory: &str) -> String {
+    let path = Path::new(directory);
+    let project = Some(path).filter(|path| path.is_absolute() && named::is_dir(path));
+    let project = project.and_then(|path| Project::of(path, None));
+    if let Some(name) = project.as_ref().and_then(Project::name) {
+        return name.to_owned();
+    }
+    project_named(directory).unwrap_or_default()
+}
+
+/// Returns the name of a project without its root commit, for people.
+pub fn shown_project(name: &str) -> &str {
+    name.split_once(COMMIT).map_or(name, |(name, _)| name)
+}
+
+/// Returns the beginning of the first commit of a repository. Asks git once, and keeps the answer as
+/// long as the directory of git is the same one; that it has none, until a branch or the index changes.
+fn root_commit(root: &Path, git: &Path, memory: &Directory) -> Option<String> {
+    let state = named::state(git).ok()?;
+    let is_shallow = named::link_metadata(&git.join("shallow")).is_ok();
+    if is_shallow {
+        return None;
+    }
+    let key = format!("{} {} {}", git.display(), state.device, state.inode);
+    let file = format!("{:016x}.root", xxh3_64(key.as_bytes()));
+    let changes = ["refs/heads", "index"].map(|name| named::state(&git.join(name)).ok());
+    let unknown = format!(
+        "unknown {:?}",
+        changes.map(|state| state.map(|one| one.modified))
+    );
+    let kept = memory.below(DERIVED).read(&file, LONGEST).ok().flatten();
+    match kept.and_then(|bytes| String::from_utf8(bytes).ok()) {
+        Some(kept) if is_commit(&kept) => return Some(kept),
+        Some(kept) if kept == unknown => return None,
+        _ => {}
+    }
+    let commit = first_commit(root);
+    let answer = commit.as_deref().unwrap_or(&unknown);
+    directory::keep_derived(memory, &file, &[answer.as_bytes()]);
+    commit
+}
+
+/// Asks git for the first commit, for a short time. A repository may be of others: nothing is fetched.
+/// What git leaves running may keep its output open: nobody waits for that.
+fn first_commit(root: &Path) -> Option<String> {
+    let mut git = Command::new("git")
+        .arg("-C")
+        .arg(root)
+        .args(["rev-list", "--max-parents=0", "HEAD"])
+        .env_remove("GIT_DIR")
+        .env_remove("GIT_WORK_TREE")
+        .env("GIT_ALLOW_PROTOCOL", "none")
+        .env("GIT_NO_LAZY_FETCH", "1")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .ok()?;
+    let output = git.stdout.take()?;
+    let (sender, answer) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let mut text = String::new();
+        let read = output.take(LONGEST).read_to_string(&mut text);
+        drop(sender.send(read.ok().map(|_| text)));
+    });
+    let text = answer.recv_timeout(PATIENCE);
+    drop(git.kill());
+    drop(git.wait());
+    let text = text.ok().flatten()?;
+    let oldest = text.lines().next_back()?.get(..COMMIT_LENGTH)?;
+    is_commit(oldest).then(|| oldest.to_owned())
+}
+
+fn is_commit(text: &str) -> bool {
+    text.len() == COMMIT_LENGTH && text.bytes().all(|b| b.is_ascii_hexdigit())
+}
+
+/// Returns the main checkout of a linked work tree, and its directory of git: the file `.git` names
+/// a directory of a repository, and that directory names the file.
+fn linked(root: &Path) -> Option<(PathBuf, PathBuf)> {
+    let file = root.join(".git");
+    if !named::link_metadata(&file).ok()?.is_file() {
+        return None;
+    }
+    let text = named::read_text(&file, LONGEST).ok()?;
+    let of_tree = root.join(text.strip_prefix("gitdir:")?.trim());
+    let common = named::read_text(&of_tree.join("commondir"), LONGEST).ok()?;
+    let common = plain(&of_tree.join(common.trim()));
+    let back = named::read_text(&of_tree.join("gitdir"), LONGEST).ok()?;
+    let back = of_tree.join(back.trim());
+    let is_mutual = named::real(&back).ok()? == named::real(&file).ok()?
+        && named::real(&of_tree).ok()?.parent()
+            == Some(&named::real(&common).ok()?.join("worktrees"));
+    if !is_mutual {
+        return None;
+    }
+    let main = if common.file_name().is_some_and(|name| name == ".git") {
+        common.parent()?.to_owned()
+    } else {
+        common.clone()
+    };
+    Some((main, common))
+}
+
+/// Name of the repository that a clone comes from.
+fn remote(git: &Path) -> Option<String> {
+    let config = named::read_text(&git.join("config"), LONGEST).ok()?;
+    let mut lines = config.lines().map(str::trim);
+    lines.find(|line| line.replace(' ', "") == "[remote\"origin\"]")?;
+    let mut own = lines.take_while(|line| !line.starts_with('['));
+    let url =
+        own.find_map(|line| Some(line.strip_prefix("url")?.trim().strip_prefix('=')?.trim()))?;
+    let last = url.trim_end_matches('/').rsplit(['/', ':', '\\']).next()?;
+    let name = last.strip_suffix(".git").unwrap_or(last);
+    (!name.is_empty()).then(|| name.to_owned())
+}
+
+/// Removes `.` and `..` from a path.
+fn plain(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::CurDir => {}
+            Component::ParentDir => drop(plain.pop()),
+            component => plain.push(component),
+        }
+    }
+    plain
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Disk(tempfile::TempDir);
+
+    impl Disk {
+        fn with(files: &[(&str, &str)]) -> Self {
+            let dir = tempfile::tempdir().unwrap();
+            let disk = Self(dir);
+            for (path, text) in files {
+                let path = disk.path(path);
+                std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+                std::fs::write(
+                    path,
+                    text.replace("DIR", &disk.path("").display().to_string()),
+                )
+                .unwrap();
+            }
+            disk
+        }
+
+        fn path(&self, path: &str) -> PathBuf {
+            self.0.path().canonicalize().unwrap().join(path)
+        }
+
+        fn of(&self, path: &str) -> Option<Project> {
+            std::fs::create_dir_all(self.path(path)).unwrap();
+            Project::of(&self.path(path), Some(&self.path("")))
+        }
+    }
+
+    const CONFIG: &str =
+        "[core]\n\tbare = false\n[remote \"origin\"]\n\turl = git@host.example:me/shop.git\n";
+
+    #[test]
+    fn subdirectories_work_trees_and_clones_are_one_project() {
+        let disk = Disk::with(&[
+            ("shop/.git/config", CONFIG),
+            ("shop/.git/worktrees/fix/commondir", "../..\n"),
+            ("shop/.git/worktrees/fix/gitdir", "DIRfix/.git\n"),
+            ("fix/.git", "gitdir: DIRshop/.git/worktrees/fix\n"),
+            ("copy/.git/config", CONFIG),
+        ]);
+        let shop = disk.of("shop/src/deep").unwrap();
+        assert_eq!((shop.name(), shop.sharing()), (Some("shop"), vec![]));
+        assert!(!shop.has_name("src") && !shop.has_name("deep"));
+        let fix = disk.of("fix/src").unwrap();
+        assert_eq!(
+            (fix.name(), fix.sharing()),
+            (Some("shop"), vec![disk.path("shop")])
+        );
+        assert_eq!((fix.main, fix.root), (disk.path("shop"), disk.path("fix")));
+        let copy = disk.of("copy").unwrap();
+        assert_eq!(copy.name(), Some("copy"));
+        assert!(copy.has_name("shop") && !copy.has_name("me"));
+        assert_eq!(disk.of("elsewhere"), None);
+        let session = |path: &str| project_of_session(&disk.path(path).display().to_string());
+        assert_eq!(
+            [
+                session("shop/src/deep"),
+                session("fix/src"),
+                session("gone/x")
+            ],
+            ["shop", "shop", "x"]
+        );
+        assert_eq!(project_of_session("C:\\work\\shop\\"), "shop");
+    }
+
+    #[test]
+    fn work_trees_of_a_bare_repository_share_a_memory_and_a_name() {
+        let check = |repository: &str, name: &str| {
+            let of = |tree: &str| format!("gitdir: DIR{repository}/worktrees/{tree}\n");
+            let path = |rest: &str| format!("{repository}/{rest}");
+            let disk = Disk::with(&[
+                (&path("config"), CONFIG),
+                (&path("worktrees/main/commondir"), "../..\n"),
+                (&path("worktrees/main/gitdir"), "DIRmain/.git\n"),
+                (&path("worktrees/fix/commondir"), "../..\n"),
+                (&path("worktrees/fix/gitdir"), "DIRfix/.git\n"),
+                // It names a tree that does not name it.
+                (&path("worktrees/evil/gitdir"), "DIRevil/.git\n"),
+                ("evil/.git/config", CONFIG),
+                ("main/.git", &of("main")),
+                ("fix/.git", &of("fix")),
+            ]);
+            let fix = disk.of("fix").unwrap();
+            assert_eq!(fix.name(), Some(name));
+            let mut sharing = fix.sharing();
+            sharing.dedup();
+            assert_eq!(sharing, ["fix", "main"].map(|tree| disk.path(tree)));
+        };
+        check("shop.git", "shop");
+        check("shop/.bare", "shop");
+    }
+
+    #[test]
+    fn root_commit_tells_projects_of_one_name_apart_and_finds_clones() {
+        let check = |a: &str, b: &str, expected: bool| {
+            assert_eq!(
+                (same_project(a, b), same_project(b, a)),
+                (expected, expected),
+                "{a} {b}"
+            );
+        };
+        check("shop", "shop", true);
+        check("shop", "blog", false);
+        check("shop#1a2b3c4d5e6f", "shop", true);
+        check("shop#1a2b3c4d5e6f", "copy#1a2b3c4d5e6f", true);
+        check("shop#1a2b3c4d5e6f", "shop#000000000000", false);
+        assert_eq!(shown_project("shop#1a2b3c4d5e6f"), "shop");
+        let project = |name: &str| Project::with_names("", &[name]);
+        assert!(project("shop#1a2b3c4d5e6f").knows("x#000000000000"));
+        assert!(!project("shop#1a2b3c4d5e6f").knows("shop") && !project("shop").knows("x#0"));
+    }
+
+    #[test]
+    #[cfg_attr(windows, ignore = "it needs git")]
+    fn git_is_asked_once_for_the_root_commit() {
+        let disk = Disk::with(&[("memory/.index/x", "")]);
+        let git = |args: &[&str]| {
+            let ran = Command::new("git")
+                .args(["-c", "user.name=n", "-c", "user.email=n@example.org"])
+                .args(args)
+                .current_dir(disk.path(""))
+                .env("GIT_CONFIG_NOSYSTEM", "1")
+                .env("HOME", disk.path(""))
+                .output();
+            assert!(ran.unwrap().status.success(), "{args:?}");
+        };
+        git(&["init", "-q", "shop"]);
+        let named = |path: &str| disk.of(path).unwrap().identified(&disk.path("memory"));
+        // Without a commit, only the name says something.
+        assert_eq!(named("shop").name(), Some("shop"));
+        git(&["-C", "shop", "commit", "-q", "--allow-empty", "-m", "a"]);
+        git(&["clone", "-q", "shop", "other"]);
+        let (shop, other) = (named("shop"), named("other"));
+        assert!(other.has_name(shop.name().unwrap()) && shop.has_name(other.name().unwrap()));
+        let kept = std::fs::read_dir(disk.path("memory/.index"))
+            .unwrap()
+            .count();
+        assert_eq!(kept, 3);
+        assert_eq!(named("shop"), shop);
+    }
+
+    #[test]
+    fn a_file_that_no_repository_confirms_leads_nowhere() {
+        let check = |back: &str, common: &str, of_tree: &str| {
+            let file = format!("gitdir: DIR{of_tree}\n");
+            let disk = Disk::with(&[
+                ("shop/.git/config", CONFIG),
+                ("shop/.git/worktrees/fix/commondir", "../..\n"),
+                ("shop/.git/worktrees/fix/gitdir", "DIRfix/.git\n"),
+                ("evil/own/commondir", common),
+                ("evil/own/gitdir", back),
+                ("evil/.git", &file),
+            ]);
+            let evil = disk.of("evil").unwrap();
+            assert_eq!(
+                (evil.name(), evil.sharing()),
+                (Some("evil"), vec![]),
+                "{of_tree}"
+            );
+            assert_eq!(evil.main, disk.path("evil"));
+        };
+        // Another tree of the user, and a directory of git in the clone itself.
+        check("", "", "shop/.git/worktrees/fix");
+        check("DIRevil/.git\n", "DIRshop/.git\n", "evil/own");
+        check("DIRevil/.git\n", "../../shop/.git\n", "evil/own");
+        check("DIRevil/.git\n", "../..\n", "missing");
+    }
+
+    #[test]
+    fn a_project_is_named_by_its_name_or_its_path() {
+        let check = |given: &str, expected: Option<&str>| {
+            assert_eq!(project_named(given).as_deref(), expected, "{given}");
+        };
+        check("shop", Some("shop"));
+        check(" /home/a/shop/ ", Some("shop"));
+        check("C:\\work\\shop\\", Some("shop"));
+        check("/", None);
+        check("", None);
+        check("/home/a/..", None);
+    }
+}
