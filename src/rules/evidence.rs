@@ -72,16 +72,24 @@ pub(crate) fn concerned(store: &Scoped, execution: &Execution) -> Result<Vec<Ref
     Ok(rules)
 }
 
+/// Verdict on an execution.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Verdict<'a> {
+    pub(crate) outcome: &'a Outcome,
+    pub(crate) by: VerdictSource,
+}
+
 /// Counts a verdict on an execution for the rules that apply to it, or against those in `blamed`.
 /// `before` is the verdict that it replaces.
 pub(crate) fn count_verdict(
     writer: &mut Writer,
     execution: &Execution,
-    (before, before_by): (&Outcome, VerdictSource),
-    (now, now_by): (&Outcome, VerdictSource),
+    before: Verdict<'_>,
+    now: Verdict<'_>,
     blamed: &[String],
 ) -> Result<(), Error> {
-    let (before, now) = (helped(before), helped(now));
+    let (before_by, now_by) = (before.by, now.by);
+    let (before, now) = (helped(before.outcome), helped(now.outcome));
     let was_blamed = |id: &String| {
         // Older versions did not store it.
         let known = execution.rules_blamed.as_ref();
@@ -337,8 +345,14 @@ pub fn give_verdict(
     count_verdict(
         &mut writer,
         &execution,
-        (&execution.outcome, before_by),
-        (&outcome, VerdictSource::Person),
+        Verdict {
+            outcome: &execution.outcome,
+            by: before_by,
+        },
+        Verdict {
+            outcome: &outcome,
+            by: VerdictSource::Person,
+        },
         &blamed_ids,
     )?;
     warnings.extend(repair_warnings(writer.take_repairs()));

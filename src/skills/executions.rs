@@ -7,7 +7,7 @@
 use serde::Serialize;
 
 use crate::model::{AGENT, Document, Execution, Kind, Outcome, Record, Reflexion, SkillPath};
-use crate::rules::evidence::{self, VerdictSource};
+use crate::rules::evidence::{self, Verdict, VerdictSource};
 use crate::store::Selection;
 use crate::store::workspace::redacting_writer::redaction_warning;
 use crate::store::workspace::{Error, Workspace, repair_warnings};
@@ -94,14 +94,15 @@ fn log_with_rules(
     let stored = writer.append(execution, workspace.now)?;
     // An execution is stored even if its evidence cannot be counted.
     let counted = evidence::count_shown(&mut writer, &stored).and_then(|()| {
-        let before = Outcome::PendingReview;
-        evidence::count_verdict(
-            &mut writer,
-            &stored,
-            (&before, VerdictSource::Person),
-            (&stored.outcome, VerdictSource::Agent),
-            &blamed,
-        )
+        let before = Verdict {
+            outcome: &Outcome::PendingReview,
+            by: VerdictSource::Person,
+        };
+        let now = Verdict {
+            outcome: &stored.outcome,
+            by: VerdictSource::Agent,
+        };
+        evidence::count_verdict(&mut writer, &stored, before, now, &blamed)
     });
     let mut warnings: Vec<String> = repair_warnings(writer.take_repairs()).collect();
     warnings.extend(redaction_warning(writer.take_left_out()));

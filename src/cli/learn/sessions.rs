@@ -90,7 +90,7 @@ pub(crate) fn learn(context: &Context, args: &LearnArgs) -> Done {
             max_calls: args.max_calls,
             max_cost: args.max_cost,
         };
-        lessons = past_lessons(context, &workspace, &past, (args.dry_run, args.yes))?;
+        lessons = past_lessons(context, &workspace, &past, args.yes)?;
     }
     Ok(Box::new(SessionsLearned { report, lessons }))
 }
@@ -105,16 +105,16 @@ fn dollars(text: &str) -> Result<f64, String> {
 }
 
 /// Lets a model word the lessons of past sessions. `None` without a model.
-pub(crate) fn past_lessons(
+fn past_lessons(
     context: &Context,
     workspace: &Workspace,
     options: &PastOptions,
-    (dry_run, yes): (bool, bool),
+    is_agreed: bool,
 ) -> Result<Option<PastReport>, UserError> {
     let Some(plan) = wait(past_sessions::plan(workspace, options))?? else {
         return Ok(None);
     };
-    if dry_run || plan.calls() == 0 {
+    if options.sessions.dry_run || plan.calls() == 0 {
         return Ok(Some(plan.unasked()));
     }
     let left_out = match plan.report.left_out {
@@ -128,7 +128,7 @@ pub(crate) fn past_lessons(
         about: format!(" about {}", plural(plan.calls() as u64, "session")),
         also: left_out,
     };
-    if !spending.announce(context, yes)? {
+    if !spending.announce(context, is_agreed)? {
         return Ok(None);
     }
     let bar = context.printer.work("asking about sessions");
