@@ -40,6 +40,8 @@ pub(crate) struct Vocabulary {
     pub(crate) probes: WordList,
     /// Programs and subcommands that only tell something.
     pub(crate) observations: WordList,
+    /// Beginnings of a statement that asks a database, and changes nothing.
+    pub(crate) reading_statements: WordList,
     /// Words that no prefix begins with.
     pub(crate) no_prefix: WordList,
     /// Options that only change how much is printed.

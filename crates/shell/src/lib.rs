@@ -21,7 +21,7 @@ mod said;
 mod scan;
 mod wrappers;
 
-pub use options::Bare;
+pub use options::{Bare, takes_value};
 pub use scan::{Join, KEYWORDS, Raw, Word, scan};
 pub use wrappers::{Layer, is_assignment, layer};
 

@@ -138,6 +138,12 @@ impl Program {
     }
 }
 
+/// Returns `true` if the next word is the value of this option, which stands before the subcommand of a program.
+pub fn takes_value(program: &str, option: &str, next: &str) -> bool {
+    let row = named(program).or_else(|| named(OTHER));
+    row.is_some_and(|row| row.takes_value(option, next))
+}
+
 /// Returns the shorter texts of a command that ends at `end` in its line: without the options before its
 /// subcommand, and as what a runner runs.
 pub(crate) fn shorter(line: &str, words: &[Word], end: usize) -> Vec<Bare> {

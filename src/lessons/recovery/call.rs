@@ -13,7 +13,9 @@
 use std::collections::HashSet;
 
 use memctl_sessions::Step;
-use memctl_shell::{Join, KEYWORDS, Layer, Raw, Word, basename, is_assignment, layer, scan};
+use memctl_shell::{
+    Join, KEYWORDS, Layer, Raw, Word, basename, is_assignment, layer, scan, takes_value,
+};
 use serde_json::Value;
 
 use super::goal::leaves;
@@ -386,12 +388,11 @@ fn with_subcommands(mut name: String, mut words: &[String]) -> (String, &[String
     let mut depth = 0;
     while depth < 2 {
         // `git -C DIR status`: the value of a flag is not a subcommand.
-        let valued = [
-            "-C", "-c", "--git-dir", "--prefix", "--cwd", "-f", "--manifest-path", "-p", "-n",
-        ];
-        let valued = words.first().is_some_and(|w| valued.contains(&w.as_str()));
-        if valued && words.len() > 1 && depth == 0 {
-            words = &words[2..];
+        if let [option, value, rest @ ..] = words
+            && option.starts_with('-')
+            && takes_value(&name, option, value)
+        {
+            words = rest;
             continue;
         }
         match words.first() {

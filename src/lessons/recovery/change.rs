@@ -106,6 +106,23 @@ impl Change {
             && self.dropped.len() == other.dropped.len()
     }
 
+    /// Returns `true` if another change is this one of other names: of another table, with the type of its column.
+    pub(crate) fn is_of_other_names(&self, other: &Self, line: &str) -> bool {
+        let call = Call {
+            commands: vec![other.failing.clone()],
+            ..Call::default()
+        };
+        self.kind == ChangeKind::Text && self.agrees(other) && self.fits(&call, line)
+    }
+
+    /// Returns `true` if another failure of this kind was cured in the same way: words of its own stand in one text
+    /// where this change has others, such as the type of another column.
+    pub(crate) fn is_made(&self, failed: &str, worked: &str) -> bool {
+        let calls = || Some((Call::of(failed, None)?, Call::of(worked, None)?));
+        let made = || calls().and_then(|(failed, worked)| change(&failed, &worked, ""));
+        self.kind == ChangeKind::Text && made().is_some_and(|made| self.agrees(&made))
+    }
+
     /// Returns `true` if a call has what the change adds, and not what it drops.
     pub(crate) fn is_in(&self, code: &str) -> bool {
         let text: HashSet<String> = tokens(code).into_iter().collect();
@@ -493,6 +510,37 @@ mod tests {
             "psql -c 'ALTER TABLE profiles ADD COLUMN age;'",
             "command failed"
         ));
+    }
+
+    #[test]
+    fn a_statement_with_words_of_its_own_in_that_place_follows_it() {
+        let line = "ERROR: syntax error at or near \";\"";
+        let first = "psql -c 'ALTER TABLE users ADD COLUMN last_name;'";
+        let cured = "psql -c 'ALTER TABLE users ADD COLUMN last_name TEXT;'";
+        let told = of(first, cured, line).unwrap();
+        let other = "psql -c 'ALTER TABLE profiles ADD COLUMN age;'";
+        let check = |worked: &str, expected: bool| {
+            assert_eq!(told.is_made(other, worked), expected, "{worked}");
+        };
+        check(
+            "psql -c 'ALTER TABLE profiles ADD COLUMN age INTEGER;'",
+            true,
+        );
+        check("psql -c 'ALTER TABLE profiles DROP COLUMN age;'", false);
+        check(
+            "psql -d app -c 'ALTER TABLE profiles ADD COLUMN age;'",
+            false,
+        );
+        check(other, false);
+        let same = "psql -c 'ALTER TABLE profiles ADD COLUMN age INTEGER;'";
+        let same = of(other, same, line).unwrap();
+        assert!(told.is_of_other_names(&same, line));
+        let another = of(
+            "psql -c 'DROP TABLE a b;'",
+            "psql -c 'DROP TABLE IF a b;'",
+            line,
+        );
+        assert!(!told.is_of_other_names(&another.unwrap(), line));
     }
 
     #[test]

@@ -132,8 +132,8 @@ fn runs(failed: &Run, later: &Run) -> Match {
     }
     let (old, new) = (&failed.operands, &later.operands);
     let (said, says) = (&failed.prose, &later.prose);
-    if !said.is_empty() && !says.is_empty() && overlap(said, says) < 0.5 {
-        // Another message means another goal, unless it follows directly.
+    if !said.is_empty() && overlap(said, says) < 0.5 {
+        // Another message or statement means another goal, unless it follows directly.
         return Match::Near;
     }
     if old == new {

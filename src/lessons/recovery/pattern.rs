@@ -127,7 +127,8 @@ fn only_observes(step: &Step) -> bool {
         let last = name.rsplit(' ').next().unwrap_or(name);
         WORDS.observations.contains(last)
     };
-    let asks = |word: &String| matches!(word.as_str(), "--help" | "-h" | "--version");
+    let asks =
+        |word: &String| matches!(word.as_str(), "--help" | "-h" | "--version") || reads(word);
     let words = step
         .command()
         .map(|command| commands(&command))
@@ -135,6 +136,18 @@ fn only_observes(step: &Step) -> bool {
     runs.iter()
         .all(|run| run.looks || is_observation(&run.name))
         || !words.is_empty() && words.iter().all(|simple| simple.words.iter().any(asks))
+}
+
+/// Returns `true` for text that asks a database, and changes nothing in it: `select …`, `\d orders`.
+fn reads(text: &str) -> bool {
+    let mut statements = text.split(';').map(str::trim).filter(|one| !one.is_empty());
+    let begins = |one: &str| {
+        let first = one.split_whitespace().next().unwrap_or_default();
+        WORDS
+            .reading_statements
+            .contains(&first.to_ascii_lowercase())
+    };
+    (text.contains(char::is_whitespace) || text.starts_with('\\')) && statements.all(begins)
 }
 
 /// Returns `true` if a test runner or a checker ran, and says what it found: another option is no cure for it. What it
@@ -305,6 +318,20 @@ mod tests {
         ] {
             assert!(!lacks(line), "{line}");
         }
+    }
+
+    #[test]
+    fn a_question_to_a_database_changes_nothing() {
+        let check = |command: &str, expected: bool| {
+            let observes = only_observes(&Step::of_call("Bash", command));
+            assert_eq!(observes, expected, "{command}");
+        };
+        check(r"psql -d app -c '\d users'", true);
+        check("psql -c 'SELECT count(*) FROM carts; select 1'", true);
+        check("mysql shop -e 'show tables'", true);
+        check("psql -c 'select 1; delete from carts'", false);
+        check("psql -c 'insert into carts values (1)'", false);
+        check("psql -f select", false);
     }
 
     #[test]

@@ -39,6 +39,8 @@ pub struct Episode {
     pub error_key: String,
     /// Name of the goal: `cargo test`, `Edit`.
     pub goal: String,
+    /// Only its nearness makes the success plausible: one of the next steps may be the real one.
+    pub is_near: bool,
 }
 
 /// Failures and episodes of a session.
@@ -75,19 +77,23 @@ pub fn analyse(steps: &[Step], remarks: &[Remark]) -> Analysis {
         if used[at] || !known[at].step.has_input() || is_expected(&known[at], remarks) {
             continue;
         }
-        if let Some((tried, success)) = overcome(&known, at) {
+        if let Some((tried, success, found)) = overcome(&known, at) {
             for tried in &tried {
                 used[*tried] = true;
             }
-            analysis.episodes.push(episode(&known, &tried, success));
+            let is_near = found == Match::Near;
+            analysis.episodes.push(Episode {
+                is_near,
+                ..episode(&known, &tried, success)
+            });
         }
     }
     analysis
 }
 
 /// Finds the step that reached the goal of the one at `at`. Returns the positions of the failures at this goal,
-/// and of the success.
-fn overcome(known: &[Known<'_>], at: usize) -> Option<(Vec<usize>, usize)> {
+/// and of the success, and how certain it is.
+fn overcome(known: &[Known<'_>], at: usize) -> Option<(Vec<usize>, usize, Match)> {
     let failed = &known[at];
     let search = failed.goal.is_search();
     let missing = search && says_missing(&failed.step.output);
@@ -127,7 +133,7 @@ fn overcome(known: &[Known<'_>], at: usize) -> Option<(Vec<usize>, usize)> {
         match now.outcome {
             Outcome::Failed if within && found >= Match::Part => tried.push(later),
             Outcome::Done if within && found >= Match::Similar => {
-                return Some((tried, later));
+                return Some((tried, later, found));
             }
             Outcome::Done if within && unsure.is_none_or(|(so_far, ..)| found > so_far) => {
                 let is_part = found == Match::Part;
@@ -138,9 +144,9 @@ fn overcome(known: &[Known<'_>], at: usize) -> Option<(Vec<usize>, usize)> {
         }
         searched |= now.goal.is_search() && now.outcome == Outcome::Done;
     }
-    let (_, success, _) = unsure?;
+    let (found, success, _) = unsure?;
     tried.retain(|tried| *tried < success);
-    Some((tried, success))
+    Some((tried, success, found))
 }
 
 fn episode(known: &[Known<'_>], tried: &[usize], success: usize) -> Episode {
@@ -156,6 +162,7 @@ fn episode(known: &[Known<'_>], tried: &[usize], success: usize) -> Episode {
         error_key: normalised(&line),
         error_line: line,
         goal: failed.goal.name(),
+        is_near: false,
     }
 }
 
@@ -215,10 +222,12 @@ impl Trace {
         let steps: Vec<Step> = steps.map(|(at, step)| step.step(at)).collect();
         let last = steps.len().saturating_sub(1);
         let analysis = analyse(&steps, &[]);
-        let over = analysis
-            .episodes
-            .iter()
-            .filter(|episode| episode.success_step == last);
+        // A look at what failed may stand between a failure and its cure.
+        let is_over = |episode: &&Episode| {
+            let wait = if episode.is_near { NEAR_WITHIN } else { 0 };
+            episode.success_step + wait == last
+        };
+        let over = analysis.episodes.iter().filter(is_over);
         let mut recovered: Vec<usize> = Vec::new();
         for episode in over {
             recovered.push(episode.fail_step);
@@ -327,6 +336,43 @@ mod tests_of_traces {
         assert_eq!(patterns.len(), 1);
         assert_eq!(patterns[0].working_code, "bun run test");
         assert!(trace.is_idle(), "{trace:?}");
+    }
+
+    #[test]
+    fn a_look_between_failure_and_cure_is_no_success() {
+        let mut trace = Trace::default();
+        let error = "ERROR:  syntax error at or near \";\"";
+        trace.failed(
+            BASH,
+            "psql -d app -c 'ALTER TABLE users ADD COLUMN age;'",
+            error,
+        );
+        for look in [r"psql -d app -c '\d users'", "psql -d app -c 'select 1'"] {
+            assert!(trace.succeeded(BASH, look, "age | text").0.is_empty());
+        }
+        let cure = "psql -d app -c 'ALTER TABLE users ADD COLUMN age INTEGER;'";
+        let (keys, patterns) = trace.succeeded(BASH, cure, "ALTER TABLE");
+        assert_eq!((keys.len(), patterns.len()), (1, 1));
+        assert_eq!(patterns[0].working_code, cure);
+        // Without a cure, the nearest success was one.
+        trace.failed(
+            BASH,
+            "shop send --text 'please bring more green apples'",
+            "error: no such field",
+        );
+        assert!(
+            trace
+                .succeeded(
+                    BASH,
+                    "shop send --text 'orders leave early every monday'",
+                    "sent"
+                )
+                .0
+                .is_empty()
+        );
+        let later = (1..=NEAR_WITHIN).map(|n| trace.succeeded(BASH, &format!("sleep {n}"), "").0);
+        assert_eq!(later.map(|keys| keys.len()).sum::<usize>(), 1);
+        assert!(trace.is_idle());
     }
 
     #[test]

@@ -56,8 +56,13 @@ pub(crate) fn store(
             one_line(&own.failing_code) == one_line(&pattern.failing_code)
                 && one_line(&own.working_code) == one_line(&pattern.working_code)
         };
-        one_line(&own.error_line) == line
-            && (is_equal() || change.is_some() && Change::of(own) == change)
+        let is_alike = || {
+            let Some((own, new)) = Change::of(own).zip(change.as_ref()) else {
+                return false;
+            };
+            own == *new || own.is_of_other_names(new, &line)
+        };
+        one_line(&own.error_line) == line && (is_equal() || is_alike())
     };
     let procedure = Procedure {
         state: state(pattern).to_owned(),

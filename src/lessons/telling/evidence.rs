@@ -36,7 +36,7 @@ pub(crate) fn adopts(code: &str, shown: &Shown) -> bool {
     };
     match Change::of(&pattern) {
         Some(change) if !change.added.is_empty() || !change.dropped.is_empty() => {
-            change.is_in(code) && !change.is_in(&shown.call)
+            !change.is_in(&shown.call) && change.is_in(code) || change.is_made(&shown.call, code)
         }
         // It is like the working code, and more so than the failing call.
         _ => {
