@@ -35,7 +35,7 @@ pub use fusion::{Fusion, Hit, Rrf};
 pub use rank::{ByWords, Corpus, Question, Ranked, Ranker};
 pub use segment::{ANALYSIS, Damaged, Part, Segment};
 pub use segment_builder::{Builder, merge};
-pub use text::{snippet, words};
+pub use text::{each_word, snippet, words};
 pub use vectors::{
     Nearness, SLOTS_HEADER, SlotLayout, Slots, slot, slot_width, slots_header, texts_of,
 };

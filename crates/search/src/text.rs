@@ -32,7 +32,7 @@ pub fn words(text: &str) -> Vec<String> {
 }
 
 /// Visits the words of a text in order, with repetitions. `visit` must not ask for words itself.
-pub(crate) fn each_word(text: &str, visit: impl FnMut(&str)) {
+pub fn each_word(text: &str, visit: impl FnMut(&str)) {
     STEMS.with_borrow_mut(|stems| each_word_with(text, stems, visit));
 }
 

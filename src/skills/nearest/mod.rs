@@ -12,13 +12,13 @@
 //!
 //! Deliberately absent: a table of the inputs. The newest executions are read and compared.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 
-use memctl_search::words;
+use memctl_search::each_word;
 use serde_json::Value;
 use serde_json::value::RawValue;
+use xxhash_rust::xxh3::xxh3_64;
 
-use crate::model::text::similarity;
 use crate::model::{Correction, Execution, Outcome, Record as _, SkillPath, Trust};
 use crate::store::skill::Example;
 use crate::store::workspace::Error;
@@ -67,20 +67,20 @@ pub(crate) fn nearest(
     if cases.is_empty() {
         return Ok(Nearest::NoCases);
     }
-    let mut holding: HashMap<&str, u32> = HashMap::new();
-    for feature in cases.iter().flat_map(|(_, features)| features) {
-        *holding.entry(feature).or_default() += 1;
+    let mut holding: HashMap<u64, u32> = HashMap::new();
+    for feature in cases.iter().flat_map(|case| &case.features) {
+        *holding.entry(*feature).or_default() += 1;
     }
     #[expect(clippy::cast_precision_loss, reason = "cases are few thousands")]
     let count = cases.len() as f64;
     // A feature that no case has counts like one that a single case has.
-    let weight = |feature: &str| {
-        let holding = holding.get(feature).copied().unwrap_or(1);
+    let weight = |feature: u64| {
+        let holding = holding.get(&feature).copied().unwrap_or(1);
         (1.0 + count / f64::from(holding)).ln()
     };
-    let asked = features(input);
-    let compared = cases.iter().map(|(case, features)| {
-        let similarity = similarity(features, &asked, &weight);
+    let asked = Weighed::of(features(input), &weight);
+    let compared = cases.iter().map(|case| {
+        let similarity = asked.similarity(&case.features, &weight);
         // Smaller differences are ties.
         (case, (similarity * 1e6).round() / 1e6)
     });
@@ -92,10 +92,48 @@ pub(crate) fn nearest(
     });
     Ok(best.map_or(Nearest::TooFar, |(case, similarity)| {
         Nearest::Case(Case {
+            source: case.source.clone(),
+            output: case.output.to_owned(),
+            wrong: case.wrong.map(str::to_owned),
             similarity,
-            ..case.clone()
         })
     }))
+}
+
+/// Case with the features of its input, sorted.
+struct Known<'a> {
+    source: String,
+    output: &'a RawValue,
+    wrong: Option<&'a str>,
+    features: Vec<u64>,
+}
+
+/// Features of an input, with the weight of each.
+struct Weighed {
+    weights: HashMap<u64, f64>,
+    sum: f64,
+}
+
+impl Weighed {
+    fn of(features: Vec<u64>, weight: &dyn Fn(u64) -> f64) -> Self {
+        let weights = features
+            .into_iter()
+            .map(|feature| (feature, weight(feature)));
+        let weights: HashMap<u64, f64> = weights.collect();
+        let sum = weights.values().sum();
+        Self { weights, sum }
+    }
+
+    /// How like another input is: the share of their weight that they have in common (a weighted Dice coefficient).
+    fn similarity(&self, features: &[u64], weight: &dyn Fn(u64) -> f64) -> f64 {
+        let shared = features.iter().filter_map(|one| self.weights.get(one));
+        let shared: f64 = shared.sum();
+        if shared <= 0.0 {
+            return 0.0;
+        }
+        let own: f64 = features.iter().map(|one| weight(*one)).sum();
+        2.0 * shared / (self.sum + own)
+    }
 }
 
 /// Executions of a skill, and the corrections that count, both oldest first.
@@ -120,8 +158,8 @@ impl Records {
         })
     }
 
-    /// All cases with the features of their inputs, those that answer last first.
-    fn cases(&self, examples: &[Example]) -> Vec<(Case, BTreeSet<String>)> {
+    /// All cases, those that answer last first.
+    fn cases<'a>(&'a self, examples: &'a [Example]) -> Vec<Known<'a>> {
         let by_id = self.executions.iter().map(|one| (&*one.execution_id, one));
         let by_id: HashMap<&str, &Execution> = by_id.collect();
         let corrections = self.corrections.iter();
@@ -138,41 +176,36 @@ impl Records {
                 Some((&**source, &*correction.correction_id))
             })
             .collect();
-        let case = |source: &str, output: &RawValue, input: &RawValue| {
-            let case = Case {
-                source: source.to_owned(),
-                output: output.to_owned(),
-                wrong: rejected.get(source).map(|id| (*id).to_owned()),
-                similarity: 0.0,
-            };
-            (case, features(input))
+        let case = |source: String, output: &'a RawValue, input: &RawValue| Known {
+            wrong: rejected.get(&*source).copied(),
+            source,
+            output,
+            features: features(input),
         };
         let of_examples = examples.iter().map(|example| {
             let source = format!("examples/{}.json", example.name.trim_end_matches(".json"));
-            case(&source, &example.output, &example.input)
+            case(source, &example.output, &example.input)
         });
         let accepted = self.executions.iter().filter(|execution| {
             let id = &*execution.execution_id;
             let is_accepted = execution.outcome == Outcome::Accepted;
             is_accepted && !ids.contains(id) && !rejected.contains_key(id)
         });
-        let accepted = accepted.map(|e| case(&e.execution_id, &e.output_summary, &e.input_summary));
+        let accepted =
+            accepted.map(|e| case(e.execution_id.clone(), &e.output_summary, &e.input_summary));
         let expected = corrected.iter().filter_map(|(correction, execution)| {
             let output = correction.expected_output.as_ref()?;
-            Some(case(
-                &correction.correction_id,
-                output,
-                &execution.input_summary,
-            ))
+            let source = correction.correction_id.clone();
+            Some(case(source, output, &execution.input_summary))
         });
         of_examples.chain(accepted).chain(expected).collect()
     }
 }
 
-/// Features of an input; the empty feature if there are no others, so that two inputs without content are
-/// equal.
-fn features(json: &RawValue) -> BTreeSet<String> {
-    fn collect(path: &str, value: &Value, features: &mut BTreeSet<String>) {
+/// Hashes of the features of an input, sorted; that of the empty feature if there are no others, so that two inputs
+/// without content are equal.
+fn features(json: &RawValue) -> Vec<u64> {
+    fn collect(path: &str, value: &Value, features: &mut Vec<u64>) {
         match value {
             Value::Object(fields) => {
                 for (key, value) in fields {
@@ -180,17 +213,19 @@ fn features(json: &RawValue) -> BTreeSet<String> {
                 }
             }
             Value::Array(items) => items.iter().for_each(|item| collect(path, item, features)),
-            Value::String(text) => features.extend(words(text)),
-            scalar => features.extend([format!("{path}={scalar}")]),
+            Value::String(text) => each_word(text, |word| features.push(xxh3_64(word.as_bytes()))),
+            scalar => features.push(xxh3_64(format!("{path}={scalar}").as_bytes())),
         }
     }
-    let mut features = BTreeSet::new();
+    let mut features = Vec::new();
     if let Ok(value) = serde_json::from_str(json.get()) {
         collect("", &value, &mut features);
     }
     if features.is_empty() {
-        features.insert(String::new());
+        features.push(xxh3_64(b""));
     }
+    features.sort_unstable();
+    features.dedup();
     features
 }
 

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use memctl_search::words;
 use serde_json::json;
 
 use super::*;
@@ -177,7 +178,9 @@ fn features_are_words_and_other_scalars_with_their_paths() {
         json!({"role": "Engineer, engineer", "cv": {"years": 5, "open": true}, "tags": ["go", 1]});
     let engineer = words("engineer").remove(0);
     let expected = [".cv.open=true", ".cv.years=5", ".tags=1", &engineer, "go"];
-    assert_eq!(of(&input), expected.map(str::to_owned).into());
+    let mut expected = expected.map(|feature| xxh3_64(feature.as_bytes()));
+    expected.sort_unstable();
+    assert_eq!(of(&input), expected);
     assert_eq!(of(&json!({})), of(&json!([])));
     assert_eq!(of(&json!({})).len(), 1);
 }
