@@ -15,8 +15,10 @@ import json
 import os
 import re
 import shutil
+import statistics
 import sys
 import tempfile
+import time
 from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
 
@@ -92,6 +94,14 @@ class Play:
     def __init__(self, case, memory, answers):
         self.case, self.memory, self.answers = case, memory, answers
         self.known = {}
+        self.costs = []
+
+    def timed(self, moment, *given):
+        """What the memory says at this moment, whose time and length are kept."""
+        began = time.perf_counter()
+        said = getattr(self.memory, moment)(*given)
+        self.costs.append({"moment": moment, "ms": (time.perf_counter() - began) * 1000, "characters": len(said)})
+        return said
 
     def session(self, name, calls, message, answer):
         memory = self.memory
@@ -134,7 +144,7 @@ class Play:
         gone = [rule for rule in old if rule["id"] not in active]
         result["heard"] = bool(fresh or gone)
         accepted = self.take(case["must"]) if case["lasting"] else []
-        told = memory.start("next")
+        told = self.timed("start", "next")
         withdrawn = case.get("withdrawn", False)
         if earlier:
             # Also a memory without rules can tell the old words.
@@ -149,13 +159,14 @@ class Play:
         result["calls"] = []
         for number, call in enumerate(case["later"]):
             name = f"later-{number}"
-            memory.start(name)
+            self.timed("start", name)
             for prior in call.get("prior", []):
                 memory.before(name, prior)
                 memory.after(name, prior, "", False)
-            text = memory.before(name, call)
+            text = self.timed("before", name, call)
             spoke = is_about(text, spoken_of, must)
             result["calls"].append({"verdict": call["verdict"], "spoke": spoke, "call": call["input"]})
+        result["costs"] = self.costs
         return result
 
 
@@ -194,6 +205,16 @@ def figures(results):
     }
 
 
+def costs(results):
+    """Median time and length of what is said at the start of a later session, and before its call. Time is that of
+    the adapter, with the start of its processes: compare it only within one run, with `--jobs 1`."""
+    found = {}
+    for moment in ("start", "before"):
+        of = [cost for result in results for cost in result["costs"] if cost["moment"] == moment]
+        found[moment] = {name: round(statistics.median(cost[name] for cost in of), 1) for name in ("ms", "characters")}
+    return found
+
+
 def groups(results):
     for key in ("kind", "lang"):
         by = defaultdict(list)
@@ -208,6 +229,8 @@ def page(results):
 
     total = figures(results)
     lines = [f"{name:22}{cell(value)}" for name, value in total.items()]
+    lines += [f"{moment:22}{cost['ms']} ms, {cost['characters']:.0f} characters (medians)"
+              for moment, cost in costs(results).items()]
     lines += ["", f"{'':10}" + "".join(f"{name:>22}" for name in total)]
     for name, of in groups(results):
         lines.append(f"{name:10}" + "".join(f"{cell(value):>22}" for value in figures(of).values()))
@@ -259,7 +282,7 @@ def main():
         results = list(pool.map(lambda case: play(case, make, answers), cases))
     if options.json:
         by = {name: figures(of) for name, of in groups(results)}
-        print(json.dumps({"total": figures(results), "by": by, "cases": results}, ensure_ascii=False, indent=1))
+        print(json.dumps({"total": figures(results), "costs": costs(results), "by": by, "cases": results}, ensure_ascii=False, indent=1))
         return
     print(page(results))
     if options.v:
