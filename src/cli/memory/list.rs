@@ -228,7 +228,10 @@ fn about(record: &Listed) -> String {
         .filter(|status| *status != "active");
     let words = [
         record.trust.map(|trust| trust.name().to_owned()),
-        status.map(str::to_owned),
+        status.map(|status| match status {
+            EPISODE => "nobody has worded it yet".to_owned(),
+            status => status.to_owned(),
+        }),
         told.map(|lesson| {
             let (of, followed) = (lesson.evidence, lesson.followed);
             let (shown, helped, harmed) = (of.shown, of.helped, of.harmed);
