@@ -72,10 +72,9 @@ fn own_line(settings: &CstObject) -> Option<bool> {
     // A script that calls this program beside another is the user's.
     let is_own = command.trim_end().strip_suffix(CALL);
     let program = is_own.map(|program| program.trim_matches('\''));
-    Some(
-        program
-            .is_some_and(|program| program.ends_with("memctl") || program.ends_with("memctl.exe")),
-    )
+    // Also one with a version in its name.
+    let name = program.and_then(|program| program.rsplit(['/', '\\']).next());
+    Some(name.is_some_and(|name| name.starts_with("memctl")))
 }
 
 /// Name of the tool in the settings.
@@ -188,7 +187,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("settings.json");
         let own = place(Item::StatusLine, &file, None);
-        for command in ["~/line.sh", "~/line.sh; memctl statusline --json", "memctl"] {
+        for command in ["~/line.sh", "~/line.sh; memctl statusline", "memctl"] {
             let line = serde_json::json!({"type": "command", "command": command});
             let text = serde_json::json!({"statusLine": line}).to_string();
             named::replace(&file, text.as_bytes()).unwrap();
