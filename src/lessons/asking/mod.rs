@@ -23,7 +23,7 @@ use crate::lessons::failure::error_line::error_line;
 use crate::model::text::one_line;
 use crate::model::{LessonScope, Procedure, Trust};
 use crate::store::workspace::{Error, Records};
-use crate::store::{Scoped, Selection};
+use crate::store::{Scoped, Selection, same_project};
 
 use super::storage::new_lesson::{LessonOrigin, StoredLesson, is_in_use, store_lesson};
 use call_match::{Occurrence, occurrence, peeled};
@@ -142,7 +142,9 @@ impl Asking<'_> {
         }
         let store = self.records.store;
         let mut known = store.list::<Procedure>(&Selection::default())?.records;
-        known.retain(|one| is_in_use(one) && one.is_of(&|name| name == calls.head.project));
+        known.retain(|one| {
+            is_in_use(one) && one.is_of(&|name| same_project(name, &calls.head.project))
+        });
         news.retain(|one| !known.iter().any(|lesson| says(lesson, calls, one)));
         Ok((!news.is_empty()).then_some(news))
     }
@@ -321,7 +323,10 @@ fn line(session: &SessionCalls, found: &FoundOut) -> String {
     };
     let worked = call(found.worked);
     let Some(failed) = found.failed else {
-        return format!("- after {} calls of looking around: {worked}", found.effort);
+        return format!(
+            "- after {} looks at files and help pages: {worked}",
+            found.effort
+        );
     };
     let output = session.calls.get(failed).map_or("", |call| &call.output);
     let error = error_line(output).unwrap_or_default();

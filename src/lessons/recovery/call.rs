@@ -275,10 +275,12 @@ impl Run {
 
     pub(crate) fn of(simple: &Simple) -> Self {
         let mut words: &[String] = &simple.words;
-        let program = |word: &String| match basename(word) {
-            "python3" => "python".to_owned(),
-            "pip3" => "pip".to_owned(),
-            name => name.to_owned(),
+        let program = |word: &String| {
+            let name = basename(word);
+            // `python3.12`, `pip3`.
+            let bare = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+            let is_known = bare == "pip" || WORDS.interpreters.contains(bare);
+            if is_known { bare } else { name }.to_owned()
         };
         let mut name = words.first().map(program).unwrap_or_default();
         let by_path = words.first().is_some_and(|w| w.contains('/'));
@@ -396,8 +398,10 @@ fn with_subcommands(mut name: String, mut words: &[String]) -> (String, &[String
             continue;
         }
         match words.first() {
-            // `cargo +nightly check` is `cargo check`.
-            Some(flag) if flag.starts_with(['-', '+']) && depth == 0 => words = &words[1..],
+            // `cargo +nightly check` is `cargo check`, and `make CROSS=arm- image` is `make image`.
+            Some(flag) if depth == 0 && (flag.starts_with(['-', '+']) || is_assignment(flag)) => {
+                words = &words[1..];
+            }
             Some(sub)
                 if is_bare(sub) && (depth == 0 || WORDS.deeper.contains(last_word(&name))) =>
             {

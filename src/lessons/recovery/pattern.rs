@@ -6,19 +6,20 @@
 //!
 //! Deliberately absent: words about the change, and any score.
 
-use super::call::{self, Call};
+use super::call::{self, Call, Run, Simple};
 use super::change::{Change, change};
 use crate::lessons::failure::error_line::is_stated;
 use crate::lessons::failure::without_people;
 use crate::lessons::recovery::call::commands;
 use crate::lessons::recovery::goal::{Goal, Kind};
 use crate::lessons::recovery::outcome::{holds_verdict, is_shell_error};
-use crate::lessons::recovery::recover::Episode;
+use crate::lessons::recovery::recover::{Episode, writes};
 use crate::lessons::vocabulary::WORDS;
 use crate::model::Pattern;
 use crate::model::text::one_line;
 use memctl_redact::Clean;
 use memctl_sessions::Step;
+use memctl_shell::is_assignment;
 
 /// Maximum length of an output in a pattern, in bytes.
 const MAX_OUTPUT: usize = 600;
@@ -120,22 +121,43 @@ pub(crate) fn of_files(tool: &str) -> bool {
 
 /// Returns `true` for a call that changes nothing: every command of it asks for information.
 fn only_observes(step: &Step) -> bool {
-    let Kind::Shell(runs) = Goal::of(step).kind else {
+    if !matches!(Goal::of(step).kind, Kind::Shell(_)) || writes(step) {
         return false;
+    }
+    let is_observation = |word: &str| {
+        let listed = |first| ["describe", "get", "list", "show"].contains(&first);
+        WORDS.observations.contains(word)
+            || word.split_once('-').is_some_and(|(first, _)| listed(first))
     };
-    let is_observation = |name: &str| {
-        let last = name.rsplit(' ').next().unwrap_or(name);
-        WORDS.observations.contains(last)
+    let asks = |word: &String| {
+        matches!(
+            word.as_str(),
+            "--help" | "-h" | "--version" | "-version" | "-V"
+        ) || reads(word)
     };
-    let asks =
-        |word: &String| matches!(word.as_str(), "--help" | "-h" | "--version") || reads(word);
-    let words = step
-        .command()
-        .map(|command| commands(&command))
-        .unwrap_or_default();
-    runs.iter()
-        .all(|run| run.looks || is_observation(&run.name))
-        || !words.is_empty() && words.iter().all(|simple| simple.words.iter().any(asks))
+    let observes = |simple: &Simple| {
+        let run = Run::of(simple);
+        let bare = simple.words.iter().skip(1);
+        let mut bare = bare.take_while(|word| !word.starts_with('-'));
+        // `poetry env info`, `aws configure list-profiles`.
+        let first = bare.next().is_some_and(|word| !acts(word));
+        let second = bare.next().is_some_and(|word| is_observation(word));
+        let last = run.name.rsplit(' ').next().unwrap_or_default();
+        run.looks
+            || WORDS.around.contains(&run.name) && !acts(&run.name)
+            || is_observation(last)
+            || first && second
+            || simple.words.iter().any(asks)
+    };
+    let line = step.command().unwrap_or_default();
+    let commands = commands(&line);
+    !commands.is_empty() && commands.iter().all(observes)
+}
+
+/// Returns `true` for a word that makes, runs, ends or destroys something.
+fn acts(word: &str) -> bool {
+    ["eval", "exec", "kill", "mkdir", "pkill", "run", "touch"].contains(&word)
+        || WORDS.destroys.contains(word)
 }
 
 /// Returns `true` for text that asks a database, and changes nothing in it: `select …`, `\d orders`.
@@ -191,9 +213,16 @@ pub(crate) fn may_be_told(pattern: &Pattern, change: &Change) -> bool {
     says_cure(change, line) && !is_hazard(&change.added, &pattern.failing_code, line)
 }
 
-/// Returns `true` if the error leads to the change: a text was not understood, or the call lacks something.
+/// Returns `true` if the error leads to the change: a text was not understood, the call lacks something, or the error
+/// names what was added.
 fn says_cure(change: &Change, line: &str) -> bool {
-    change.is_of_text() || lacks(line)
+    let is_named = |word: &String| {
+        let name = word.split('=').next().unwrap_or(word);
+        let is_name = name.starts_with("--") && name.len() > 2 || is_assignment(word);
+        let mut words = line.split(|c: char| !c.is_alphanumeric() && !"-_".contains(c));
+        is_name && words.any(|word| word == name)
+    };
+    change.is_of_text() || lacks(line) || change.added.iter().any(is_named)
 }
 
 /// Returns `true` if an error says that the call lacks something: a variable, a value, a module, a file, a program,
@@ -237,7 +266,9 @@ fn is_hazard(added: &[String], call: &str, error: &str) -> bool {
             || parts.any(|part| WORDS.removing_words.contains(part))
     };
     let lower = call.to_ascii_lowercase();
-    let mut words = lower.split(|c: char| !c.is_ascii_alphanumeric());
+    // `docker run --rm` removes what it made itself.
+    let words = lower.split_whitespace().filter(|word| *word != "--rm");
+    let mut words = words.flat_map(|word| word.split(|c: char| !c.is_ascii_alphanumeric()));
     words.any(|word| WORDS.destroys.contains(word))
         || WORDS.guards.occur_in(&error)
         || added.iter().any(takes_away)

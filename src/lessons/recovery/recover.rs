@@ -153,7 +153,7 @@ fn episode(known: &[Known<'_>], tried: &[usize], success: usize) -> Episode {
     let failed = &known[tried[0]];
     let line = error_line(&failed.step.output).unwrap_or_default();
     let between = known[tried[0] + 1..success].iter();
-    let changes = between.filter(|now| now.outcome == Outcome::Done && changes(&now.goal));
+    let changes = between.filter(|now| now.outcome == Outcome::Done && changes(now));
     Episode {
         fail_step: failed.step.index,
         success_step: known[success].step.index,
@@ -167,12 +167,20 @@ fn episode(known: &[Known<'_>], tried: &[usize], success: usize) -> Episode {
 }
 
 /// Returns true if a step can change something.
-fn changes(goal: &Goal) -> bool {
-    match goal.kind {
+fn changes(now: &Known<'_>) -> bool {
+    match now.goal.kind {
         Kind::Edit(..) => true,
-        Kind::Shell(_) => !goal.is_search(),
-        Kind::Read(_) | Kind::Tool(_) => false,
+        Kind::Shell(_) => !now.goal.is_search() || writes(now.step),
+        Kind::Tool(_) => !now.goal.is_search(),
+        Kind::Read(_) => false,
     }
+}
+
+/// Returns `true` for a shell line that writes a file by a redirection.
+pub(crate) fn writes(step: &Step) -> bool {
+    let commands = step.command().map(|line| memctl_shell::commands(&line));
+    let mut commands = commands.iter().flatten();
+    commands.any(|simple| simple.targets.iter().any(|target| target != "/dev/null"))
 }
 
 /// Maximum number of steps; a failure that is older is given up.
