@@ -69,7 +69,7 @@ pub(crate) fn providers(
         local_probe: config.parsed("local.probe")?,
         search_path: environment.search_path(),
         embedder: embedder(environment, config)?,
-        kept: None,
+        embedder_cache: None,
         answer_within: Duration::from_secs(config.parsed("llm.timeout_seconds")?),
         max_retries: config.parsed("llm.retries")?,
     })
@@ -147,11 +147,11 @@ pub(crate) fn primary(
     };
     let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
     let directory = store.directory().clone();
-    if let Some(known) = &mut *last
-        && (&known.name, &known.url) == (&name, &url)
+    if let Some(last_opened) = &mut *last
+        && (&last_opened.name, &last_opened.url) == (&name, &url)
     {
-        known.directory = directory;
-        return Ok(Some(Arc::clone(&known.primary)));
+        last_opened.directory = directory;
+        return Ok(Some(Arc::clone(&last_opened.primary)));
     }
     let primary = Arc::new(PgStore::new(Address::parse(&url)?, name.clone())?);
     *last = Some(Last {
@@ -315,13 +315,13 @@ impl Named {
             .and_then(|file| named::read_text(file, LARGEST_FILE).ok());
         let text = text.unwrap_or_default();
         let mut answers: BTreeMap<String, Answer> = serde_json::from_str(&text).unwrap_or_default();
-        let known = answers.get(&self.key);
+        let cached = answers.get(&self.key);
         let is_fresh = |answer: &&Answer| {
             let at = DateTime::parse_from_rfc3339(&answer.at);
             at.is_ok_and(|at| (environment.now - at.to_utc()).abs() < FRESH)
         };
-        if let Some(known) = known.filter(is_fresh).filter(|_| !is_asked_anew) {
-            return Ok(known.clone());
+        if let Some(cached) = cached.filter(is_fresh).filter(|_| !is_asked_anew) {
+            return Ok(cached.clone());
         }
         let asked = remote::is_ours(&self.address);
         let asked = wait(async { tokio::time::timeout(ANSWER_WITHIN, asked).await })?;
@@ -334,7 +334,7 @@ impl Named {
         };
         let answer = Answer {
             at: environment.now.to_rfc3339(),
-            was_ours: database == Database::Ours || known.is_some_and(|known| known.was_ours),
+            was_ours: database == Database::Ours || cached.is_some_and(|cached| cached.was_ours),
             database,
             is_new: true,
         };
@@ -414,7 +414,7 @@ impl Choice<'_> {
             }
         }
         let name = self.name();
-        if (is_auto || !self.begins) && held(&store)? > 0 {
+        if (is_auto || !self.begins) && record_count(&store)? > 0 {
             self.printer.note(&if is_auto { format!(
                 "`{variable}` names {database}, and this memory is in files: `memctl sync` shares it, \
                  `memctl remote join {name}` moves it, `store = \"json\"` keeps it without this line"
@@ -456,10 +456,10 @@ impl Choice<'_> {
             None => store,
         };
         store.catch_up()?;
-        let held = plural(held(&store)?, "record");
+        let count = plural(record_count(&store)?, "record");
         let begun_by: String = begun_by.chars().take(8).collect();
         self.printer.note(&format!(
-            "`{name}` has {held} already, and was begun by the workspace `{begun_by}`; if that is another \
+            "`{name}` has {count} already, and was begun by the workspace `{begun_by}`; if that is another \
              project: `memctl remote leave`, `memctl memory purge`, `memctl remote join ANOTHER_NAME`"
         ));
         Ok(())
@@ -511,7 +511,7 @@ impl Choice<'_> {
 }
 
 /// Number of records of all kinds.
-fn held(store: &Scoped) -> Result<u64, UserError> {
+fn record_count(store: &Scoped) -> Result<u64, UserError> {
     let counts = Kind::ALL.into_iter().map(|kind| store.count(kind));
     Ok(counts.sum::<Result<u64, _>>()?)
 }

@@ -520,7 +520,7 @@ impl Off {
         let user = viewer.user_id()?;
         users
             .iter()
-            .any(|known| known == user)
+            .any(|name| name == user)
             .then(|| Self::User(user.to_owned()))
     }
 

@@ -396,8 +396,8 @@ fn action(line: &ExecutionLog, age: String) -> [String; 7] {
     let took = line.execution_time_ms.and_then(|ms| u32::try_from(ms).ok());
     // The most informative text comes first: error, reason, output, input.
     let data = [&line.output_data, &line.input_data].into_iter().flatten();
-    let said = [&line.error_message, &line.reasoning].into_iter().flatten();
-    let mut texts = said.cloned().chain(data.map(|data| data.get().to_owned()));
+    let texts = [&line.error_message, &line.reasoning].into_iter().flatten();
+    let mut texts = texts.cloned().chain(data.map(|data| data.get().to_owned()));
     [
         age,
         line.step_name.clone(),

@@ -53,7 +53,7 @@ impl HintService<'_> {
         here: &Here<'_>,
         budget: usize,
     ) -> Result<Briefing, Error> {
-        let mut told = Briefing::default();
+        let mut briefing = Briefing::default();
         let rules = session_rules(self.store, self.now, here)?;
         // Lessons that cannot be read are no reason to keep the rules back.
         let mut lessons = telling::at_start(self.store, here).unwrap_or_default();
@@ -77,8 +77,8 @@ impl HintService<'_> {
         let observed = memctl_redact::defuse(&observed);
         let notice = waiting_notice(rules.waiting);
         let room = budget.saturating_sub(memctl_redact::length(&notice));
-        told.rules = within(&render_pitfalls(&self.pitfalls(session)), room);
-        let left = room.saturating_sub(memctl_redact::length(&told.rules));
+        briefing.rules = within(&render_pitfalls(&self.pitfalls(session)), room);
+        let left = room.saturating_sub(memctl_redact::length(&briefing.rules));
         let others = memctl_redact::length(&approved) + memctl_redact::length(&observed);
         let heading = "Rules that people have given in this project, by skill:";
         let of_rules = left.saturating_sub(others.min(budget * 2 / 5));
@@ -86,27 +86,30 @@ impl HintService<'_> {
         if text.is_empty() {
             text = filled(heading, lines(&rules.own), left);
         }
-        told.rules.push_str(&text);
-        let left = room.saturating_sub(memctl_redact::length(&told.rules));
-        told.rules.push_str(&within(&approved, left));
-        told.rules.push_str(&notice);
-        let left = budget.saturating_sub(memctl_redact::length(&told.rules));
-        told.observed = within(&observed, left);
-        let own = lines(&rules.own).filter(|line| told.rules.contains(line));
+        briefing.rules.push_str(&text);
+        let left = room.saturating_sub(memctl_redact::length(&briefing.rules));
+        briefing.rules.push_str(&within(&approved, left));
+        briefing.rules.push_str(&notice);
+        let left = budget.saturating_sub(memctl_redact::length(&briefing.rules));
+        briefing.observed = within(&observed, left);
+        let own = lines(&rules.own).filter(|line| briefing.rules.contains(line));
         let of_others = lines(&rules.observed).map(|line| memctl_redact::defuse(&line));
-        let of_others = of_others.filter(|line| told.observed.contains(line.trim()));
-        told.told = own.count() + of_others.count();
-        let approved = lessons.approved.iter().map(|lesson| (lesson, &told.rules));
+        let of_others = of_others.filter(|line| briefing.observed.contains(line.trim()));
+        briefing.told = own.count() + of_others.count();
+        let approved = lessons
+            .approved
+            .iter()
+            .map(|lesson| (lesson, &briefing.rules));
         let observed = lessons
             .observed
             .iter()
-            .map(|lesson| (lesson, &told.observed));
+            .map(|lesson| (lesson, &briefing.observed));
         let shown = approved
             .chain(observed)
             .filter(|((_, line), text)| text.contains(line.trim()));
         self.store
             .count_retrievals(shown.map(|((id, _), _)| id.as_str()));
-        Ok(told)
+        Ok(briefing)
     }
 }
 
@@ -131,19 +134,19 @@ fn section(heading: &str, lines: impl Iterator<Item = String>) -> String {
 
 /// Returns the whole lines that fit the budget; empty if only the heading fits.
 fn within(text: &str, budget: usize) -> String {
-    let mut kept = String::new();
+    let mut fitting = String::new();
     let mut used = 0;
     for line in text.lines() {
         used += memctl_redact::length(line) + 1;
         if used > budget {
             break;
         }
-        kept.extend([line, "\n"]);
+        fitting.extend([line, "\n"]);
     }
-    if kept.lines().count() < 2 {
-        kept.clear();
+    if fitting.lines().count() < 2 {
+        fitting.clear();
     }
-    kept
+    fitting
 }
 
 /// Numbers of a running session.

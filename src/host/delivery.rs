@@ -120,8 +120,8 @@ mod tests {
         assert_eq!((&*last.silent, last.told), ("no memory there", None));
         let answer = r#"{"hookSpecificOutput": {"hookEventName": "PreToolUse", "additionalContext":
             "\n<rules-of-the-user-1>\nUse pnpm, never npm.\n</rules-of-the-user-1>"}}"#;
-        let told = Delivery::of(&event("PreToolUse"), Some(answer), "", now);
-        told.note(state, Host::Codex);
+        let delivery = Delivery::of(&event("PreToolUse"), Some(answer), "", now);
+        delivery.note(state, Host::Codex);
         let last = Delivery::last(state, Host::Codex).unwrap();
         assert_eq!(last.told.as_deref(), Some("Use pnpm, never npm."));
         assert_eq!((&*last.event, &*last.silent), ("PreToolUse", ""));

@@ -242,9 +242,9 @@ impl Host {
         let name = fields
             .text("hook_event_name")
             .or_else(|| fields.text("hookName"))?;
-        let known: Vec<&str> = self.hooks().iter().map(|hook| hook.sent).collect();
-        let (title, all) = (self.title(), known.join("`, `"));
-        let name = (!known.contains(&&*name)).then(|| name.escape_debug())?;
+        let names: Vec<&str> = self.hooks().iter().map(|hook| hook.sent).collect();
+        let (title, all) = (self.title(), names.join("`, `"));
+        let name = (!names.contains(&&*name)).then(|| name.escape_debug())?;
         Some(format!(
             "`{name}` is no event of {title} that memctl handles; these are: `{all}`"
         ))
@@ -474,10 +474,10 @@ mod tests {
             lines.join("\n")
         );
         let text = format!("{}{key}{}", "x ".repeat(HEAD / 2 - 300), " y".repeat(TAIL));
-        let kept = clip(&Clean::of(&text));
+        let clipped = clip(&Clean::of(&text));
         assert!(
-            kept.contains("[REDACTED:private-key]") && !kept.contains("Zq9"),
-            "{kept}"
+            clipped.contains("[REDACTED:private-key]") && !clipped.contains("Zq9"),
+            "{clipped}"
         );
     }
 
@@ -500,8 +500,8 @@ mod tests {
     #[test]
     fn long_texts_keep_both_ends() {
         let text = format!("first {} last", "é".repeat(1 << 20));
-        let kept = clip(&Clean::of(&text));
-        assert!(kept.len() < HEAD + TAIL + 8);
-        assert!(kept.starts_with("first") && kept.ends_with("last"));
+        let clipped = clip(&Clean::of(&text));
+        assert!(clipped.len() < HEAD + TAIL + 8);
+        assert!(clipped.starts_with("first") && clipped.ends_with("last"));
     }
 }

@@ -33,7 +33,7 @@ pub fn respond(
     let is_after = matches!(event.kind, EventKind::ToolFailed | EventKind::ToolSucceeded);
     let mut noted = String::new();
     if !host.takes_notes_before() && is_after {
-        if rules::start_is_owed(adviser.store, &session)? {
+        if rules::start_is_pending(adviser.store, &session)? {
             noted.push_str(&adviser.session_text(&session, here)?);
         }
         let warned = warning(&session, event, adviser, here, RuleFilter::Notes)?;

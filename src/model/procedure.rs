@@ -238,8 +238,8 @@ fn one_layout_of<T: Serialize>(part: Option<&T>) -> String {
 
 /// Trust of a record that was learned from a session: observed until a user approves it. What a person wrote
 /// is theirs.
-fn trust(said: &str) -> Trust {
-    match said {
+fn trust(stored: &str) -> Trust {
+    match stored {
         "approved" => Trust::Approved,
         "user" => Trust::User,
         _ => Trust::Observed,
@@ -279,11 +279,11 @@ pub struct ProcedureFields {
 impl ProcedureFields {
     /// Returns the condition: the root cause, else the cues, else the failure.
     pub fn when(&self) -> String {
-        let said = |text: &&String| !text.trim().is_empty();
+        let has_text = |text: &&String| !text.trim().is_empty();
         let cues = self.cues.join("; ");
         [&self.root_cause, &cues, &self.failure]
             .into_iter()
-            .find(said)
+            .find(has_text)
             .cloned()
             .unwrap_or_default()
     }

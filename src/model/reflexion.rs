@@ -198,13 +198,13 @@ impl Reflexion {
 
     /// Returns the number of sessions that the rule was heard in.
     pub fn sessions(&self) -> usize {
-        let sessions = self.said.iter().map(|said| said.session.as_str());
+        let sessions = self.said.iter().map(|source| source.session.as_str());
         sessions.collect::<HashSet<_>>().len()
     }
 
     /// Returns the projects that people said the rule in; empty if it is of every project.
     pub fn projects(&self) -> Vec<&str> {
-        let names = self.said.iter().map(|said| said.workspace.as_str());
+        let names = self.said.iter().map(|source| source.workspace.as_str());
         names.filter(|name| !name.is_empty()).collect()
     }
 
@@ -551,12 +551,12 @@ mod tests_of_outcomes {
 
     #[test]
     fn only_what_stands_for_the_same_correction_has_taken_over() {
-        let check = |kept: &str, other: &str, expected: bool| {
+        let check = |one: &str, other: &str, expected: bool| {
             let rule = |json: &str| -> Reflexion { serde_json::from_str(json).unwrap() };
             assert_eq!(
-                rule(kept).has_taken_over(&rule(other)),
+                rule(one).has_taken_over(&rule(other)),
                 expected,
-                "{kept} {other}"
+                "{one} {other}"
             );
         };
         let other = r#"{"correction_id": "CORR-002", "superseded_by": "REFL-001"}"#;

@@ -187,16 +187,16 @@ const SAME_THING: f64 = 0.6;
 /// holds. `of` returns the text of an item, and a value that is greater for a later one.
 pub(crate) fn later_first<T, B: Ord>(items: &mut [T], of: impl Fn(&T) -> (String, B)) {
     let compared = items.len().min(COMPARED);
-    let mut known: Vec<(BTreeSet<String>, B)> = Vec::with_capacity(compared);
+    let mut earlier: Vec<(BTreeSet<String>, B)> = Vec::with_capacity(compared);
     for at in 0..compared {
         let (text, born) = of(&items[at]);
         let words = key_words(&text);
         let is_earlier = |(other, before): &(BTreeSet<String>, B)| {
             *before < born && similarity(&words, other, &|_| 1.0) >= SAME_THING
         };
-        let to = known.iter().position(is_earlier).unwrap_or(at);
+        let to = earlier.iter().position(is_earlier).unwrap_or(at);
         items[to..=at].rotate_right(1);
-        known.insert(to, (words, born));
+        earlier.insert(to, (words, born));
     }
 }
 

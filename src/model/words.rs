@@ -45,7 +45,7 @@ pub(super) fn read<T>(text: &str, parse: impl Fn(&str) -> Result<T, Error>) -> R
             Err(error) => error.to_string().starts_with("missing field"),
         };
         if text.starts_with('{') {
-            parse(&mended(text, &fits))
+            parse(&repaired(text, &fits))
         } else {
             Err(error)
         }
@@ -53,7 +53,7 @@ pub(super) fn read<T>(text: &str, parse: impl Fn(&str) -> Result<T, Error>) -> R
 }
 
 /// Returns an object of the fields that fit, some of them in another form.
-fn mended(object: &str, fits: &dyn Fn(&str) -> bool) -> String {
+fn repaired(object: &str, fits: &dyn Fn(&str) -> bool) -> String {
     let mut fields = Vec::new();
     for (key, span) in json::fields(object.as_bytes()) {
         let (key, value) = (Value::from(&*key).to_string(), &object[span]);

@@ -201,8 +201,8 @@ fn add_again(
     mut warnings: Vec<String>,
 ) -> Result<AddReport, Error> {
     let mut writer = workspace.writer()?;
-    let known = writer.store().list::<Memory>(&Selection::default())?;
-    let same = known.records.into_iter().find(equality(&new));
+    let existing = writer.store().list::<Memory>(&Selection::default())?;
+    let same = existing.records.into_iter().find(equality(&new));
     let added = same.is_none();
     let memory = if let Some(same) = same {
         warnings.push(format!("`{}` says the same already", same.id));
@@ -270,10 +270,10 @@ fn unless_known(workspace: &Workspace, new: &Memory) -> Result<Option<SkipCondit
     let (says_same, now) = (equality(new), timestamp(workspace.now));
     // Entries that say the same and have not expired.
     let repeats = move |entry: &[u8]| {
-        let known = serde_json::from_slice::<Memory>(entry);
-        known.is_ok_and(|known| {
-            let is_over = known.expires_at.as_ref().is_some_and(|end| *end <= now);
-            !is_over && says_same(&known)
+        let existing = serde_json::from_slice::<Memory>(entry);
+        existing.is_ok_and(|existing| {
+            let is_over = existing.expires_at.as_ref().is_some_and(|end| *end <= now);
+            !is_over && says_same(&existing)
         })
     };
     Ok(Some(SkipCondition {
@@ -287,11 +287,11 @@ fn equality(new: &Memory) -> impl Fn(&Memory) -> bool + Send + use<> {
     let content = redacted(new);
     let metadata = compact(&memctl_redact::redact_json(new.metadata.get()).text);
     let (memory_type, user_id) = (new.memory_type, new.user_id.clone());
-    move |known| {
-        known.content == content
-            && known.memory_type == memory_type
-            && known.user_id == user_id
-            && compact(known.metadata.get()) == metadata
+    move |existing| {
+        existing.content == content
+            && existing.memory_type == memory_type
+            && existing.user_id == user_id
+            && compact(existing.metadata.get()) == metadata
     }
 }
 

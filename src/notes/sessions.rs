@@ -130,7 +130,7 @@ pub fn find(store: &Scoped, id: &str) -> Result<Session, Error> {
 }
 
 /// Returns the value; fails if it is blank.
-fn said<'a>(field: &'static str, value: &'a str) -> Result<&'a str, Error> {
+fn redacted_text<'a>(field: &'static str, value: &'a str) -> Result<&'a str, Error> {
     if value.trim().is_empty() {
         return Err(unfit(field, value, "a text that is not blank"));
     }
@@ -232,12 +232,16 @@ fn changes(
     if let Some(step) = &change.step
         && session.current_step.as_ref() != Some(step)
     {
-        set(&mut fields, "current_step", &said("current_step", step)?)?;
+        set(
+            &mut fields,
+            "current_step",
+            &redacted_text("current_step", step)?,
+        )?;
     }
     let mut completed = session.completed_steps.clone();
     for step in &change.completed {
         if !completed.iter().any(|done| done == step) {
-            completed.push(said("completed_steps", step)?.to_owned());
+            completed.push(redacted_text("completed_steps", step)?.to_owned());
         }
     }
     if completed != session.completed_steps {
@@ -254,7 +258,11 @@ fn changes(
         set(&mut fields, "completed_at", &now)?;
     }
     match (&change.error, status == SessionState::Error) {
-        (Some(error), true) => set(&mut fields, "error_message", &said("error_message", error)?)?,
+        (Some(error), true) => set(
+            &mut fields,
+            "error_message",
+            &redacted_text("error_message", error)?,
+        )?,
         (None, false) => {}
         (None, true) => {
             return Err(Error::input(
@@ -353,7 +361,10 @@ pub fn start(workspace: &Workspace, new: NewSession) -> Result<ChangedSession, E
     if total_steps == 0 {
         return Err(unfit("total_steps", "0", "a whole number from 1"));
     }
-    let current_step = new.step.as_deref().map(|step| said("current_step", step));
+    let current_step = new
+        .step
+        .as_deref()
+        .map(|step| redacted_text("current_step", step));
     let now = workspace.timestamp();
     let session = Session {
         session_id: String::new(),
@@ -455,7 +466,7 @@ pub fn log_action(
         execution_time_ms: new.took_ms,
         status: new.status,
         error_message: new.error,
-        ..scribe.line(said("step_name", &new.step)?, new.action)
+        ..scribe.line(redacted_text("step_name", &new.step)?, new.action)
     };
     let line = writer.append_execution_logs(vec![line])?.remove(0);
     let warnings = warnings_of(&mut writer).collect();

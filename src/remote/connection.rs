@@ -291,9 +291,9 @@ fn failure(address: &Address, doing: &str, error: &tokio_postgres::Error) -> Err
         );
     }
     let (message, denied) = match error.as_db_error() {
-        Some(said) => (
-            said.message().to_owned(),
-            *said.code() == SqlState::INSUFFICIENT_PRIVILEGE,
+        Some(answer) => (
+            answer.message().to_owned(),
+            *answer.code() == SqlState::INSUFFICIENT_PRIVILEGE,
         ),
         None => (message(error), false),
     };
@@ -392,12 +392,12 @@ async fn attempt(address: &Address, target: Option<SocketAddr>) -> Result<Connec
 /// Classifies the error of a failed login.
 fn failed(address: &Address, error: &tokio_postgres::Error, must_bind: bool) -> Error {
     let database = address.shown();
-    if let Some(said) = error.as_db_error() {
+    if let Some(answer) = error.as_db_error() {
         // The server is starting or stopping; another address may be available.
-        if *said.code() == SqlState::CANNOT_CONNECT_NOW {
-            return address.unreachable(said.message());
+        if *answer.code() == SqlState::CANNOT_CONNECT_NOW {
+            return address.unreachable(answer.message());
         }
-        let reason = address.scrub(said.message());
+        let reason = address.scrub(answer.message());
         let message = format!("`{database}` refuses the login: {reason}");
         return Error::stopped(message, "check user and password in the URL");
     }

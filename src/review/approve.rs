@@ -398,7 +398,7 @@ pub fn untrusted(store: &Scoped, origin: Option<&str>) -> Result<Untrusted, Erro
                 },
                 skill: document.skill,
                 suspicious: memctl_redact::admit(&document.content).quarantine,
-                text: said_once(&memctl_redact::redact(&document.content).text),
+                text: without_repeated_lines(&memctl_redact::redact(&document.content).text),
             });
         Ok(records.collect())
     };
@@ -410,11 +410,11 @@ pub fn untrusted(store: &Scoped, origin: Option<&str>) -> Result<Untrusted, Erro
 }
 
 /// Returns a text without the lines that another line has, whole: the fields of a lesson repeat it.
-fn said_once(text: &str) -> String {
+fn without_repeated_lines(text: &str) -> String {
     let mut lines: Vec<&str> = Vec::new();
     for line in text.lines().map(str::trim) {
-        if !lines.iter().any(|known| known.contains(line)) {
-            lines.retain(|known| !line.contains(known));
+        if !lines.iter().any(|other| other.contains(line)) {
+            lines.retain(|other| !line.contains(other));
             lines.push(line);
         }
     }

@@ -85,14 +85,14 @@ fn copied<R: Record>(
         (labels.skill, labels.status)
     };
     let is_same = |other: &R| of(other) == of(&copy) && text(other) == text(&copy);
-    let known = writer.store().list::<R>(&Selection::default())?.records;
-    let known = known
+    let existing = writer.store().list::<R>(&Selection::default())?.records;
+    let existing = existing
         .iter()
         .find(|other| is_same(other))
-        .map(|known| known.labels().id);
-    let created = known.is_none();
-    let own = if let Some(known) = known {
-        known
+        .map(|existing| existing.labels().id);
+    let created = existing.is_none();
+    let own = if let Some(existing) = existing {
+        existing
     } else {
         let added = writer.append(copy, user.now)?.labels().id;
         let directory = workspace.store.directory();

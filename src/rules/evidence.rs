@@ -92,8 +92,8 @@ pub(crate) fn count_verdict(
     let (before, now) = (helped(before.outcome), helped(now.outcome));
     let was_blamed = |id: &String| {
         // Older versions did not store it.
-        let known = execution.rules_blamed.as_ref();
-        known.is_none_or(|blamed| blamed.contains(id))
+        let stored = execution.rules_blamed.as_ref();
+        stored.is_none_or(|blamed| blamed.contains(id))
     };
     let is_as_before = now != Some(false) || execution.rules_blamed.as_deref() == Some(blamed);
     if before == now && before_by == now_by && is_as_before {
@@ -242,8 +242,8 @@ pub fn corrected(correction: &str, rules: &[Reflexion], cosines: &[f64]) -> Vec<
 
 /// Returns true if a correction repeats a rule, which then was not followed.
 fn speaks_against(correction: &str, rule: &Reflexion) -> bool {
-    let said: BTreeSet<String> = words(correction).into_iter().collect();
-    !said.is_empty() && said == words(&rule.rule).into_iter().collect()
+    let own_words: BTreeSet<String> = words(correction).into_iter().collect();
+    !own_words.is_empty() && own_words == words(&rule.rule).into_iter().collect()
 }
 
 /// Outcome of [`give_verdict()`].
@@ -332,11 +332,11 @@ pub fn give_verdict(
     }
     let blamed_ids: Vec<String> = blamed.iter().map(|rule| rule.id.clone()).collect();
     // Without the field, every rule that applied was blamed.
-    let is_known = match &execution.rules_blamed {
-        Some(known) => *known == blamed_ids,
+    let is_stored = match &execution.rules_blamed {
+        Some(stored) => *stored == blamed_ids,
         None => rules.iter().map(|rule| &rule.reflexion_id).eq(&blamed_ids),
     };
-    if outcome == Outcome::Rejected && !is_known {
+    if outcome == Outcome::Rejected && !is_stored {
         changes.push(("rules_blamed", json!(blamed_ids)));
     }
     if !changes.is_empty() {

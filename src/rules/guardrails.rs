@@ -122,8 +122,8 @@ fn write(
         let is_done = pending.is_empty();
         let changes = [(PENDING, json!(pending))];
         let changes = if is_done { &[] } else { &changes[..] };
-        let gone = if is_done { &[PENDING][..] } else { &[] };
-        writer.update_without(Kind::Reflexion, &rule.reflexion_id, changes, gone)?;
+        let removed = if is_done { &[PENDING][..] } else { &[] };
+        writer.update_without(Kind::Reflexion, &rule.reflexion_id, changes, removed)?;
     }
     Ok(written)
 }

@@ -23,7 +23,7 @@ use crate::model::text::{later_first, one_line, told_line};
 use crate::model::{CHAT, Kind, Reflexion, UTILITY_FLOOR, with_origin};
 use crate::store::here::Here;
 use crate::store::workspace::Error;
-use crate::store::{Problem, Pulled, Scoped, Selection, Vouched};
+use crate::store::{Problem, Pulled, Scoped, Selection, TrustedPart};
 
 /// Returns the rules, those that this user vouches for first, and otherwise the local ones first. A remote rule
 /// that says the same as an earlier one is left out; those of this workspace stay beside each other.
@@ -31,17 +31,17 @@ pub(crate) fn rules(
     store: &Scoped,
     selection: &Selection<'_>,
 ) -> Result<(Vec<Reflexion>, Vec<Problem>), Error> {
-    let mut rules: Vec<(Vouched, bool, Reflexion)> = Vec::new();
+    let mut rules: Vec<(TrustedPart, bool, Reflexion)> = Vec::new();
     let mut problems = Vec::new();
     let mut add = |store: &Scoped, origin: Option<&str>| -> Result<(), Error> {
         let mut listed = store.list::<Reflexion>(selection)?;
         problems.append(&mut listed.problems);
         let standing = mark_observed(store, &mut listed.records);
-        for (vouched, mut rule) in standing.into_iter().zip(listed.records) {
+        for (trusted, mut rule) in standing.into_iter().zip(listed.records) {
             if let Some(origin) = origin {
                 rule.reflexion_id = with_origin(&rule.reflexion_id, origin);
             }
-            rules.push((vouched, origin.is_none(), rule));
+            rules.push((trusted, origin.is_none(), rule));
         }
         Ok(())
     };
@@ -54,10 +54,10 @@ pub(crate) fn rules(
 
 /// Sorts rules by their standing, and removes those that an earlier one silences by saying the same. The rules
 /// of this workspace, marked `true`, stay beside each other.
-fn without_repetitions(mut rules: Vec<(Vouched, bool, Reflexion)>) -> Vec<Reflexion> {
-    rules.sort_by_key(|(vouched, ..)| Reverse(*vouched));
-    let mut first: HashMap<(String, String), Vouched> = HashMap::new();
-    rules.retain(|(vouched, is_local, rule)| {
+fn without_repetitions(mut rules: Vec<(TrustedPart, bool, Reflexion)>) -> Vec<Reflexion> {
+    rules.sort_by_key(|(trusted, ..)| Reverse(*trusted));
+    let mut first: HashMap<(String, String), TrustedPart> = HashMap::new();
+    rules.retain(|(trusted, is_local, rule)| {
         // A candidate is not a rule yet, and blocks none.
         if rule.is_candidate() {
             return true;
@@ -65,8 +65,8 @@ fn without_repetitions(mut rules: Vec<(Vouched, bool, Reflexion)>) -> Vec<Reflex
         let key = (rule.skill.clone(), one_line(&rule.rule));
         // A rule that was retired or superseded here must not return as a remote rule.
         match first.get(&key) {
-            Some(first) => *is_local || !first.may_silence(*vouched),
-            None => first.insert(key, *vouched).is_none(),
+            Some(first) => *is_local || !first.may_silence(*trusted),
+            None => first.insert(key, *trusted).is_none(),
         }
     });
     rules.into_iter().map(|(.., rule)| rule).collect()
@@ -74,27 +74,27 @@ fn without_repetitions(mut rules: Vec<(Vouched, bool, Reflexion)>) -> Vec<Reflex
 
 /// Marks the rules that no one here vouches for, and undoes replacements of vouched rules by others.
 /// Returns the standing of each rule.
-pub(crate) fn mark_observed(store: &Scoped, rules: &mut [Reflexion]) -> Vec<Vouched> {
+pub(crate) fn mark_observed(store: &Scoped, rules: &mut [Reflexion]) -> Vec<TrustedPart> {
     if rules.is_empty() {
         return Vec::new();
     }
     let trust_snapshot = store.trust_snapshot();
-    let standing: Vec<Vouched> = rules
+    let standing: Vec<TrustedPart> = rules
         .iter()
-        .map(|rule| trust_snapshot.vouched(rule))
+        .map(|rule| trust_snapshot.trusted_part(rule))
         .collect();
-    let replacing: HashMap<String, Vouched> = rules
+    let replacing: HashMap<String, TrustedPart> = rules
         .iter()
         .zip(&standing)
-        .map(|(rule, vouched)| (rule.reflexion_id.clone(), *vouched))
+        .map(|(rule, trusted)| (rule.reflexion_id.clone(), *trusted))
         .collect();
-    for (rule, vouched) in rules.iter_mut().zip(&standing) {
+    for (rule, trusted) in rules.iter_mut().zip(&standing) {
         // A candidate is data in any case, and is in no prompt.
-        rule.observed = !rule.is_candidate() && *vouched == Vouched::Nothing;
+        rule.observed = !rule.is_candidate() && *trusted == TrustedPart::Nothing;
         // Only the text is the user's word: whether another rule replaced it, that rule must be
         // theirs too.
         let by = replacing.get(&rule.superseded_by).copied();
-        if *vouched == Vouched::Text && by.unwrap_or_default() == Vouched::Nothing {
+        if *trusted == TrustedPart::Text && by.unwrap_or_default() == TrustedPart::Nothing {
             rule.superseded_by.clear();
         }
     }
@@ -187,15 +187,15 @@ pub(crate) fn session_rules(
     let skills: HashSet<&str> = rules.iter().map(|rule| rule.skill.as_str()).collect();
     let skills = skills.into_iter().filter(|skill| !skill.is_empty());
     let (present, absent): (Vec<&str>, Vec<&str>) = skills.partition(|skill| here.has_skill(skill));
-    let mut known: HashSet<String> = present.into_iter().map(str::to_owned).collect();
+    let mut used: HashSet<String> = present.into_iter().map(str::to_owned).collect();
     // Executions are read only for skills that are not here.
     if !absent.is_empty() {
-        known.extend(skills_run(store)?);
+        used.extend(skills_run(store)?);
     }
     let relevance = |rule: &Reflexion| match rule.skill.as_str() {
         _ if !rule.projects().is_empty() => Relevance::Project,
         "" => Relevance::Skill,
-        skill if known.contains(skill) => Relevance::Skill,
+        skill if used.contains(skill) => Relevance::Skill,
         _ => Relevance::Other,
     };
     let worth =
@@ -332,13 +332,17 @@ mod tests {
 
     #[test]
     fn records_that_nobody_vouches_for_silence_no_rule_of_the_user() {
-        let own = |rule: Value| -> (Vouched, bool, Reflexion) {
-            (Vouched::Whole, false, serde_json::from_value(rule).unwrap())
+        let own = |rule: Value| -> (TrustedPart, bool, Reflexion) {
+            (
+                TrustedPart::Whole,
+                false,
+                serde_json::from_value(rule).unwrap(),
+            )
         };
-        let theirs = |mut rule: Value| -> (Vouched, bool, Reflexion) {
+        let theirs = |mut rule: Value| -> (TrustedPart, bool, Reflexion) {
             rule["created_at"] = json!("2099-01-01T00:00:00+00:00");
             (
-                Vouched::Nothing,
+                TrustedPart::Nothing,
                 true,
                 serde_json::from_value(rule).unwrap(),
             )

@@ -30,7 +30,7 @@ mod vocabulary;
 
 pub use acting::at_call::{
     AgentCall, RuleFilter, Warning, after, before, compacted, compacting, ended, session_receipts,
-    start_is_owed,
+    start_is_pending,
 };
 pub use acting::call::Call;
 pub use acting::forbids_advice;

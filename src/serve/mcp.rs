@@ -417,8 +417,9 @@ mod tests_of_tools {
     /// All tool descriptions are in the context of every agent, used or not.
     #[test]
     fn all_tools_together_cost_little() {
-        let said = Operation::ALL.map(|operation| serde_json::to_string(&tool(operation)).unwrap());
-        let all: usize = said.iter().map(|said| tokens(said)).sum();
+        let tools =
+            Operation::ALL.map(|operation| serde_json::to_string(&tool(operation)).unwrap());
+        let all: usize = tools.iter().map(|tools| tokens(tools)).sum();
         assert!(all < 1_750, "{all} tokens");
     }
 }

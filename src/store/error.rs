@@ -260,10 +260,10 @@ pub enum Error {
         reason: String,
     },
     /// Model answered, but the execution could not be stored.
-    #[error("the model answered, but the execution could not be stored; the answer is kept in `{}`", kept.display())]
+    #[error("the model answered, but the execution could not be stored; the answer is kept in `{}`", file.display())]
     NotStored {
         /// File that holds the whole execution.
-        kept: PathBuf,
+        file: PathBuf,
         /// Error of the store.
         source: Box<Error>,
     },

@@ -153,8 +153,8 @@ mod tests {
         check("elsewhere", &work, "elsewhere", true);
         check("elsewhere", &work, "work", false);
         let rule = |project: &str| -> Reflexion {
-            let said = serde_json::json!({ "said": [{ "quote": "q", "workspace": project }] });
-            serde_json::from_value(said).unwrap()
+            let rule = serde_json::json!({ "said": [{ "quote": "q", "workspace": project }] });
+            serde_json::from_value(rule).unwrap()
         };
         let whole = Here {
             directory: Some(&work),

@@ -76,7 +76,7 @@ pub use primary::{
     Fetched, Primary, PrimaryChange, PrimaryName, PrimaryRow, Reached, SharedLine, Turn,
 };
 pub use pulled::{Pulled, Puller};
-pub use trust::{Approvals, Basis, Note, TrustSnapshot, Vouched};
+pub use trust::{Approvals, Basis, Note, TrustSnapshot, TrustedPart};
 pub use undo_journal::{Field, Line as ChangeLine, PlacedLine, Splice, Step};
 pub use writer::Writer;
 pub use writer::append::{Compared, Repeats, SeenEntries, SkipCondition};

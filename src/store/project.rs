@@ -198,10 +198,10 @@ fn root_commit(root: &Path, git: &Path, memory: &Directory) -> Option<String> {
         "unknown {:?}",
         changes.map(|state| state.map(|one| one.modified))
     );
-    let kept = memory.below(DERIVED).read(&file, LONGEST).ok().flatten();
-    match kept.and_then(|bytes| String::from_utf8(bytes).ok()) {
-        Some(kept) if is_commit(&kept) => return Some(kept),
-        Some(kept) if kept == unknown => return None,
+    let stored = memory.below(DERIVED).read(&file, LONGEST).ok().flatten();
+    match stored.and_then(|bytes| String::from_utf8(bytes).ok()) {
+        Some(stored) if is_commit(&stored) => return Some(stored),
+        Some(stored) if stored == unknown => return None,
         _ => {}
     }
     let commit = first_commit(root);
@@ -436,10 +436,10 @@ mod tests {
         git(&["clone", "-q", "shop", "other"]);
         let (shop, other) = (named("shop"), named("other"));
         assert!(other.has_name(shop.name().unwrap()) && shop.has_name(other.name().unwrap()));
-        let kept = std::fs::read_dir(disk.path("memory/.index"))
+        let files = std::fs::read_dir(disk.path("memory/.index"))
             .unwrap()
             .count();
-        assert_eq!(kept, 3);
+        assert_eq!(files, 3);
         assert_eq!(named("shop"), shop);
     }
 

@@ -86,7 +86,7 @@ impl Scoped {
             return Ok(user);
         }
         let mut all = self.pulled();
-        let known: Vec<String> = all.iter().map(|pulled| pulled.origin.clone()).collect();
+        let names: Vec<String> = all.iter().map(|pulled| pulled.origin.clone()).collect();
         all.retain(|pulled| !beginning.is_empty() && pulled.origin.starts_with(beginning));
         if let (Some(only), true) = (all.pop(), all.is_empty()) {
             Ok(only)
@@ -94,10 +94,10 @@ impl Scoped {
             let beginning = beginning.escape_debug();
             Err(Error::missing(
                 format!("no single pulled workspace has a name that starts with `{beginning}`"),
-                if known.is_empty() {
+                if names.is_empty() {
                     "memctl sync".to_owned()
                 } else {
-                    format!("give a longer prefix: {}", known.join(", "))
+                    format!("give a longer prefix: {}", names.join(", "))
                 },
             ))
         }

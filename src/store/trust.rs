@@ -21,7 +21,7 @@
 //! - An approval covers the text that acts on an agent ([`Record::claims`]) and the level of trust.
 //!   A changed text is not approved; counters may change.
 //! - Only what this user vouches for may block, replace, outrank or merge with what this user vouches
-//!   for: [`Vouched`] is the one order of that. An approval covers the text of a record alone, so the
+//!   for: [`TrustedPart`] is the one order of that. An approval covers the text of a record alone, so the
 //!   other fields of such a record have no effect on other records.
 //! - That a rule acts on calls has an approval of its own, over the rule, its patterns and its
 //!   action. No decision about a workspace or an origin lets a rule act.
@@ -68,7 +68,7 @@ pub struct TrustSnapshot(State);
 
 /// Part of a record that this user vouches for, least first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub enum Vouched {
+pub enum TrustedPart {
     /// Nothing: the record is data.
     #[default]
     Nothing,
@@ -78,7 +78,7 @@ pub enum Vouched {
     Whole,
 }
 
-impl Vouched {
+impl TrustedPart {
     /// Returns `true` if a record of this standing may silence one of the other: replace it, or take
     /// its place because both say the same.
     pub fn may_silence(self, other: Self) -> bool {
@@ -173,11 +173,11 @@ impl TrustSnapshot {
     }
 
     /// Returns the part of a record that this user vouches for.
-    pub fn vouched<R: Record>(&self, record: &R) -> Vouched {
+    pub fn trusted_part<R: Record>(&self, record: &R) -> TrustedPart {
         match (self.level(record), self.is_whole()) {
-            (Trust::Observed, _) => Vouched::Nothing,
-            (_, false) => Vouched::Text,
-            (_, true) => Vouched::Whole,
+            (Trust::Observed, _) => TrustedPart::Nothing,
+            (_, false) => TrustedPart::Text,
+            (_, true) => TrustedPart::Whole,
         }
     }
 
@@ -318,8 +318,8 @@ fn approved(state: &Path) -> HashSet<Mac> {
 
 /// Appends lines that approve digests, or revoke them, where the list does not say so already.
 fn append(state: &Path, digests: &[Mac], is_approved: bool) -> Result<(), Error> {
-    let known = approved(state);
-    let is_new = |digest: &&Mac| known.contains(*digest) != is_approved;
+    let listed = approved(state);
+    let is_new = |digest: &&Mac| listed.contains(*digest) != is_approved;
     let new: HashSet<&Mac> = digests.iter().filter(is_new).collect();
     if new.is_empty() {
         return Ok(());
@@ -497,7 +497,7 @@ impl Approvals {
         random: &mut dyn FnMut() -> String,
     ) -> Result<(), Error> {
         self.change(random, |note| {
-            if !note.origins.iter().any(|known| known == origin) {
+            if !note.origins.iter().any(|other| other == origin) {
                 note.origins.push(origin.to_owned());
             }
         })
@@ -575,7 +575,7 @@ impl Approvals {
     /// Returns `true` if the workspace with this origin is known to have an audit log.
     pub(crate) fn remembers_audit(&self, origin: &str) -> bool {
         let audited = self.stored().and_then(|note| note.audited);
-        audited.is_some_and(|known| known == origin)
+        audited.is_some_and(|audited_origin| audited_origin == origin)
     }
 
     /// Changes the note about the directory, and binds it by a marker if needed. Does nothing

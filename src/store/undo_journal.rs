@@ -104,19 +104,19 @@ pub(crate) fn back_to(lock: &Lock, length: u64) -> Result<(), Error> {
 /// Drops the oldest changes as a whole, but never the current one.
 fn shorten(lock: &Lock, current: &str) -> Result<(), Error> {
     let lines: Vec<Line> = log::read(lock.directory(), FILE)?;
-    let mut kept: HashSet<&str> = HashSet::new();
+    let mut retained: HashSet<&str> = HashSet::new();
     let mut bytes = 0;
     for line in lines.iter().rev() {
         let length = serde_json::to_string(line)?.len() + 1;
         bytes += length;
         if bytes > KEPT && line.change != current {
             // A partial change cannot be reverted.
-            kept.remove(line.change.as_str());
+            retained.remove(line.change.as_str());
             break;
         }
-        kept.insert(&line.change);
+        retained.insert(&line.change);
     }
-    retain(lock, &|line| kept.contains(line.change.as_str()))
+    retain(lock, &|line| retained.contains(line.change.as_str()))
 }
 
 /// Drops the lines of records that are removed permanently. For rules, also drops the lines of

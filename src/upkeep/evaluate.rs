@@ -251,10 +251,10 @@ impl<'a> Index<'a> {
 
 /// Faults of the dataset that lower the figures.
 fn warnings(passages: &[Passage], questions: &[Question]) -> Vec<String> {
-    let known: HashSet<&str> = passages.iter().map(|p| p.id.as_str()).collect();
+    let ids: HashSet<&str> = passages.iter().map(|p| p.id.as_str()).collect();
     let mut warnings = Vec::new();
     let relevant = questions.iter().flat_map(|q| q.relevant.keys());
-    let missing = relevant.filter(|id| !known.contains(id.as_str())).count();
+    let missing = relevant.filter(|id| !ids.contains(id.as_str())).count();
     if missing > 0 {
         warnings.push(format!(
             "{missing} relevant ids name no document; they count as not found"
@@ -266,7 +266,7 @@ fn warnings(passages: &[Passage], questions: &[Question]) -> Vec<String> {
             "{unanswered} queries have nothing relevant and are left out"
         ));
     }
-    if known.len() < passages.len() {
+    if ids.len() < passages.len() {
         warnings.push("some documents share their id; any of them counts as found".to_owned());
     }
     warnings
@@ -316,18 +316,18 @@ mod tests {
             question("lock file", &["b"], Some("three")),
             question("lock file", &[], Some("two")),
         ];
-        let mut told = Vec::new();
+        let mut reports = Vec::new();
         let report = evaluate(
             "sample".to_owned(),
             &passages,
             &questions,
             Fusion::default(),
             &EmbedderConfig::BuiltIn,
-            &mut |done, of| told.push((done, of)),
+            &mut |done, of| reports.push((done, of)),
         )
         .unwrap();
         assert_eq!((report.documents, report.queries), (3, 3));
-        assert_eq!(told, [(1, 3), (3, 3)]);
+        assert_eq!(reports, [(1, 3), (3, 3)]);
         assert_eq!(report.warnings.len(), 1);
         let json = serde_json::to_string(&report).unwrap();
         assert!(json.contains(r#""recall@1":0.3333"#), "{json}");

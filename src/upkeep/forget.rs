@@ -284,11 +284,11 @@ fn purge_visible(
     }
     let mut writer = workspace.writer()?;
     let before = bytes_of(items);
-    let mut gone = Vec::new();
+    let mut removed = Vec::new();
     for kind in Kind::ALL {
         let ids = writer.remove_visible(kind, &workspace.timestamp())?;
         report.count(kind, ids.len() as u64);
-        gone.extend(ids);
+        removed.extend(ids);
     }
     if *workspace.store.scope() == Scope::All {
         // An audit event is chained to its neighbours, and holds no text of a record.
@@ -297,7 +297,7 @@ fn purge_visible(
             report.lines += writer.drop_lines(name, &|line| {
                 let is_own = text_field(line, "user_id")
                     .is_some_and(|user| workspace.store.viewer().sees(Some(&user)));
-                !is_own && !gone.iter().any(|id| names(line, id))
+                !is_own && !removed.iter().any(|id| names(line, id))
             })?;
         }
     }

@@ -79,11 +79,11 @@ pub fn index(
     } else {
         index.update(true, &mut words)?;
     }
-    let known = |embedder: &Embedder| {
+    let indexed = |embedder: &Embedder| {
         let of_index = || index.iter().find_map(|index| index.stamp_of(embedder));
         embedder.embedding().or_else(of_index)
     };
-    let embedding = embedder.as_ref().and_then(known);
+    let embedding = embedder.as_ref().and_then(indexed);
     index.ask_for(embedding.as_ref());
     let missing = index.without_vector();
     // Expired records are not sent to an embedder.

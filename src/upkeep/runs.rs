@@ -21,9 +21,9 @@ pub(super) fn table(store: &Scoped) -> Result<Terms, Error> {
         let Ok(run) = serde_json::from_slice::<Execution>(text) else {
             return (Vec::new(), Vec::new());
         };
-        let held = run.reflexions_injected.iter();
-        let held = held.chain(&run.procedures_injected).map(|id| number(id));
-        (held.collect(), RunFacts::of(&run).to_bytes())
+        let ids = run.reflexions_injected.iter();
+        let ids = ids.chain(&run.procedures_injected).map(|id| number(id));
+        (ids.collect(), RunFacts::of(&run).to_bytes())
     };
     let scheme = Scheme {
         version: VERSION,

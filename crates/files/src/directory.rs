@@ -25,7 +25,7 @@ pub struct Directory {
     base: Arc<Path>,
     path: Arc<Path>,
     /// An open handle at or above this directory, after [`Self::hold`].
-    held: Option<OpenDirectory>,
+    open: Option<OpenDirectory>,
     /// `true` if every change fails.
     read_only: bool,
 }
@@ -61,7 +61,7 @@ impl Directory {
         Self {
             base: Arc::clone(&path),
             path,
-            held: None,
+            open: None,
             read_only: false,
         }
     }
@@ -72,7 +72,7 @@ impl Directory {
         Self {
             base: Arc::clone(&self.base),
             path: self.path.join(name).into(),
-            held: self.held.clone(),
+            open: self.open.clone(),
             read_only: self.read_only,
         }
     }
@@ -113,12 +113,12 @@ impl Directory {
     /// Returns the directory with an open handle, from which later calls resolve names. Use it for
     /// one command or lock, not in a process that may outlive the directory.
     pub fn hold(&self) -> io::Result<Self> {
-        let held = OpenDirectory {
+        let open = OpenDirectory {
             path: Arc::clone(&self.path),
             handle: self.open_self()?,
         };
         Ok(Self {
-            held: Some(held),
+            open: Some(open),
             ..self.clone()
         })
     }
@@ -359,12 +359,12 @@ impl Directory {
 
     /// Start of a walk: the held directory, or the base.
     fn start_path(&self) -> &Path {
-        self.held.as_ref().map_or(&self.base, |held| &held.path)
+        self.open.as_ref().map_or(&self.base, |open| &open.path)
     }
 
     fn start(&self) -> io::Result<Arc<Handle>> {
-        match &self.held {
-            Some(held) => Ok(Arc::clone(&held.handle)),
+        match &self.open {
+            Some(open) => Ok(Arc::clone(&open.handle)),
             None => open_base(&self.base).map(Arc::new),
         }
     }

@@ -28,13 +28,13 @@ fn a_link_is_met_at_every_step() {
     make_link("../outside/file", own.join("file")).unwrap();
     make_link("nowhere", own.join("dangling")).unwrap();
     for name in ["file", "dangling", "directory/file", "directory/below/new"] {
-        for held in [own.clone(), own.hold().unwrap()] {
+        for directory in [own.clone(), own.hold().unwrap()] {
             let link = Some(Reason::Link);
-            assert_eq!(reason(held.open(name)), link, "{name}");
-            assert_eq!(reason(held.replace_file(name, b"x")), link, "{name}");
-            assert_eq!(reason(held.append(name, b"x", false)), link, "{name}");
-            assert_eq!(reason(held.open_for_update(name)), link, "{name}");
-            assert_eq!(reason(held.open_or_create(name)), link, "{name}");
+            assert_eq!(reason(directory.open(name)), link, "{name}");
+            assert_eq!(reason(directory.replace_file(name, b"x")), link, "{name}");
+            assert_eq!(reason(directory.append(name, b"x", false)), link, "{name}");
+            assert_eq!(reason(directory.open_for_update(name)), link, "{name}");
+            assert_eq!(reason(directory.open_or_create(name)), link, "{name}");
         }
     }
     assert_eq!(reason(own.below("directory").list()), Some(Reason::Link));

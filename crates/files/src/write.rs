@@ -372,11 +372,11 @@ mod tests_of_temporary {
 
     #[test]
     fn temporary_names_are_known_again() {
-        let check = |target: &str, known: &str| {
+        let check = |target: &str, expected: &str| {
             let made = temporary_name(OsStr::new(target));
             let made = made.to_str().unwrap();
             assert!(made.len() <= 255, "{made}");
-            assert_eq!(is_temporary(made), Some(known));
+            assert_eq!(is_temporary(made), Some(expected));
         };
         check("procedural_memory.json", "procedural_memory.json");
         check("", "");

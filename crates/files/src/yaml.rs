@@ -142,9 +142,9 @@ mod tests {
     #[test]
     fn what_is_refused_names_its_line() {
         let check = |yaml: &str, line: usize, reason: &str| {
-            let (found, said) = parse(yaml).unwrap_err();
-            assert_eq!(found, line, "{yaml}: {said}");
-            assert!(said.contains(reason), "{yaml}: {said}");
+            let (found, message) = parse(yaml).unwrap_err();
+            assert_eq!(found, line, "{yaml}: {message}");
+            assert!(message.contains(reason), "{yaml}: {message}");
         };
         check("a: b\nc: d: e\n", 2, "");
         check("a: 1\n? [b]\n: 2\n", 2, "a key is no text");

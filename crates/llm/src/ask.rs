@@ -6,7 +6,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::error::said;
+use super::error::after_colon;
 use super::price::Tokens;
 use super::request::in_words;
 use super::structure;
@@ -212,7 +212,7 @@ impl Llm {
                 format!(
                     "`{}` declined to answer{}",
                     self.model(),
-                    said(&question.draft.text)
+                    after_colon(&question.draft.text)
                 ),
             ),
         };

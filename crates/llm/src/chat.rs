@@ -40,7 +40,7 @@ const OPENAI: &str = "openai";
 /// Providers on the user's own machine.
 const FREE: [&str; 2] = ["ollama", "local"];
 
-fn known(provider: &str) -> Option<(&'static str, &'static str)> {
+fn built_in(provider: &str) -> Option<(&'static str, &'static str)> {
     PROVIDERS.into_iter().find(|(name, _)| *name == provider)
 }
 
@@ -49,7 +49,7 @@ impl Endpoint {
     pub fn new(provider: &str, model: &str, key: Option<Secret>) -> Self {
         Self {
             provider: provider.to_owned(),
-            base_url: known(provider).map_or("", |(_, url)| url).to_owned(),
+            base_url: built_in(provider).map_or("", |(_, url)| url).to_owned(),
             key,
             model: model.to_owned(),
             limits: Limits::default(),
@@ -76,7 +76,7 @@ impl Chat {
     /// [`ErrorKind::Config`] for an invalid base URL, or a key that is not a valid header value.
     pub fn new(mut endpoint: Endpoint) -> Result<Self, Error> {
         let is_anthropic = endpoint.provider == ANTHROPIC;
-        let pricing = match known(&endpoint.provider) {
+        let pricing = match built_in(&endpoint.provider) {
             Some((name, _)) => Pricing::Provider(name),
             None if FREE.contains(&endpoint.provider.as_str()) => Pricing::Free,
             None => Pricing::BaseUrl,

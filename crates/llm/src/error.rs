@@ -106,7 +106,7 @@ impl Error {
 }
 
 /// Appends a text to a message, if there is one.
-pub(super) fn said(text: &str) -> String {
+pub(super) fn after_colon(text: &str) -> String {
     match text.trim() {
         "" => String::new(),
         text => format!(": {text}"),

@@ -17,7 +17,7 @@ use tokio::process::{Child, Command};
 
 use memctl_files::process::Group;
 
-use super::error::said;
+use super::error::after_colon;
 use super::{Error, ErrorKind, Request};
 
 /// Bytes kept from the end of standard error.
@@ -121,7 +121,7 @@ impl Exec {
             Ok(()) if status.success() => return Ok(()),
             Ok(()) => {
                 let stderr = String::from_utf8_lossy(&stderr_tail);
-                format!("failed ({status}){}", said(&stderr))
+                format!("failed ({status}){}", after_colon(&stderr))
             }
         };
         let message = format!("the program `{}` {message}", self.program());
@@ -265,8 +265,8 @@ mod tests {
 
     #[test]
     fn a_program_that_does_not_exist_is_named() {
-        let gone = Exec::new("/nowhere/at-all", Duration::from_mins(2)).unwrap();
-        let error = ask("", "", |exec| *exec = gone).unwrap_err();
+        let missing = Exec::new("/nowhere/at-all", Duration::from_mins(2)).unwrap();
+        let error = ask("", "", |exec| *exec = missing).unwrap_err();
         assert_eq!(error.to_string(), "the program `at-all` cannot be run");
     }
 

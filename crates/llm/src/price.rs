@@ -81,15 +81,15 @@ mod tests {
 
     #[test]
     fn known_models_have_a_price_and_unknown_ones_none() {
-        let known = |pricing: Pricing, url, model| {
+        let has_price = |pricing: Pricing, url, model| {
             price(pricing, url, model, MILLION).is_some_and(|dollars| dollars > 0.0)
         };
         let anthropic = Pricing::Provider("anthropic");
-        assert!(known(anthropic, "", "claude-haiku-4-5"));
-        assert!(known(anthropic, "", "claude-haiku-4-5-20251001"));
-        assert!(known(Pricing::Provider("openai"), "", "gpt-5"));
+        assert!(has_price(anthropic, "", "claude-haiku-4-5"));
+        assert!(has_price(anthropic, "", "claude-haiku-4-5-20251001"));
+        assert!(has_price(Pricing::Provider("openai"), "", "gpt-5"));
         let groq = "https://api.groq.com/openai/v1";
-        assert!(known(Pricing::BaseUrl, groq, "llama-3.3-70b-versatile"));
+        assert!(has_price(Pricing::BaseUrl, groq, "llama-3.3-70b-versatile"));
         assert_eq!(price(anthropic, "", "no-such-model", MILLION), None);
         // A known model name at an unknown address has no known price.
         let own = "http://10.0.0.5:8000/v1";

@@ -34,7 +34,7 @@ pub(super) fn strict(schema: &Value, requires_all: bool) -> Value {
             .collect(),
         other => other.clone(),
     };
-    let mut kept = Map::new();
+    let mut allowed = Map::new();
     let mut words = Vec::new();
     for (key, value) in schema {
         let (key, value) = match key.as_str() {
@@ -49,29 +49,29 @@ pub(super) fn strict(schema: &Value, requires_all: bool) -> Value {
                 ("format", value.clone())
             }
             "minItems" if value.as_u64().is_some_and(|n| n <= 1) => ("minItems", value.clone()),
-            known if KNOWN.contains(&known) => (known, value.clone()),
+            name if KNOWN.contains(&name) => (name, value.clone()),
             _ => {
                 words.push(format!("{key}: {value}"));
                 continue;
             }
         };
-        kept.insert(key.to_owned(), value);
+        allowed.insert(key.to_owned(), value);
     }
     if !words.is_empty() {
         let words = format!("{{{}}}", words.join(", "));
-        let description = match kept.get("description").and_then(Value::as_str) {
+        let description = match allowed.get("description").and_then(Value::as_str) {
             Some(description) => format!("{description}\n\n{words}"),
             None => words,
         };
-        kept.insert("description".to_owned(), Value::String(description));
+        allowed.insert("description".to_owned(), Value::String(description));
     }
-    if kept.get("type").is_some_and(|t| t == "object") || kept.contains_key("properties") {
-        kept.insert("additionalProperties".to_owned(), Value::Bool(false));
+    if allowed.get("type").is_some_and(|t| t == "object") || allowed.contains_key("properties") {
+        allowed.insert("additionalProperties".to_owned(), Value::Bool(false));
         if requires_all {
-            require_all(&mut kept);
+            require_all(&mut allowed);
         }
     }
-    Value::Object(kept)
+    Value::Object(allowed)
 }
 
 fn require_all(object: &mut Map<String, Value>) {

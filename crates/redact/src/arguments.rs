@@ -141,8 +141,9 @@ fn behind(text: &[u8], whole: Range<usize>, mark: u8) -> Option<Range<usize>> {
         let random = values::is_random(password) && !path;
         return random.then_some(whole.start + at + 1..whole.start + at + 1 + password.len());
     }
-    let known = password == name || name.is_empty() && mark != b':' || password.starts_with(b"//");
-    (!known && values::is_given(password)).then_some(whole.start + at + 1..whole.end)
+    let is_plain =
+        password == name || name.is_empty() && mark != b':' || password.starts_with(b"//");
+    (!is_plain && values::is_given(password)).then_some(whole.start + at + 1..whole.end)
 }
 
 fn is_secret(text: &[u8], value: &Range<usize>) -> bool {

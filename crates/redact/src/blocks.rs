@@ -95,10 +95,10 @@ fn joined(text: &[u8], mut found: Vec<Range<usize>>) -> Vec<Range<usize>> {
         return vec![whole];
     }
     // The first line may directly follow its label.
-    found.dedup_by(|next, kept| {
-        let joins = next.start <= kept.end;
+    found.dedup_by(|next, last| {
+        let joins = next.start <= last.end;
         if joins {
-            kept.end = kept.end.max(next.end);
+            last.end = last.end.max(next.end);
         }
         joins
     });

@@ -197,7 +197,7 @@ pub(super) fn list(name: &str) -> &'static [&'static str] {
             .filter_map(list)
             .collect()
     });
-    let list = LISTS.iter().find(|(known, _)| *known == name);
+    let list = LISTS.iter().find(|(other, _)| *other == name);
     list.map_or(&[], |(_, words)| words)
 }
 

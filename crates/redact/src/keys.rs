@@ -42,7 +42,7 @@ impl Part {
             return Some(Self::Is(byte));
         }
         let (name, length) = text.split_once(':')?;
-        let (_, set) = SETS.iter().find(|(known, _)| *known == name)?;
+        let (_, set) = SETS.iter().find(|(other, _)| *other == name)?;
         let (least, most) = length.split_once('-').unwrap_or((length, length));
         let most = match most {
             "" => Self::ANY,

@@ -224,10 +224,10 @@ fn merge(found: &mut Vec<Finding>, more: Vec<Finding>) {
     }
     found.extend(more);
     found.sort_by_key(|finding| (finding.at.start, finding.at.end));
-    found.dedup_by(|next, kept| {
-        let overlaps = next.at.start < kept.at.end;
+    found.dedup_by(|next, last| {
+        let overlaps = next.at.start < last.at.end;
         if overlaps {
-            kept.at.end = kept.at.end.max(next.at.end);
+            last.at.end = last.at.end.max(next.at.end);
         }
         overlaps
     });

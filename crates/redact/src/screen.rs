@@ -293,7 +293,7 @@ fn plays_a_role(text: &str) -> bool {
     text.lines().any(|line| {
         let line = line.trim_start();
         let line = line.trim_start_matches(['>', '#', '*', ' ', '[']);
-        let Some((head, said)) = line.split_once(':').filter(|(head, _)| head.len() < 40) else {
+        let Some((head, speech)) = line.split_once(':').filter(|(head, _)| head.len() < 40) else {
             return false;
         };
         let head = head.trim_end_matches(['*', ']', ' ']);
@@ -305,7 +305,7 @@ fn plays_a_role(text: &str) -> bool {
         if !list("roles").contains(&role.as_str()) {
             return false;
         }
-        let lower = said.to_lowercase();
+        let lower = speech.to_lowercase();
         let words = words(&lower);
         let is_demand = |word: &&str| list("demands").contains(word);
         let mut first = words.iter().take(6);
@@ -358,11 +358,16 @@ pub fn visible(text: &str) -> Cow<'_, str> {
 
 fn without_hidden(text: &str) -> Cow<'_, str> {
     let chars: Vec<char> = text.chars().collect();
-    let kept = |i: &usize| !is_hidden(chars[*i]) || is_at_home(&chars, *i);
-    if (0..chars.len()).all(|i| kept(&i)) {
+    let is_visible = |i: &usize| !is_hidden(chars[*i]) || is_at_home(&chars, *i);
+    if (0..chars.len()).all(|i| is_visible(&i)) {
         return Cow::Borrowed(text);
     }
-    Cow::Owned((0..chars.len()).filter(kept).map(|i| chars[i]).collect())
+    Cow::Owned(
+        (0..chars.len())
+            .filter(is_visible)
+            .map(|i| chars[i])
+            .collect(),
+    )
 }
 
 /// Returns true if a text contains an invisible character outside its legitimate context. Terminal

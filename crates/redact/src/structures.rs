@@ -170,8 +170,8 @@ pub(super) fn address(text: &[u8], at: usize, _: usize) -> Option<Range<usize>> 
         return (values::is_random(user) && user.len() >= 16).then_some(start..start + host_at);
     };
     let (name, password) = (&user[..colon], &user[colon + 1..]);
-    let known = password == name || values::is_placeholder(password);
-    if password.is_empty() || known || is_reference(password) {
+    let is_plain = password == name || values::is_placeholder(password);
+    if password.is_empty() || is_plain || is_reference(password) {
         // `https://<token>:x-oauth-basic@github.com`
         let is_token = values::is_random(name) && !is_reference(name);
         return is_token.then_some(start..start + colon);

@@ -98,8 +98,8 @@ static WORDS: LazyLock<Vec<(&str, &str, Class)>> = LazyLock::new(|| {
 /// Returns true if the name still names a secret, given its parts before and after the word.
 pub(super) fn is_own(before: &str, after: &str, class: Class) -> bool {
     let letters = |text: &str| -> String {
-        let kept = text.chars().filter(char::is_ascii_alphabetic);
-        kept.collect::<String>().to_ascii_lowercase()
+        let letters = text.chars().filter(char::is_ascii_alphabetic);
+        letters.collect::<String>().to_ascii_lowercase()
     };
     let first = before
         .split(|c: char| !c.is_ascii_alphanumeric())
@@ -178,7 +178,7 @@ fn is_number(value: &[u8]) -> bool {
     let unit = &value[NUMBER.run(value, 0, value.len())..];
     let is_decimal = unit.is_empty() && value.contains(&b'.');
     let mut units = list("units").iter();
-    let mut is_unit = || units.any(|known| unit.eq_ignore_ascii_case(known.as_bytes()));
+    let mut is_unit = || units.any(|other| unit.eq_ignore_ascii_case(other.as_bytes()));
     value.first().is_some_and(u8::is_ascii_digit) && (is_decimal || is_unit())
 }
 

@@ -158,7 +158,7 @@ pub(super) fn run_of(text: &[u8], most: usize) -> Vec<u8> {
 /// Decodes base64 and skips other characters.
 pub(super) fn decode(text: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len());
-    let (mut bits, mut held) = (0_u32, 0);
+    let (mut bits, mut count) = (0_u32, 0);
     for b in text {
         let value = match b {
             b'A'..=b'Z' => b - b'A',
@@ -169,10 +169,10 @@ pub(super) fn decode(text: &[u8]) -> Vec<u8> {
             _ => continue,
         };
         bits = (bits << 6) | u32::from(value);
-        held += 6;
-        if held >= 8 {
-            held -= 8;
-            out.push((bits >> held).to_le_bytes()[0]);
+        count += 6;
+        if count >= 8 {
+            count -= 8;
+            out.push((bits >> count).to_le_bytes()[0]);
         }
     }
     out

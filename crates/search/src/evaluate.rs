@@ -89,7 +89,7 @@ mod tests {
     }
 
     fn get(metrics: &Metrics, name: &str) -> f64 {
-        metrics.named().find(|(known, _)| *known == name).unwrap().1
+        metrics.named().find(|(other, _)| *other == name).unwrap().1
     }
 
     #[test]

@@ -194,7 +194,7 @@ impl Hit {
 /// Keeps the `limit` best hits.
 #[derive(Debug)]
 pub(crate) struct Best {
-    kept: Vec<Hit>,
+    hits: Vec<Hit>,
     limit: usize,
     /// Scores below this are discarded.
     least: f64,
@@ -203,7 +203,7 @@ pub(crate) struct Best {
 impl Best {
     pub(crate) fn new(limit: usize) -> Self {
         Self {
-            kept: Vec::new(),
+            hits: Vec::new(),
             limit,
             least: f64::NEG_INFINITY,
         }
@@ -214,25 +214,25 @@ impl Best {
         if score < self.least || self.limit == 0 {
             return;
         }
-        self.kept.push(Hit { document, score });
-        if self.kept.len() >= self.limit.saturating_mul(2).saturating_add(64) {
+        self.hits.push(Hit { document, score });
+        if self.hits.len() >= self.limit.saturating_mul(2).saturating_add(64) {
             self.cut();
         }
     }
 
     fn cut(&mut self) {
-        if self.kept.len() > self.limit {
-            self.kept.select_nth_unstable_by(self.limit - 1, Hit::order);
-            self.kept.truncate(self.limit);
-            self.least = self.kept[self.limit - 1].score;
+        if self.hits.len() > self.limit {
+            self.hits.select_nth_unstable_by(self.limit - 1, Hit::order);
+            self.hits.truncate(self.limit);
+            self.least = self.hits[self.limit - 1].score;
         }
     }
 
     /// Hits, best first; ties in document order.
     pub(crate) fn sorted(mut self) -> Vec<Hit> {
         self.cut();
-        self.kept.sort_unstable_by(Hit::order);
-        self.kept
+        self.hits.sort_unstable_by(Hit::order);
+        self.hits
     }
 }
 

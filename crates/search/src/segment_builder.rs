@@ -97,7 +97,7 @@ impl Builder {
     }
 }
 
-/// Merges segments: the kept documents of each, in order. `kept` has one value per document of its
+/// Merges segments: the kept documents of each, in order. `retained` has one value per document of its
 /// segment.
 ///
 /// # Errors
@@ -106,15 +106,15 @@ impl Builder {
 pub fn merge(parts: &[(Segment<'_>, &[bool])]) -> Result<Vec<u8>, Damaged> {
     let mut columns = Columns::default();
     let mut places = Vec::with_capacity(parts.len());
-    for (segment, kept) in parts {
-        let place = |(document, kept): (usize, &bool)| {
-            if *kept {
+    for (segment, retained) in parts {
+        let place = |(document, retained): (usize, &bool)| {
+            if *retained {
                 columns.push(&segment.attributes(document), segment.length(document))
             } else {
                 GONE
             }
         };
-        places.push(kept.iter().enumerate().map(place).collect::<Vec<u32>>());
+        places.push(retained.iter().enumerate().map(place).collect::<Vec<u32>>());
     }
     let mut writer = Writer::default();
     let mut next = vec![0; parts.len()];

@@ -129,7 +129,7 @@ fn visit_word(part: &str, stems: &mut Stems, visit: &mut impl FnMut(&str)) {
 struct Stems {
     stemmer: Stemmer,
     /// Stem of each word; `None` for stop words.
-    known: HashMap<String, Option<String>>,
+    cache: HashMap<String, Option<String>>,
 }
 
 impl Stems {
@@ -139,27 +139,27 @@ impl Stems {
     fn new() -> Self {
         Self {
             stemmer: Stemmer::create(Algorithm::English),
-            known: HashMap::new(),
+            cache: HashMap::new(),
         }
     }
 
     /// Visits the stem of a word in lower case, unless it is a stop word.
     fn visit_stem(&mut self, word: &str, visit: &mut impl FnMut(&str)) {
-        if let Some(known) = self.known.get(word) {
-            if let Some(stem) = known {
+        if let Some(cache) = self.cache.get(word) {
+            if let Some(stem) = cache {
                 visit(stem);
             }
             return;
         }
-        if self.known.len() >= Self::MOST {
-            self.known.clear();
+        if self.cache.len() >= Self::MOST {
+            self.cache.clear();
         }
         let is_stop = STOP.binary_search(&word).is_ok();
         let stem = (!is_stop).then(|| self.stemmer.stem(word).into_owned());
         if let Some(stem) = &stem {
             visit(stem);
         }
-        self.known.insert(word.to_owned(), stem);
+        self.cache.insert(word.to_owned(), stem);
     }
 }
 
@@ -272,7 +272,7 @@ mod tests {
         };
         let first = words_with(&mut stems);
         assert_eq!(words_with(&mut stems), first);
-        assert!(stems.known.len() <= Stems::MOST);
+        assert!(stems.cache.len() <= Stems::MOST);
         let stemmer = Stemmer::create(Algorithm::English);
         for (word, stem) in text.split_whitespace().zip(&first) {
             assert_eq!(stemmer.stem(word), *stem);

@@ -33,12 +33,12 @@ pub(super) fn message(message: &Value, calls: &mut Calls) -> Result<(), String> 
         return Ok(());
     }
     if let Some(words) = content.as_str() {
-        calls.said(by, typed(words));
+        calls.add_remark(by, typed(words));
     }
     for block in content.as_array().into_iter().flatten() {
         let field = |name: &str| block[name].as_str().unwrap_or_default();
         match field("type") {
-            "text" => calls.said(by, typed(field("text"))),
+            "text" => calls.add_remark(by, typed(field("text"))),
             "tool_use" => calls.call(Step {
                 native_id: Some(field("id").to_owned()),
                 tool: field("name").to_owned(),
@@ -86,8 +86,8 @@ pub fn input(arguments: &Value) -> Value {
 pub fn outcome(results: &Value) -> Outcome {
     let parts = results.as_array().map_or(&[][..], Vec::as_slice);
     let text = |part: &Value| {
-        let said = part["result"].as_str().or_else(|| part["text"].as_str());
-        said.unwrap_or_default().to_owned()
+        let result = part["result"].as_str().or_else(|| part["text"].as_str());
+        result.unwrap_or_default().to_owned()
     };
     let Some(part) = parts.iter().find(|part| part["success"] == false) else {
         let texts: Vec<String> = match results {
@@ -99,13 +99,13 @@ pub fn outcome(results: &Value) -> Outcome {
             ..Outcome::default()
         };
     };
-    let said = text(part);
-    let framed = said.strip_prefix("[Command exited with code ");
+    let output = text(part);
+    let framed = output.strip_prefix("[Command exited with code ");
     let exit_code = framed.and_then(|rest| rest.split_once(']')?.0.parse().ok());
     let is_frame = |line: &&str| {
         line.starts_with("[Command exited with code ") || matches!(*line, "[stderr]" | "[stdout]")
     };
-    let lines: Vec<&str> = said.lines().filter(|line| !is_frame(line)).collect();
+    let lines: Vec<&str> = output.lines().filter(|line| !is_frame(line)).collect();
     let output = lines.join("\n").trim().to_owned();
     let error = part["error"].as_str().unwrap_or_default();
     Outcome {

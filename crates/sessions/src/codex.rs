@@ -65,20 +65,23 @@ impl Reader {
                 });
             }
             "function_call_output" | "custom_tool_call_output" => {
-                let said = messages::words(&item["output"]);
-                calls.answer(call_id(item), |step| answer(step, &said));
+                let result = messages::words(&item["output"]);
+                calls.answer(call_id(item), |step| answer(step, &result));
             }
             "message" => {
                 let Some(by) = Speaker::of(&item["role"]) else {
                     return;
                 };
-                let said = messages::words(&item["content"]);
+                let message = messages::words(&item["content"]);
                 // The host describes the environment in the name of the user.
                 let hosts = [
                     "<environment_context>", "<user_instructions>", "# AGENTS.md",
                 ];
-                if !hosts.iter().any(|mark| said.trim_start().starts_with(mark)) {
-                    calls.said(by, &said);
+                if !hosts
+                    .iter()
+                    .any(|mark| message.trim_start().starts_with(mark))
+                {
+                    calls.add_remark(by, &message);
                 }
             }
             _ => {}
@@ -133,20 +136,20 @@ fn executed(item: &Value, calls: &mut Calls) {
                 ..Step::default()
             });
         }
-        "agent_message" => calls.said(Speaker::Agent, text::of(&item["text"])),
+        "agent_message" => calls.add_remark(Speaker::Agent, text::of(&item["text"])),
         _ => {}
     }
 }
 
 /// Parses an output: some tools wrap it in JSON with the exit code, others prepend header lines.
-fn answer(step: &mut Step, said: &str) {
+fn answer(step: &mut Step, result: &str) {
     let mut code = None;
-    let mut output = said.to_owned();
-    let wrapped: Value = serde_json::from_str(said).unwrap_or_default();
+    let mut output = result.to_owned();
+    let wrapped: Value = serde_json::from_str(result).unwrap_or_default();
     if let Some(inside) = wrapped["output"].as_str() {
         code = text::code(&wrapped["metadata"]["exit_code"]);
         inside.clone_into(&mut output);
-    } else if let Some((head, body)) = said.split_once("\nOutput:\n")
+    } else if let Some((head, body)) = result.split_once("\nOutput:\n")
         && head.lines().any(|line| line.starts_with("Wall time:"))
     {
         let after = |mark: &str| head.lines().find_map(|line| line.strip_prefix(mark));

@@ -43,10 +43,10 @@ impl Reader {
         let Some(by) = Speaker::of(&message["type"]) else {
             return;
         };
-        let said = parts(&message["content"]);
+        let words = parts(&message["content"]);
         let id = text::of(&message["id"]);
-        if !said.is_empty() && (id.is_empty() || self.is_new(format!("said {id}"))) {
-            calls.said(by, &said);
+        if !words.is_empty() && (id.is_empty() || self.is_new(format!("said {id}"))) {
+            calls.add_remark(by, &words);
         }
         for call in message["toolCalls"].as_array().into_iter().flatten() {
             let id = text::of(&call["id"]);
@@ -64,8 +64,8 @@ impl Reader {
             let status = call["status"].as_str();
             let runs = matches!(status, Some("executing" | "scheduled" | "validating"));
             if !runs && !call["result"].is_null() {
-                let said = response(&call["result"]);
-                calls.answer(id, |step| answer(step, &said, status));
+                let result = response(&call["result"]);
+                calls.answer(id, |step| answer(step, &result, status));
             }
         }
     }
@@ -91,8 +91,8 @@ fn first_directory(value: &Value) -> Option<String> {
     })
 }
 
-fn answer(step: &mut Step, said: &str, status: Option<&str>) {
-    let output = text::output(said);
+fn answer(step: &mut Step, result: &str, status: Option<&str>) {
+    let output = text::output(result);
     let inside = output
         .trim()
         .trim_start_matches("<untrusted_context>")
@@ -128,14 +128,15 @@ fn response(result: &Value) -> String {
     let mut texts = Vec::new();
     for part in parts {
         let response = part.pointer("/functionResponse/response");
-        let said = ["output", "error"]
+        let result = ["output", "error"]
             .iter()
             .find_map(|name| response?.get(name))
             .or_else(|| part.get("text"))
             .unwrap_or(part);
         texts.push(
-            said.as_str()
-                .map_or_else(|| said.to_string(), str::to_owned),
+            result
+                .as_str()
+                .map_or_else(|| result.to_string(), str::to_owned),
         );
     }
     texts.join("\n")

@@ -382,11 +382,11 @@ mod tests {
             line("## Issue\nNever log in.\n## Steps\n1. x"),
             line("cafe\u{301} first"),
         );
-        let said = read_all(Some(Format::Steps), text).remarks;
-        let said: Vec<_> = said.iter().map(|r| (r.by, r.text.as_str())).collect();
-        assert_eq!(said.len(), 2);
-        assert_eq!(said[0].0, Speaker::Other);
-        assert_eq!(said[1], (Speaker::User, "caf\u{e9} first"));
+        let remarks = read_all(Some(Format::Steps), text).remarks;
+        let remarks: Vec<_> = remarks.iter().map(|r| (r.by, r.text.as_str())).collect();
+        assert_eq!(remarks.len(), 2);
+        assert_eq!(remarks[0].0, Speaker::Other);
+        assert_eq!(remarks[1], (Speaker::User, "caf\u{e9} first"));
     }
 
     #[test]

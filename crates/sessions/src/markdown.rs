@@ -40,7 +40,7 @@ impl Message {
     /// Ends the message. The next one is of the same speaker until a line names another.
     fn end(&mut self, calls: &mut Calls) {
         if let Some(by) = self.by {
-            calls.said(by, self.words.trim().trim_end_matches("---"));
+            calls.add_remark(by, self.words.trim().trim_end_matches("---"));
         }
         self.words.clear();
     }
@@ -246,13 +246,13 @@ mod tests {
                 ("Glob", json!({"command": "*.txt"}), ""),
             ]
         );
-        let said: Vec<_> = read
+        let remarks: Vec<_> = read
             .remarks
             .iter()
             .map(|r| (r.by, r.text.as_str()))
             .collect();
         assert_eq!(
-            said,
+            remarks,
             [
                 (Speaker::User, "say hello"),
                 (Speaker::Agent, "I try."),
@@ -302,13 +302,13 @@ mod tests {
             > Aider v1\n\n#### add a test  \n\nDone.\n";
         let read = read_all(None, text);
         assert_eq!(read.format, Some(Format::Aider));
-        let said: Vec<_> = read
+        let remarks: Vec<_> = read
             .remarks
             .iter()
             .map(|r| (r.by, r.text.as_str()))
             .collect();
         assert_eq!(
-            said,
+            remarks,
             [(Speaker::User, "add a test"), (Speaker::Agent, "Done.")]
         );
     }

@@ -27,12 +27,12 @@ pub(super) fn has_tool_blocks(content: &Value) -> bool {
 /// `template` has the common fields of all calls.
 pub(super) fn blocks(content: &Value, by: Option<Speaker>, mut template: Step, calls: &mut Calls) {
     if let (Some(by), Some(words)) = (by, content.as_str()) {
-        calls.said(by, words);
+        calls.add_remark(by, words);
     }
     for block in content.as_array().into_iter().flatten() {
         match (text::of(&block["type"]), by) {
             ("text" | "input_text" | "output_text", Some(by)) => {
-                calls.said(by, text::of(&block["text"]));
+                calls.add_remark(by, text::of(&block["text"]));
             }
             ("tool_use" | "server_tool_use", _) => {
                 calls.call(Step {
@@ -81,10 +81,10 @@ pub(super) fn exit_code(output: &str) -> Option<i32> {
 pub(super) fn message(message: &Value, calls: &mut Calls) -> bool {
     let content = &message["content"];
     if let "tool" | "function" = text::of(&message["role"]) {
-        let said = words(content);
+        let result = words(content);
         let change = |step: &mut Step| {
-            let said = said.strip_prefix("OBSERVATION:\n").unwrap_or(&said);
-            step.output = text::output(said);
+            let result = result.strip_prefix("OBSERVATION:\n").unwrap_or(&result);
+            step.output = text::output(result);
             step.is_error = message["is_error"].as_bool();
         };
         match message["tool_call_id"].as_str() {

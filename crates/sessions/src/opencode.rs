@@ -22,7 +22,7 @@ pub(super) fn message(message: &Value, calls: &mut Calls) -> Result<(), String> 
     for part in parts {
         match part["type"].as_str().unwrap_or_default() {
             "text" if part["synthetic"] != true => {
-                calls.said(by, part["text"].as_str().unwrap_or_default());
+                calls.add_remark(by, part["text"].as_str().unwrap_or_default());
             }
             "tool" => calls.call(step(part, info)),
             _ => {}
@@ -36,14 +36,14 @@ fn step(part: &Value, info: &Value) -> Step {
     let metadata = &state["metadata"];
     let exit_code = text::code(&metadata["exit"]);
     let own = metadata["output"].as_str().filter(|_| exit_code.is_some());
-    let said = state["error"].as_str().or(own).or(state["output"].as_str());
+    let result = state["error"].as_str().or(own).or(state["output"].as_str());
     let status = state["status"].as_str().unwrap_or_default();
     let failed = status == "error" || exit_code.is_some_and(|code| code != 0);
     Step {
         native_id: text::owned(&part["callID"]),
         tool: text::of(&part["tool"]).to_owned(),
         input: state["input"].clone(),
-        output: text::output(said.unwrap_or_default()),
+        output: text::output(result.unwrap_or_default()),
         is_error: Some(failed),
         exit_code,
         cwd: text::owned(&info["path"]["cwd"]),

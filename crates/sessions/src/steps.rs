@@ -18,13 +18,13 @@ impl LineFormat for Reader {
             calls.session(session);
         }
         self.cwd = text::owned(&line["cwd"]).or(self.cwd.take());
-        calls.said(Speaker::User, text::of(&line["user"]));
-        calls.said(Speaker::Agent, text::of(&line["agent"]));
+        calls.add_remark(Speaker::User, text::of(&line["user"]));
+        calls.add_remark(Speaker::Agent, text::of(&line["agent"]));
         let Some(tool) = text::owned(&line["tool"]) else {
             return Ok(());
         };
         let (error, exit_code) = (&line["error"], text::code(&line["exit_code"]));
-        let said = if error.is_null() {
+        let result = if error.is_null() {
             &line["output"]
         } else {
             error
@@ -43,7 +43,7 @@ impl LineFormat for Reader {
             native_id: text::owned(&line["id"]),
             tool,
             input,
-            output: text::output(&messages::words(said)),
+            output: text::output(&messages::words(result)),
             is_error: failed,
             exit_code,
             time: text::owned(&line["time"]),

@@ -11,7 +11,7 @@ use super::{messages, text};
 
 /// Reads an element of a `trajectory`.
 pub(super) fn turn(turn: &Value, ordinal: usize, calls: &mut Calls) {
-    calls.said(Speaker::Agent, text::of(&turn["thought"]));
+    calls.add_remark(Speaker::Agent, text::of(&turn["thought"]));
     if let Some(call) = call(turn, format!("trajectory[{ordinal}]")) {
         calls.call(Step {
             output: text::output(text::of(&turn["observation"])),
@@ -27,16 +27,19 @@ pub(super) fn history(message: &Value, ordinal: usize, calls: &mut Calls) {
     if message["is_demo"] == true {
         return;
     }
-    let said = messages::words(&message["content"]);
+    let message_text = messages::words(&message["content"]);
     match text::of(&message["role"]) {
         "assistant" => {
-            calls.said(Speaker::Agent, message["thought"].as_str().unwrap_or(&said));
+            calls.add_remark(
+                Speaker::Agent,
+                message["thought"].as_str().unwrap_or(&message_text),
+            );
             if let Some(call) = call(message, format!("history[{ordinal}]")) {
                 calls.call(call);
             }
         }
         // The program writes the task and the answers as a user.
-        "user" | "tool" => calls.answer_next(|step| step.output = text::output(&said)),
+        "user" | "tool" => calls.answer_next(|step| step.output = text::output(&message_text)),
         _ => {}
     }
 }

@@ -76,7 +76,7 @@ pub(super) fn without_injected(text: &str) -> Cow<'_, str> {
 
 /// Removes the elements with these names, and fences of this program. What a cut text leaves open ends with it.
 pub(super) fn without_elements<'t>(text: &'t str, names: &[&str], instead: &str) -> Cow<'t, str> {
-    let mut kept = String::new();
+    let mut rest = String::new();
     let (mut copied, mut at) = (0, 0);
     while let Some(found) = memchr::memchr(b'<', &text.as_bytes()[at..]) {
         let start = at + found;
@@ -87,15 +87,15 @@ pub(super) fn without_elements<'t>(text: &'t str, names: &[&str], instead: &str)
             let close = format!("</{tag}>");
             let end = text[start..].find(&close);
             at = end.map_or(text.len(), |end| start + end + close.len());
-            kept.push_str(&text[copied..start]);
-            kept.push_str(instead);
+            rest.push_str(&text[copied..start]);
+            rest.push_str(instead);
             copied = at;
         }
     }
     if copied == 0 {
         return Cow::Borrowed(text);
     }
-    Cow::Owned(kept + &text[copied..])
+    Cow::Owned(rest + &text[copied..])
 }
 
 /// Parses a value.

@@ -227,7 +227,7 @@ impl Calls {
 
     /// Adds a remark, without text that hosts inject. What a person did not type of a message is
     /// said by somebody else.
-    pub(super) fn said(&mut self, by: Speaker, words: &str) {
+    pub(super) fn add_remark(&mut self, by: Speaker, words: &str) {
         let words = text::without_injected(words);
         let words = words.trim();
         if by != Speaker::User {

@@ -3,7 +3,7 @@
 //! - `scan`: the line split at its operators: words with their places, joins, redirections, lines within.
 //! - `wrappers`: layers before the program of a command, and programs that run another one.
 //! - `options`: options between a program and its subcommand, and what a runner such as `npx` runs.
-//! - `said`: text for people within a command.
+//! - `prose`: text for people within a command.
 //!
 //! [`commands`] puts both together. Chains, pipes, subshells, substitutions, `sh -c '…'`, `ssh HOST '…'` and
 //! `find -exec` are taken apart, and so is the input of a shell that the line contains. Assignments and wrappers
@@ -17,7 +17,7 @@
 //! of a line at most 64 commands.
 
 mod options;
-mod said;
+mod prose;
 mod scan;
 mod wrappers;
 
@@ -266,21 +266,25 @@ impl Peeler {
         let has_body = !reads_lines && !raw.input.is_empty() && !matches!(program, "cat" | "tee");
         let body = if has_body { raw.input.as_str() } else { "" };
         let is_shown = raw.targets.is_empty() && !raw.is_piped;
-        let said: Vec<_> = said::said(inner, is_shown)
+        let prose: Vec<_> = prose::in_command(inner, is_shown)
             .into_iter()
             .map(|(place, from)| (at + place, from))
             .collect();
-        let hears = said::hears_text(program) && !body.is_empty();
+        let takes_text = prose::takes_text(program) && !body.is_empty();
         let other = |with: fn(&str) -> String| {
-            let (line, words) = said::replaced(line, words, &said, with);
-            let body = if hears { with(body) } else { body.to_owned() };
+            let (line, words) = prose::replaced(line, words, &prose, with);
+            let body = if takes_text {
+                with(body)
+            } else {
+                body.to_owned()
+            };
             reading(&line, &words, (&starts, at), end, &body)
         };
-        let has_said = hears || !said.is_empty();
+        let has_prose = takes_text || !prose.is_empty();
         let simple = Simple {
             typed: reading(line, words, (&starts, at), end, body),
-            quiet: has_said.then(|| other(said::quiet)),
-            silent: has_said.then(|| other(said::silent)),
+            quiet: has_prose.then(|| other(prose::quiet)),
+            silent: has_prose.then(|| other(prose::silent)),
             pipeline: Vec::new(),
             words: inner.iter().map(|word| one_line(&word.text)).collect(),
             targets: raw.targets.clone(),

@@ -275,8 +275,8 @@ fn without_options(line: &str, words: &[Word], end: usize) -> Option<Bare> {
     let mut name = basename(text(0)?).to_owned();
     let mut program = named(&name).or_else(|| named(OTHER))?;
     let is_known = program.name != OTHER;
-    let mut kept = vec![name.clone()];
-    let mut taken: Vec<String> = Vec::new();
+    let mut name_words = vec![name.clone()];
+    let mut options: Vec<String> = Vec::new();
     let mut at = 1;
     let subcommand = loop {
         while let Some(option) = text(at).filter(|word| word.starts_with(['-', '+'])) {
@@ -288,7 +288,7 @@ fn without_options(line: &str, words: &[Word], end: usize) -> Option<Bare> {
                 return None;
             }
             let value = text(at + 1).filter(|next| program.takes_value(option, next));
-            taken.extend(program.names(option, value));
+            options.extend(program.names(option, value));
             at += 1 + usize::from(value.is_some());
         }
         let subcommand = text(at)?;
@@ -297,7 +297,7 @@ fn without_options(line: &str, words: &[Word], end: usize) -> Option<Bare> {
             Some(group) => program = group,
             None => break subcommand,
         }
-        kept.push(subcommand.to_owned());
+        name_words.push(subcommand.to_owned());
         at += 1;
     };
     let is_name = |word: &str| {
@@ -306,20 +306,20 @@ fn without_options(line: &str, words: &[Word], end: usize) -> Option<Bare> {
                 .chars()
                 .all(|c| c.is_ascii_alphanumeric() || "-_:".contains(c))
     };
-    if taken.is_empty() || !is_known && !is_name(subcommand) {
+    if options.is_empty() || !is_known && !is_name(subcommand) {
         return None;
     }
-    let kept = kept.join(" ");
+    let name_words = name_words.join(" ");
     let plain: Vec<&str> = words[at..].iter().map(|word| word.text.as_str()).collect();
-    let written = format!("{kept} {}", line[words[at].start..end].trim_end());
-    let plain = format!("{kept} {}", plain.join(" "));
+    let written = format!("{name_words} {}", line[words[at].start..end].trim_end());
+    let plain = format!("{name_words} {}", plain.join(" "));
     let mut forms = vec![written];
     if forms[0] != plain {
         forms.push(plain);
     }
     Some(Bare {
         forms,
-        taken,
+        taken: options,
         lacks_options: true,
     })
 }

@@ -62,8 +62,8 @@ impl Report for DoctorReport {
                 n => format!(", {n} of them found after the damage"),
             };
             let (path, copy) = (repaired.path.display(), repaired.copy.display());
-            let kept = plural(repaired.kept as u64, "record");
-            let line = format!("{path}: {kept} kept{found}; copy of the damaged file: {copy}");
+            let records = plural(repaired.kept as u64, "record");
+            let line = format!("{path}: {records} kept{found}; copy of the damaged file: {copy}");
             page.good("repaired ", line);
         }
         for problem in &self.problems {

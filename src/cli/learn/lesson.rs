@@ -253,20 +253,20 @@ fn output_of_call(given: &str) -> Result<String, UserError> {
         source,
     };
     let mut input = std::io::stdin().lock();
-    let mut kept: Vec<u8> = Vec::new();
+    let mut tail: Vec<u8> = Vec::new();
     let mut chunk = vec![0; 1 << 16];
     loop {
         let read = input.read(&mut chunk).map_err(unreadable)?;
         if read == 0 {
             break;
         }
-        kept.extend_from_slice(&chunk[..read]);
-        if kept.len() > 2 * MAX_OUTPUT {
-            kept.drain(..kept.len() - MAX_OUTPUT);
+        tail.extend_from_slice(&chunk[..read]);
+        if tail.len() > 2 * MAX_OUTPUT {
+            tail.drain(..tail.len() - MAX_OUTPUT);
         }
     }
-    let start = kept.len().saturating_sub(MAX_OUTPUT);
-    Ok(String::from_utf8_lossy(&kept[start..]).into_owned())
+    let start = tail.len().saturating_sub(MAX_OUTPUT);
+    Ok(String::from_utf8_lossy(&tail[start..]).into_owned())
 }
 
 /// Record failures and recoveries, for agents without hooks

@@ -203,17 +203,17 @@ fn keep(context: &Context, repeat: &Repeat, words: &str) -> Result<bool, UserErr
 fn approved(context: &Context, workspace: &Workspace, ids: &[String]) -> Result<bool, UserError> {
     let approved = approve(workspace, ids, None)?;
     let ids: Vec<&str> = approved.iter().map(|one| one.id.as_str()).collect();
-    let mut kept = format!("kept {}", ids.join(", "));
+    let mut line = format!("kept {}", ids.join(", "));
     // Words alone say nothing of the calls that break them.
     let is_silent = |one: &&Approved| one.kind == Kind::Reflexion && one.at_calls.is_none();
     for rule in approved.iter().filter(is_silent) {
-        kept.extend([
+        line.extend([
             "\ntold at the start of sessions; at calls, too:\n",
             "memctl correct \"…\" --command REGEX --replaces ",
             &rule.id,
         ]);
     }
-    Ok(note(context, true, &kept))
+    Ok(note(context, true, &line))
 }
 
 /// Asks for a line of the person, and keeps it.

@@ -220,8 +220,8 @@ fn heard(record: &Listed) -> String {
 
 /// Approval and status of a procedure, and its use if it was told.
 fn about(record: &Listed) -> String {
-    let told = record.lesson.as_ref();
-    let told = told.filter(|lesson| lesson.evidence != Evidence::default());
+    let lesson = record.lesson.as_ref();
+    let lesson = lesson.filter(|lesson| lesson.evidence != Evidence::default());
     let status = record
         .status
         .as_deref()
@@ -232,7 +232,7 @@ fn about(record: &Listed) -> String {
             EPISODE => "nobody has worded it yet".to_owned(),
             status => status.to_owned(),
         }),
-        told.map(|lesson| {
+        lesson.map(|lesson| {
             let (of, followed) = (lesson.evidence, lesson.followed);
             let (shown, helped, harmed) = (of.shown, of.helped, of.harmed);
             format!("told {shown}, followed {followed}, helped {helped}, harmed {harmed}")

@@ -54,11 +54,11 @@ fn label(name: &str) -> String {
     if name.contains('.') {
         return name.to_owned();
     }
-    let known = LABELS.iter().find(|(field, _)| *field == name);
+    let label = LABELS.iter().find(|(field, _)| *field == name);
     let unit = ["_ms", "_usd"]
         .iter()
         .find_map(|unit| name.strip_suffix(unit));
-    known.map_or_else(
+    label.map_or_else(
         || unit.unwrap_or(name).replace('_', " "),
         |(_, words)| (*words).to_owned(),
     )
@@ -226,9 +226,9 @@ impl Page {
         self.document(document, &[what]);
     }
 
-    /// Adds the fields of a document by their names, without those that say one of `said`.
+    /// Adds the fields of a document by their names, without those that say one of `shown`.
     /// Empty fields are left out; records are a table.
-    pub(crate) fn document(&mut self, document: &(impl Document + ?Sized), said: &[&str]) {
+    pub(crate) fn document(&mut self, document: &(impl Document + ?Sized), shown: &[&str]) {
         let document = document.json().unwrap_or_default();
         let fields: Map<String, Value> = serde_json::from_str(&document).unwrap_or_default();
         for (name, value) in &fields {
@@ -256,7 +256,7 @@ impl Page {
             if !rows.is_empty() {
                 self.dim(label(name));
                 self.rows(&rows);
-            } else if !text.is_empty() && !said.contains(&&*text) {
+            } else if !text.is_empty() && !shown.contains(&&*text) {
                 self.field(&label(name), &text);
             }
         }
@@ -293,8 +293,8 @@ impl Page {
             Value::Bool(is_so) => if *is_so { "yes" } else { "no" }.to_owned(),
             Value::String(at) if name == "at" || name.ends_with("_at") => self.age(at),
             Value::String(kind) if name == "kind" => {
-                let known = Kind::ALL.into_iter().find(|known| known.name() == kind);
-                known.map_or_else(|| kind.clone(), |known| known.noun().to_owned())
+                let found = Kind::ALL.into_iter().find(|found| found.name() == kind);
+                found.map_or_else(|| kind.clone(), |found| found.noun().to_owned())
             }
             Value::String(text) => text.clone(),
             Value::Number(number) => {
@@ -500,7 +500,7 @@ impl Table {
         widths: &[usize],
         colour: bool,
     ) -> String {
-        let (mut line, mut owed) = (String::new(), 0);
+        let (mut line, mut gap) = (String::new(), 0);
         let cells = cells.zip(&self.columns).zip(widths);
         for (((style, text), (_, align)), width) in cells.filter(|(_, width)| **width > 0) {
             let text = match align {
@@ -512,13 +512,13 @@ impl Table {
                 Align::Right => (rest, 0),
                 Align::Left | Align::Prose => (0, rest),
             };
-            owed += before;
+            gap += before;
             if !text.is_empty() {
-                line += &" ".repeat(owed);
+                line += &" ".repeat(gap);
                 line += &if colour { style.paint(&text) } else { text };
-                owed = 0;
+                gap = 0;
             }
-            owed += after + GAP;
+            gap += after + GAP;
         }
         line
     }

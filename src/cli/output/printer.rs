@@ -137,7 +137,7 @@ impl Printer {
     /// Prints a note to standard error, unless output is quiet.
     pub(crate) fn note(&self, text: &str) {
         if !self.quiet {
-            eprint(&format!("{}\n", said(text)));
+            eprint(&format!("{}\n", safe(text)));
         }
     }
 
@@ -151,7 +151,7 @@ impl Printer {
     /// Prints a warning to standard error.
     pub(crate) fn warn(&self, text: &str) {
         let label = self.label(Style::Warn, "warning:");
-        eprint(&format!("{label} {}\n", said(text)));
+        eprint(&format!("{label} {}\n", safe(text)));
     }
 
     /// Prints the error that stopped the command.
@@ -163,10 +163,10 @@ impl Printer {
             return;
         }
         let label = self.label(Style::Bad, "error:");
-        eprint(&format!("{label} {}\n", said(&error.message)));
+        eprint(&format!("{label} {}\n", safe(&error.message)));
         if let Some(hint) = &error.hint {
             let label = self.label(Style::Dim, "hint:");
-            eprint(&format!("{label} {}\n", said(hint)));
+            eprint(&format!("{label} {}\n", safe(hint)));
         }
     }
 
@@ -220,7 +220,7 @@ fn redacted(text: String, is_json: bool, reveals: bool) -> String {
 }
 
 /// Redacts and sanitizes a message.
-fn said(text: &str) -> String {
+fn safe(text: &str) -> String {
     clean(&memctl_redact::redact(text).text)
 }
 

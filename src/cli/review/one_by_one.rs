@@ -122,7 +122,7 @@ impl Walk<'_> {
         };
         let words = letters.as_str();
         let takes_words = matches!(key, 'x' | 'm') && words.starts_with(' ');
-        let is_key = keys.iter().chain(&COMMON).any(|(known, _)| *known == key);
+        let is_key = keys.iter().chain(&COMMON).any(|(own, _)| *own == key);
         if !is_key || !(words.is_empty() || takes_words) {
             let unknown = format!("`{}` is no key here; ? explains the keys", end(answer, 20));
             self.context.printer.warn(&unknown);
@@ -178,7 +178,7 @@ impl Walk<'_> {
         let id = &waiting.id;
         // Of a pair, the newer rule.
         let newer = waiting.other.as_ref().unwrap_or(id);
-        let mut gone = None;
+        let mut removed = None;
         let (did, warnings) = match key {
             'a' | 'A' | 'D' => {
                 let action = match key {
@@ -211,7 +211,7 @@ impl Walk<'_> {
             }
             'f' => {
                 let done = upkeep::forget(&workspace, newer, false)?;
-                gone = Some(newer.clone());
+                removed = Some(newer.clone());
                 (format!("forgot {newer}"), done.warnings)
             }
             'm' => {
@@ -220,7 +220,7 @@ impl Walk<'_> {
                 };
                 let done = rules::merge(&workspace, &keep, &other)?;
                 let did = format!("merged {other} into {keep}");
-                gone = Some(other);
+                removed = Some(other);
                 (did, done.warnings)
             }
             'b' if waiting.kind == WaitingKind::Doubtful => {
@@ -233,8 +233,9 @@ impl Walk<'_> {
             }
         };
         self.changes.push(change);
-        self.open
-            .retain(|one| !is_same(one, waiting) && !gone.as_ref().is_some_and(|id| one.names(id)));
+        self.open.retain(|one| {
+            !is_same(one, waiting) && !removed.as_ref().is_some_and(|id| one.names(id))
+        });
         self.say(&did, &warnings);
         Ok(true)
     }
@@ -415,9 +416,9 @@ fn origin(waiting: &Waiting, page: &Page) -> String {
         ("source ", &of.source),
         ("", &age),
     ];
-    let known = words.iter().filter(|(_, text)| !text.is_empty());
-    let known: Vec<String> = known.map(|(name, text)| [*name, text].concat()).collect();
-    known.join(", ")
+    let given = words.iter().filter(|(_, text)| !text.is_empty());
+    let given: Vec<String> = given.map(|(name, text)| [*name, text].concat()).collect();
+    given.join(", ")
 }
 
 fn evidence(waiting: &Waiting) -> String {

@@ -490,18 +490,18 @@ impl<'a> Feed<'a> {
     /// Returns the events since the last call, by time. Those of one time stay in the order of their file.
     fn updates(&mut self) -> Vec<Event> {
         let mut new = Vec::new();
-        for (what, known) in &mut self.sources {
+        for (what, seen) in &mut self.sources {
             // A file that cannot be read now is read at its next event.
             let Some(mut events) = read(self.workspace, self.skill, *what) else {
                 continue;
             };
             // Events before a known one are older: they are in the window because another was removed.
-            let last = events.iter().rposition(|event| known.contains(&event.id));
+            let last = events.iter().rposition(|event| seen.contains(&event.id));
             let after = events.split_off(last.map_or(0, |last| last + 1));
             // No known event is left of a file that is being rewritten, or that others have replaced.
-            let is_shown = last.is_some() || known.is_empty();
+            let is_shown = last.is_some() || seen.is_empty();
             for event in after {
-                if known.insert(event.id.clone()) && is_shown {
+                if seen.insert(event.id.clone()) && is_shown {
                     new.push(event);
                 }
             }

@@ -118,7 +118,7 @@ pub(crate) fn mcp(context: &Context, args: &McpArgs) -> Result<u8, UserError> {
                 }
                 let place = place(context, host, project, false)?;
                 let path = place.settings.path();
-                if reports.iter().any(|known| known.settings == path) {
+                if reports.iter().any(|other| other.settings == path) {
                     continue;
                 }
                 // Only the presence of the entry counts; its command line is the user's choice.
@@ -146,10 +146,10 @@ fn be_server(context: &Context, read_only: bool) -> Result<u8, UserError> {
     // Warnings about the settings are printed once, not at every call.
     context.config()?;
     let (environment, global) = (context.environment.clone(), context.global.clone());
-    let kept = EmbedderCache::default();
+    let embedder_cache = EmbedderCache::default();
     let open = move |operation: Operation| {
         let mut workspace = open(&environment.later(), &global, operation)?;
-        workspace.providers.kept = Some(kept.clone());
+        workspace.providers.embedder_cache = Some(embedder_cache.clone());
         Ok::<_, UserError>(workspace)
     };
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -269,18 +269,18 @@ fn start(context: &Context, host: Host, project: bool, read_only: bool) -> Start
 
 /// Returns notes for the user after an installation.
 pub(crate) fn notes(context: &Context, host: Host, project: bool) -> Vec<String> {
-    let said = match (host, project) {
+    let note = match (host, project) {
         (Host::ClaudeCode, true) => "Claude Code asks once before it starts project servers",
         (Host::Codex, true) => "Codex reads this only in a trusted project",
         (Host::Cursor, _) => "enable it in Cursor's settings, under MCP",
         (Host::VsCode, _) => "VS Code asks once before it starts the server",
         _ => "",
     };
-    let said = match said {
+    let note = match note {
         "" => format!("takes effect in the next session of {}", host.title()),
-        said => said.to_owned(),
+        note => note.to_owned(),
     };
-    let mut notes = vec![said];
+    let mut notes = vec![note];
     if !host.profile().starts_in_project && !project {
         let root = context.project().display().to_string();
         notes.push(format!("it uses the memory of `{root}` for every project"));

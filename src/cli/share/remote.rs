@@ -207,12 +207,12 @@ impl Report for CheckReport {
                 (Style::Plain, &check.detail),
             ]);
         }
-        let said = if self.passed {
+        let verdict = if self.passed {
             "users are isolated from each other"
         } else {
             "do not use this database for sharing"
         };
-        page.line(format!("\n{}: {said}", self.database));
+        page.line(format!("\n{}: {verdict}", self.database));
     }
 }
 

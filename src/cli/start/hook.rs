@@ -380,7 +380,7 @@ impl LessonEvent<'_> {
     /// Returns `true` if a failure of this session waits for its recovery, and the agent was not asked.
     pub(crate) fn may_ask(&self) -> bool {
         let marks = Marks::of(self.store, &self.host.session(self.event));
-        marks.has_failed && !marks.asked
+        marks.has_failed && !marks.was_asked
     }
 
     /// Returns the answer to an agent that is about to stop; `None` lets it stop.

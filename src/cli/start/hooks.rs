@@ -227,7 +227,7 @@ pub(crate) fn notes(context: &Context, place: &Place, project: bool) -> Vec<Stri
         ));
     }
     notes.extend(obstacles(context, place));
-    let said = match (host, project) {
+    let note = match (host, project) {
         (Host::ClaudeCode, true) => {
             "Claude Code asks once whether you trust this folder before it runs the hooks"
         }
@@ -243,15 +243,15 @@ pub(crate) fn notes(context: &Context, place: &Place, project: bool) -> Vec<Stri
         (Host::Cursor, _) => "not tested with Cursor: look into its hooks output after a call",
         _ => "",
     };
-    let said = match said {
+    let note = match note {
         "" => format!("takes effect in the next session of {}", host.title()),
-        said => said.to_owned(),
+        note => note.to_owned(),
     };
     let no_path = "`memctl` is not on your PATH; project hooks start it from there";
     let no_memory = "hooks learn only in projects with a memory: run `memctl init` there";
     let has_memory = context.has_memory();
     let more = [
-        (true, said.as_str()),
+        (true, note.as_str()),
         (project && !is_on_path(context), no_path),
         (!has_memory, no_memory),
     ];
@@ -310,9 +310,9 @@ impl OnPage for FoundHooks {
                 let age = page.age(&last.at);
                 let received = format!("{} ({age}) in {}", last.event, last.directory);
                 page.field("last event", &received);
-                let told = last.told.as_ref();
-                let told = told.map(|told| format!("told \u{201c}{told}\u{201d}"));
-                page.field("answered", &told.unwrap_or_else(|| last.silent.clone()));
+                let answer = last.told.as_ref();
+                let answer = answer.map(|answer| format!("told \u{201c}{answer}\u{201d}"));
+                page.field("answered", &answer.unwrap_or_else(|| last.silent.clone()));
             }
             None if is_there => {
                 let none = "none yet: start a session in a project with a memory";
@@ -364,7 +364,7 @@ impl<T: OnPage> Report for Statuses<T> {
                 }
                 continue;
             }
-            let (style, said) = match found.standing {
+            let (style, state) = match found.standing {
                 InstallationStatus::Installed => (Style::Good, "installed"),
                 InstallationStatus::Outdated => (Style::Warn, T::OUTDATED),
                 InstallationStatus::Absent => (Style::Dim, "not installed"),
@@ -372,7 +372,7 @@ impl<T: OnPage> Report for Statuses<T> {
             };
             let name = format!("{}: ", found.host);
             let path = format!(" ({})", found.settings.display());
-            page.styled(&[(Style::Plain, &name), (style, said), (Style::Dim, &path)]);
+            page.styled(&[(Style::Plain, &name), (style, state), (Style::Dim, &path)]);
             let problem = found.problem.iter();
             problem.for_each(|problem| page.bad("  error: ", problem));
             page.append(&more);

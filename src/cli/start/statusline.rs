@@ -143,7 +143,9 @@ fn text(counts: SessionCounts, marks: Option<Marks>, colour: bool) -> String {
         let lessons = plural(marks.lessons as u64, "lesson");
         match marks {
             Marks { lessons: 1.., .. } => parts.push(format!("{lessons} recorded")),
-            Marks { asked: true, .. } => parts.push("asked for lessons, none".to_owned()),
+            Marks {
+                was_asked: true, ..
+            } => parts.push("asked for lessons, none".to_owned()),
             _ => {}
         }
     }
@@ -206,7 +208,7 @@ mod tests {
                 ..SessionCounts::default()
             };
             let marks = Marks {
-                asked,
+                was_asked: asked,
                 lessons,
                 ..Marks::default()
             };

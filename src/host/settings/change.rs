@@ -16,7 +16,7 @@ use memctl_files::{SharedFile, hex, named};
 
 /// Facts kept about a changed file.
 #[derive(Debug, Default, Serialize, Deserialize)]
-struct Kept {
+struct Change {
     path: PathBuf,
     /// Text that was replaced; mostly empty.
     was: String,
@@ -28,7 +28,7 @@ struct Kept {
     made: Vec<PathBuf>,
 }
 
-impl Kept {
+impl Change {
     /// Sets the text that differs between two.
     fn set_change(&mut self, before: &str, after: &str) {
         let same = |pairs: &mut dyn Iterator<Item = (char, char)>| -> usize {
@@ -68,22 +68,22 @@ impl Settings<'_> {
         if found == InstallationStatus::Installed {
             return Ok(false);
         }
-        let mut kept = Kept::default();
+        let mut change = Change::default();
         if found != InstallationStatus::Absent {
-            kept = self.kept(entry.name()).unwrap_or_default();
-            text = self.without(entry, &text, Some(&kept))?;
+            change = self.change(entry.name()).unwrap_or_default();
+            text = self.without(entry, &text, Some(&change))?;
         }
         let with = entry.add(&text).map_err(|fault| self.fault(fault))?;
         if entry.find(&with) != Ok(InstallationStatus::Installed) {
             return Err(self.fault("has a form that cannot be extended".to_owned()));
         }
-        self.file.path().clone_into(&mut kept.path);
-        kept.set_change(&text, &with);
-        kept.made_file |= now.is_none();
+        self.file.path().clone_into(&mut change.path);
+        change.set_change(&text, &with);
+        change.made_file |= now.is_none();
         let made = self.file.missing_parents();
-        kept.made.splice(0..0, made);
+        change.made.splice(0..0, made);
         if let Some(state) = self.state(entry.name()) {
-            keep(&state, &kept)?;
+            save(&state, &change)?;
         }
         self.replace(&with)?;
         Ok(true)
@@ -91,23 +91,23 @@ impl Settings<'_> {
 
     /// Takes an entry out. Returns `false` if it is not there.
     pub(super) fn remove(self, entry: &dyn Entry) -> Result<bool, Error> {
-        let kept = self.kept(entry.name());
+        let change = self.change(entry.name());
         let now = read(self.file)?.unwrap_or_default();
-        let mut is_there = entry.is_ours(&now, kept.is_some());
+        let mut is_there = entry.is_ours(&now, change.is_some());
         if is_there {
             let found = entry.find(&now).map_err(|fault| self.fault(fault))?;
             is_there = found != InstallationStatus::Absent;
         }
         if is_there {
-            let text = self.without(entry, &now, kept.as_ref())?;
-            let kept = kept.unwrap_or_default();
-            self.keep_later(entry, &now, &kept)?;
-            let is_ours = kept.made_file || entry.is_whole_file();
+            let text = self.without(entry, &now, change.as_ref())?;
+            let change = change.unwrap_or_default();
+            self.rebase_later(entry, &now, &change)?;
+            let is_ours = change.made_file || entry.is_whole_file();
             if is_ours && entry.is_empty(&text) {
                 let removed = self.file.remove();
                 removed.map_err(|source| Error::unreadable(self.file, source))?;
                 // A directory with other files stays.
-                self.file.remove_empty(&kept.made);
+                self.file.remove_empty(&change.made);
             } else {
                 self.replace(&text)?;
             }
@@ -120,18 +120,18 @@ impl Settings<'_> {
 
     /// Makes what is kept about entries that were added after this one lead to the text before all of
     /// them. Does nothing if this one is the last, or if the text before it cannot be restored.
-    fn keep_later(self, entry: &dyn Entry, now: &str, kept: &Kept) -> Result<(), Error> {
+    fn rebase_later(self, entry: &dyn Entry, now: &str, change: &Change) -> Result<(), Error> {
         let is_gone = |text: &String| entry.find(text) == Ok(InstallationStatus::Absent);
-        let mut others: Vec<(&str, Kept)> = NAMES
+        let mut others: Vec<(&str, Change)> = NAMES
             .into_iter()
             .filter(|name| *name != entry.name())
-            .filter_map(|name| Some((name, self.kept(name)?)))
+            .filter_map(|name| Some((name, self.change(name)?)))
             .collect();
         // The later entries with the text that has them, the newest first.
-        let mut later: Vec<(&str, Kept, String)> = Vec::new();
+        let mut later: Vec<(&str, Change, String)> = Vec::new();
         let mut text = now.to_owned();
         let mut before = loop {
-            if let Some(before) = kept.undone(&text).filter(is_gone) {
+            if let Some(before) = change.undone(&text).filter(is_gone) {
                 break before;
             }
             let undone = others.iter().enumerate();
@@ -147,20 +147,25 @@ impl Settings<'_> {
             let after = entry.take_out(&with).map_err(|fault| self.fault(fault))?;
             other.set_change(&before, &after);
             if at == last {
-                other.made_file |= kept.made_file;
-                other.made.extend(kept.made.iter().cloned());
+                other.made_file |= change.made_file;
+                other.made.extend(change.made.iter().cloned());
             }
             if let Some(state) = self.state(name) {
-                keep(&state, &other)?;
+                save(&state, &other)?;
             }
             before = after;
         }
         Ok(())
     }
 
-    fn without(self, entry: &dyn Entry, now: &str, kept: Option<&Kept>) -> Result<String, Error> {
+    fn without(
+        self,
+        entry: &dyn Entry,
+        now: &str,
+        change: Option<&Change>,
+    ) -> Result<String, Error> {
         let is_gone = |text: &String| entry.find(text) == Ok(InstallationStatus::Absent);
-        match kept.and_then(|kept| kept.undone(now)).filter(is_gone) {
+        match change.and_then(|change| change.undone(now)).filter(is_gone) {
             Some(text) => Ok(text),
             None => entry.take_out(now).map_err(|fault| self.fault(fault)),
         }
@@ -184,16 +189,16 @@ impl Settings<'_> {
         Some(directory.join(format!("{}.json", &name[..24])))
     }
 
-    fn kept(self, of: &str) -> Option<Kept> {
+    fn change(self, of: &str) -> Option<Change> {
         let text = named::read(&self.state(of)?, LONGEST).ok()?;
-        let kept: Kept = serde_json::from_slice(&text).ok()?;
-        (kept.path == self.file.path()).then_some(kept)
+        let change: Change = serde_json::from_slice(&text).ok()?;
+        (change.path == self.file.path()).then_some(change)
     }
 }
 
 /// Writes what is kept about a file.
-fn keep(state: &Path, kept: &Kept) -> Result<(), store::Error> {
-    let json = serde_json::to_vec_pretty(kept)?;
+fn save(state: &Path, change: &Change) -> Result<(), store::Error> {
+    let json = serde_json::to_vec_pretty(change)?;
     if let Some(above) = state.parent() {
         named::create_dir(above).map_err(store::Error::io("create", above))?;
     }

@@ -82,11 +82,11 @@ pub(super) fn without(text: &str) -> Result<String, Fault> {
         let servers = table.get(SERVERS).and_then(Value::as_table);
         is_heading(line) && servers.is_some_and(|servers| servers.contains_key(NAME))
     };
-    let mut kept = String::new();
+    let mut rest_of_file = String::new();
     let mut at = 0;
     while at < lines.len() {
         if !is_ours(lines[at]) {
-            kept.push_str(lines[at]);
+            rest_of_file.push_str(lines[at]);
             at += 1;
             continue;
         }
@@ -103,11 +103,11 @@ pub(super) fn without(text: &str) -> Result<String, Fault> {
             .take_while(|line| is_comment(line));
         let section_end = end - comments.count();
         let comments = lines[section_end..end].iter();
-        kept.extend(comments.skip_while(|line| line.trim().is_empty()).copied());
+        rest_of_file.extend(comments.skip_while(|line| line.trim().is_empty()).copied());
         at = end;
     }
-    if started(&kept)?.is_none() && rest(&kept)? == rest(text)? {
-        Ok(kept)
+    if started(&rest_of_file)?.is_none() && rest(&rest_of_file)? == rest(text)? {
+        Ok(rest_of_file)
     } else {
         Err(format!(
             "has `{SERVERS}.{NAME}` in a form that you must remove by hand"

@@ -174,13 +174,13 @@ fn hooks_of_another_program_path_give_way() {
 
 #[test]
 fn what_is_no_settings_file_is_not_touched() {
-    let check = |text: &[u8], said: &str| {
+    let check = |text: &[u8], message: &str| {
         let dir = tempfile::tempdir().unwrap();
         let place = place(dir.path());
         named::create_dir(place.settings.path().parent().unwrap()).unwrap();
         named::replace(place.settings.path(), text).unwrap();
         let error = install(Host::ClaudeCode, &place).unwrap_err().to_string();
-        assert!(error.contains(said), "{error}");
+        assert!(error.contains(message), "{error}");
         assert_eq!(std::fs::read(place.settings.path()).unwrap(), text);
         assert!(!dir.path().join("state").exists());
     };

@@ -43,8 +43,9 @@ pub(crate) fn found_out(session: &SessionCalls) -> Vec<FoundOut> {
     let mut all = recoveries(session);
     let others = other_forms(&session.calls);
     for found in others.into_iter().chain(detours(&session.calls)) {
-        let is_same = |known: &FoundOut| {
-            known.worked == found.worked || known.failed.is_some() && known.failed == found.failed
+        let is_same = |existing: &FoundOut| {
+            existing.worked == found.worked
+                || existing.failed.is_some() && existing.failed == found.failed
         };
         if !all.iter().any(is_same) {
             all.push(found);

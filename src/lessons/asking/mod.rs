@@ -42,9 +42,9 @@ pub struct Marks {
     /// A call has failed, and the agent was not asked since.
     pub has_failed: bool,
     /// The agent was asked.
-    pub asked: bool,
+    pub was_asked: bool,
     /// The agent was told what was refused.
-    pub mended: bool,
+    pub was_refused: bool,
     /// Number of lessons that the session brought.
     pub lessons: usize,
 }
@@ -57,8 +57,8 @@ impl Marks {
         for line in String::from_utf8_lossy(&bytes).lines() {
             match line.split(' ').next() {
                 Some("failed") => marks.has_failed = true,
-                Some("asked") => marks.asked = true,
-                Some("mended") => marks.mended = true,
+                Some("asked") => marks.was_asked = true,
+                Some("mended") => marks.was_refused = true,
                 Some("lesson") => marks.lessons += 1,
                 _ => {}
             }
@@ -91,7 +91,7 @@ impl Asking<'_> {
     ) -> Result<Option<String>, Error> {
         let store = self.records.store;
         let marks = Marks::of(store, session);
-        if marks.asked {
+        if marks.was_asked {
             return self.take(session, message, marks);
         }
         let calls = SessionCalls::of_session(store, session);
@@ -106,7 +106,7 @@ impl Asking<'_> {
     /// `None` if it recovered nothing new.
     pub fn at_recovery(&self, session: &str) -> Result<Option<String>, Error> {
         let store = self.records.store;
-        if Marks::of(store, session).asked {
+        if Marks::of(store, session).was_asked {
             return Ok(None);
         }
         let calls = SessionCalls::of_session(store, session);
@@ -141,11 +141,11 @@ impl Asking<'_> {
             return Ok(None);
         }
         let store = self.records.store;
-        let mut known = store.list::<Procedure>(&Selection::default())?.records;
-        known.retain(|one| {
+        let mut existing = store.list::<Procedure>(&Selection::default())?.records;
+        existing.retain(|one| {
             is_in_use(one) && one.is_of(&|name| same_project(name, &calls.head.project))
         });
-        news.retain(|one| !known.iter().any(|lesson| says(lesson, calls, one)));
+        news.retain(|one| !existing.iter().any(|lesson| says(lesson, calls, one)));
         Ok((!news.is_empty()).then_some(news))
     }
 
@@ -167,7 +167,7 @@ impl Asking<'_> {
             };
             refused.push(format!("- {refusal}"));
         }
-        if refused.is_empty() || marks.mended {
+        if refused.is_empty() || marks.was_refused {
             return Ok(None);
         }
         self.records.store.session_log(session).mark("mended")?;

@@ -108,24 +108,24 @@ fn telling(output: &str, failed: bool) -> String {
     }
     let first = &output[..output.floor_char_boundary(head)];
     let last = &output[output.ceil_char_boundary(output.len() - tail)..];
-    let mut kept = first.to_owned();
+    let mut extract = first.to_owned();
     if failed {
         let lines = error_lines(output).into_iter().take(ERROR_LINES);
         for line in lines.filter(|line| !first.contains(line) && !last.contains(line)) {
-            kept.push('\n');
-            kept.push_str(&beginning(&line, LONGEST_LINE));
+            extract.push('\n');
+            extract.push_str(&beginning(&line, LONGEST_LINE));
         }
     } else {
         let middle = &output[first.len()..output.len() - last.len()];
         let mut names: Vec<&str> = settings(middle).collect();
         names.sort_unstable();
         names.dedup();
-        kept.push_str("\n… ");
-        kept.push_str(&names[..names.len().min(SETTINGS)].join(" "));
+        extract.push_str("\n… ");
+        extract.push_str(&names[..names.len().min(SETTINGS)].join(" "));
     }
-    kept.push_str("\n…\n");
-    kept.push_str(last);
-    kept
+    extract.push_str("\n…\n");
+    extract.push_str(last);
+    extract
 }
 
 /// Options and names of variables in a text.

@@ -27,17 +27,17 @@ pub fn error_line(text: &str) -> Option<String> {
         return error_line(&message);
     }
     // The host states the error first and may then repeat its input.
-    if let Some(said) = text.trim_start().strip_prefix("<tool_use_error>") {
-        let first = said.lines().map(unframed).find(|line| !line.is_empty());
+    if let Some(message) = text.trim_start().strip_prefix("<tool_use_error>") {
+        let first = message.lines().map(unframed).find(|line| !line.is_empty());
         return first.map(|line| cut(line).to_owned());
     }
     let mut best: Option<(Rank, String)> = None;
-    for (rank, said) in ranked(&text) {
+    for (rank, message) in ranked(&text) {
         let is_better = |so_far: Rank| {
             rank > so_far || rank == so_far && rank == Rank::Exception && is_traceback(&text)
         };
         if best.as_ref().is_none_or(|(so_far, _)| is_better(*so_far)) {
-            best = Some((rank, said));
+            best = Some((rank, message));
         }
     }
     best.map(|(_, line)| line)
@@ -57,11 +57,11 @@ fn ranked(text: &str) -> Vec<(Rank, String)> {
     for (at, line) in all.iter().enumerate().filter(|(at, _)| is_near_an_end(*at)) {
         let line = unframed(line);
         if line.contains(char::is_alphabetic) {
-            let (rank, said) = match panic(line, all.get(at + 1).copied()) {
-                Some(said) => (Rank::Exception, said),
+            let (rank, message) = match panic(line, all.get(at + 1).copied()) {
+                Some(message) => (Rank::Exception, message),
                 None => (rank(line, is_traceback), continued(line, &all[at + 1..])),
             };
-            found.push((rank, cut(&said).to_owned()));
+            found.push((rank, cut(&message).to_owned()));
         }
     }
     found
@@ -100,8 +100,8 @@ fn message_of_json(text: &str) -> Option<String> {
         if let Some(list) = value.as_array() {
             value = list.first()?;
         }
-        if let Some(said) = value.as_str() {
-            return (!said.trim().is_empty()).then(|| said.to_owned());
+        if let Some(message) = value.as_str() {
+            return (!message.trim().is_empty()).then(|| message.to_owned());
         }
         value = [
             "error", "errors", "message", "msg", "detail", "reason", "stderr",
@@ -245,20 +245,20 @@ fn rank(line: &str, traceback: bool) -> Rank {
         return Rank::Stated;
     }
     let finding = location(line).is_some_and(|end| {
-        let said = line[end..].trim_start_matches([':', ' ']);
-        said.starts_with(|c: char| c.is_alphanumeric() || "'\"`".contains(c))
+        let rest = line[end..].trim_start_matches([':', ' ']);
+        rest.starts_with(|c: char| c.is_alphanumeric() || "'\"`".contains(c))
     });
     if finding {
         return Rank::Finding;
     }
     let negated = lower.starts_with("no ") || lower.starts_with("not ");
     // `[Help 1] https://…/MissingProjectException` says nothing itself.
-    let said: String = lower
+    let words: String = lower
         .split_whitespace()
         .filter(|word| !word.contains("://"))
         .flat_map(|word| [word, " "])
         .collect();
-    if negated || WORDS.failure_words.occur_in(&said) {
+    if negated || WORDS.failure_words.occur_in(&words) {
         Rank::Words
     } else {
         Rank::Any

@@ -47,7 +47,7 @@ pub(super) struct Answered {
 #[derive(Debug)]
 pub(super) struct BadItem {
     /// Content, as far as it can be read.
-    pub(super) said: String,
+    pub(super) content: String,
     /// Reason.
     pub(super) reason: String,
 }
@@ -70,7 +70,7 @@ pub(super) fn lessons_in(text: &str) -> Result<Vec<Result<Answered, BadItem>>, S
 
 fn lesson(mut value: Value, is_prescribed: bool) -> Result<Answered, BadItem> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let (seen, said) = (text(&value["seen"]), text(&value["lesson"]));
+    let (seen, content) = (text(&value["seen"]), text(&value["lesson"]));
     if let Some(fields) = value.as_object_mut() {
         fields.retain(|name, value| FIELDS.contains(&name.as_str()) && !value.is_null());
         if let Some(Value::String(scope)) = fields.get_mut("scope") {
@@ -85,7 +85,7 @@ fn lesson(mut value: Value, is_prescribed: bool) -> Result<Answered, BadItem> {
         }),
         Err(error) => {
             let reason = error.to_string();
-            Err(BadItem { said, reason })
+            Err(BadItem { content, reason })
         }
     }
 }
@@ -104,13 +104,13 @@ pub(super) fn is_seen(words: &str, session: &ReadSession) -> bool {
         pieces.iter().all(|piece| text.contains(piece))
     };
     let mut calls = session.calls.calls.iter();
-    let mut said = session
+    let mut messages = session
         .remarks
         .iter()
         .filter(|remark| remark.by == Speaker::User);
     pieces.is_empty()
         || calls.any(|call| has_all(&call.output) || has_all(&call.call))
-        || said.any(|remark| has_all(&remark.text))
+        || messages.any(|remark| has_all(&remark.text))
 }
 
 /// Text without the quotes, escapes and line breaks in which a copy may differ; what it leaves out is `…`.
@@ -193,7 +193,7 @@ mod tests {
             "{\"build\": \"refusing\"}\nbuild: refusing:  output would not be\n  reproducible (exit 3)",
             true,
         );
-        let said = |by, text: &str| Remark {
+        let remark = |by, text: &str| Remark {
             before: 0,
             by,
             text: text.to_owned(),
@@ -205,8 +205,8 @@ mod tests {
                 ..SessionCalls::default()
             },
             remarks: vec![
-                said(Speaker::User, "Never touch the generated files."),
-                said(Speaker::Agent, "The cache must be stale."),
+                remark(Speaker::User, "Never touch the generated files."),
+                remark(Speaker::Agent, "The cache must be stale."),
             ],
         };
         let check = |words: &str, expected: bool| {
@@ -300,7 +300,7 @@ mod tests {
         assert_eq!(first.args.errors, ["no such file: x"]);
         let bad = |at: usize| lessons[at].as_ref().err().unwrap();
         assert!(bad(1).reason.contains("invalid type"));
-        assert_eq!(bad(2).said, "Run `c` last.");
+        assert_eq!(bad(2).content, "Run `c` last.");
         assert!(bad(2).reason.contains("galaxy"), "{:?}", bad(2));
         let fourth = &lessons[3].as_ref().ok().unwrap().args;
         let expected = ("Run `d` first.", LessonScope::Everywhere);

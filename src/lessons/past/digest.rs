@@ -127,7 +127,7 @@ pub(super) fn digest(calls: &[SessionCall], remarks: &[Remark]) -> String {
 }
 
 fn written(calls: &[SessionCall], remarks: &[Remark], row: usize) -> Vec<String> {
-    let said = |remark: &Remark| match remark.by {
+    let as_line = |remark: &Remark| match remark.by {
         Speaker::User => Some(format!("PERSON: {}", on_one_line(&remark.text, MESSAGE))),
         _ if row >= WITHOUT_REMARKS => None,
         _ => Some(format!("AGENT: {}", on_one_line(&remark.text, REMARK))),
@@ -138,7 +138,7 @@ fn written(calls: &[SessionCall], remarks: &[Remark], row: usize) -> Vec<String>
     for at in 0..=calls.len() {
         let mut next = Vec::new();
         while let Some(remark) = remarks.next_if(|one| one.before <= at || at == calls.len()) {
-            next.extend(said(remark));
+            next.extend(as_line(remark));
         }
         let is_left_out = |call: &&SessionCall| row == WITHOUT_LOOKS && !call.failed && looks(call);
         let call = calls.get(at);
@@ -160,9 +160,9 @@ fn of_call(number: usize, call: &SessionCall, row: usize) -> String {
     } else {
         INPUT
     };
-    let said = if call.failed { "FAILED" } else { "ok" };
+    let outcome = if call.failed { "FAILED" } else { "ok" };
     let text = on_one_line(&call.call, most);
-    let mut line = format!("{number} {said} {}: {text}", call.tool);
+    let mut line = format!("{number} {outcome} {}: {text}", call.tool);
     let [document, look, other] = ROOMS[row];
     let room = match call {
         _ if call.failed => FAILURE,
@@ -193,19 +193,19 @@ fn excerpt(output: &str, room: usize, failed: bool) -> String {
     if length <= room {
         return text;
     }
-    let mut kept = String::new();
+    let mut errors = String::new();
     let mut left = room;
     if failed {
         for line in error_lines(output).into_iter().take(3) {
             let line = beginning(&line, room / 3).into_owned();
             left = left.saturating_sub(line.chars().count() + 1);
-            kept.push_str(&line);
-            kept.push('\n');
+            errors.push_str(&line);
+            errors.push('\n');
         }
     }
     let head: String = text.chars().take(left * 2 / 3).collect();
     let tail: String = text.chars().skip(length - left / 3).collect();
-    kept + head.trim_end() + " … " + tail.trim_start()
+    errors + head.trim_end() + " … " + tail.trim_start()
 }
 
 fn on_one_line(text: &str, most: usize) -> String {
@@ -228,14 +228,14 @@ mod tests {
     #[test]
     fn a_digest_has_every_call_and_more_of_a_failure() {
         let noise = "line of noise\n".repeat(100);
-        let said = |before, by, text: &str| Remark {
+        let remark = |before, by, text: &str| Remark {
             before,
             by,
             text: text.to_owned(),
         };
         let remarks = [
-            said(0, Speaker::User, "build  the\nweb bundle"),
-            said(2, Speaker::Agent, "It is built."),
+            remark(0, Speaker::User, "build  the\nweb bundle"),
+            remark(2, Speaker::Agent, "It is built."),
         ];
         let calls = [
             call(

@@ -251,7 +251,7 @@ fn take(
     if !report.dry_run && has_pattern {
         let mut writer = records.writer()?;
         let workspace = workspace(records, session, options);
-        let mut known = patterns::known(&writer)?;
+        let mut existing = patterns::existing(&writer)?;
         for episode in &found {
             let Some(pattern) = &episode.fix else {
                 continue;
@@ -266,7 +266,7 @@ fn take(
                     .map(call_hash)
                     .unwrap_or_default(),
             };
-            match patterns::store(&mut writer, &mut known, pattern, origin, records.now)? {
+            match patterns::store(&mut writer, &mut existing, pattern, origin, records.now)? {
                 Stored::New(id) => report.learned.push(id),
                 Stored::Again(id) => report.merged.push(id),
                 Stored::Counted(_) => {}

@@ -55,9 +55,9 @@ pub(crate) fn record_host_session(
     // A host that does not say has none.
     let tokens = host.steps.iter().filter_map(|step| step.tokens);
     let mut writer = records.writer()?;
-    let known = named(writer.store(), &name)?;
+    let existing = named(writer.store(), &name)?;
     // These lists grow when a session is resumed.
-    let before = known.as_ref().map(|session| session.session_data.get());
+    let before = existing.as_ref().map(|session| session.session_data.get());
     let before: Value = before
         .and_then(|data| serde_json::from_str(data).ok())
         .unwrap_or_default();
@@ -85,7 +85,7 @@ pub(crate) fn record_host_session(
         "pitfalls": pitfalls,
     }))?;
     let now = records.timestamp();
-    let id = if let Some(session) = known {
+    let id = if let Some(session) = existing {
         let changes = [
             (
                 "session_data",

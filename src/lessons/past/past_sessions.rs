@@ -242,8 +242,8 @@ pub async fn ask(
     };
     let scribe = Scribe::new(workspace.now, workspace.random, plan.session.as_deref());
     for session in &plan.sessions {
-        let asked = plan.llm.ask(&session.request, progress).await;
-        let (cost, text, model) = match asked {
+        let answer = plan.llm.ask(&session.request, progress).await;
+        let (cost, text, model) = match answer {
             Ok(reply) => (reply.cost_usd, Ok(reply.text), reply.model),
             Err(error) => {
                 let paid = error.paid().map_or(Some(0.0), |paid| paid.cost_usd);
@@ -311,8 +311,8 @@ fn take(
             args,
         } = match lesson {
             Ok(lesson) => lesson,
-            Err(BadItem { said, reason }) => {
-                let refused = RefusedLesson::of(&said, "lesson", reason);
+            Err(BadItem { content, reason }) => {
+                let refused = RefusedLesson::of(&content, "lesson", reason);
                 report.refused.push(refused);
                 continue;
             }

@@ -517,10 +517,10 @@ mod tests {
         let line = "ERROR: syntax error at or near \";\"";
         let first = "psql -c 'ALTER TABLE users ADD COLUMN last_name;'";
         let cured = "psql -c 'ALTER TABLE users ADD COLUMN last_name TEXT;'";
-        let told = of(first, cured, line).unwrap();
+        let change = of(first, cured, line).unwrap();
         let other = "psql -c 'ALTER TABLE profiles ADD COLUMN age;'";
         let check = |worked: &str, expected: bool| {
-            assert_eq!(told.is_made(other, worked), expected, "{worked}");
+            assert_eq!(change.is_made(other, worked), expected, "{worked}");
         };
         check(
             "psql -c 'ALTER TABLE profiles ADD COLUMN age INTEGER;'",
@@ -534,13 +534,13 @@ mod tests {
         check(other, false);
         let same = "psql -c 'ALTER TABLE profiles ADD COLUMN age INTEGER;'";
         let same = of(other, same, line).unwrap();
-        assert!(told.is_of_other_names(&same, line));
+        assert!(change.is_of_other_names(&same, line));
         let another = of(
             "psql -c 'DROP TABLE a b;'",
             "psql -c 'DROP TABLE IF a b;'",
             line,
         );
-        assert!(!told.is_of_other_names(&another.unwrap(), line));
+        assert!(!change.is_of_other_names(&another.unwrap(), line));
     }
 
     #[test]

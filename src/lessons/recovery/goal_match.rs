@@ -114,8 +114,9 @@ fn asked_otherwise(failed: &[Run], later: &[Run]) -> bool {
     let question: Vec<&String> = failed.iter().flat_map(|run| &run.operands).collect();
     later.iter().any(|run| {
         let long = run.operands.iter().all(|operand| operand.len() > 3);
-        let known = |operand: &String| question.iter().any(|q| q.contains(operand.as_str()));
-        run.operands.len() > 1 && long && run.operands.iter().all(known)
+        let is_in_question =
+            |operand: &String| question.iter().any(|q| q.contains(operand.as_str()));
+        run.operands.len() > 1 && long && run.operands.iter().all(is_in_question)
     })
 }
 
@@ -131,8 +132,8 @@ fn runs(failed: &Run, later: &Run) -> Match {
         };
     }
     let (old, new) = (&failed.operands, &later.operands);
-    let (said, says) = (&failed.prose, &later.prose);
-    if !said.is_empty() && overlap(said, says) < 0.5 {
+    let (old_prose, new_prose) = (&failed.prose, &later.prose);
+    if !old_prose.is_empty() && overlap(old_prose, new_prose) < 0.5 {
         // Another message or statement means another goal, unless it follows directly.
         return Match::Near;
     }

@@ -87,13 +87,13 @@ fn is_answer(step: &Step, goal: &Goal, code: Option<i32>) -> bool {
     if !matches!(code, Some(1) | None) || step.output.trim().is_empty() && code.is_none() {
         return false;
     }
-    let said = step.output.lines().map(str::trim);
-    let said =
-        said.filter(|line| !line.is_empty() && !line.starts_with("Exit code") && *line != "---");
-    let said: Vec<&str> = said.collect();
+    let lines = step.output.lines().map(str::trim);
+    let lines =
+        lines.filter(|line| !line.is_empty() && !line.starts_with("Exit code") && *line != "---");
+    let lines: Vec<&str> = lines.collect();
     let mut all = runs.iter().chain(&goal.filters);
     let probes = all.any(|run| WORDS.probes.contains(&run.name));
-    probes && (said.is_empty() || goal.ends_in_probe() && !said.iter().any(|l| is_shell_error(l)))
+    probes && (lines.is_empty() || goal.ends_in_probe() && !lines.iter().any(|l| is_shell_error(l)))
 }
 
 /// Returns true if a command prints its exit code last, as in `make; echo "exit: $?"`, and it is not 0.

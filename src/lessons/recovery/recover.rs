@@ -66,25 +66,25 @@ const FAR: usize = 2_000;
 
 /// Finds the failures and episodes of one session. Steps and remarks must be in order.
 pub fn analyse(steps: &[Step], remarks: &[Remark]) -> Analysis {
-    let known: Vec<Known<'_>> = steps.iter().map(Known::of).collect();
+    let judged: Vec<Judged<'_>> = steps.iter().map(Judged::of).collect();
     let mut analysis = Analysis::default();
-    let mut used = vec![false; known.len()];
-    for at in 0..known.len() {
-        if known[at].outcome != Outcome::Failed {
+    let mut used = vec![false; judged.len()];
+    for at in 0..judged.len() {
+        if judged[at].outcome != Outcome::Failed {
             continue;
         }
-        analysis.failures.push(known[at].step.index);
-        if used[at] || !known[at].step.has_input() || is_expected(&known[at], remarks) {
+        analysis.failures.push(judged[at].step.index);
+        if used[at] || !judged[at].step.has_input() || is_expected(&judged[at], remarks) {
             continue;
         }
-        if let Some((tried, success, found)) = overcome(&known, at) {
+        if let Some((tried, success, found)) = overcome(&judged, at) {
             for tried in &tried {
                 used[*tried] = true;
             }
             let is_near = found == Match::Near;
             analysis.episodes.push(Episode {
                 is_near,
-                ..episode(&known, &tried, success)
+                ..episode(&judged, &tried, success)
             });
         }
     }
@@ -93,15 +93,15 @@ pub fn analyse(steps: &[Step], remarks: &[Remark]) -> Analysis {
 
 /// Finds the step that reached the goal of the one at `at`. Returns the positions of the failures at this goal,
 /// and of the success, and how certain it is.
-fn overcome(known: &[Known<'_>], at: usize) -> Option<(Vec<usize>, usize, Match)> {
-    let failed = &known[at];
+fn overcome(judged: &[Judged<'_>], at: usize) -> Option<(Vec<usize>, usize, Match)> {
+    let failed = &judged[at];
     let search = failed.goal.is_search();
     let missing = search && says_missing(&failed.step.output);
     let mut tried = vec![at];
     // Uncertain success, and the last position up to which a more certain one is preferred.
     let mut unsure: Option<(Match, usize, usize)> = None;
     let mut searched = false;
-    for (later, now) in known.iter().enumerate().skip(at + 1).take(FAR) {
+    for (later, now) in judged.iter().enumerate().skip(at + 1).take(FAR) {
         if unsure.is_some_and(|(_, _, until)| later > until) {
             break;
         }
@@ -149,15 +149,15 @@ fn overcome(known: &[Known<'_>], at: usize) -> Option<(Vec<usize>, usize, Match)
     Some((tried, success, found))
 }
 
-fn episode(known: &[Known<'_>], tried: &[usize], success: usize) -> Episode {
-    let failed = &known[tried[0]];
+fn episode(judged: &[Judged<'_>], tried: &[usize], success: usize) -> Episode {
+    let failed = &judged[tried[0]];
     let line = error_line(&failed.step.output).unwrap_or_default();
-    let between = known[tried[0] + 1..success].iter();
+    let between = judged[tried[0] + 1..success].iter();
     let changes = between.filter(|now| now.outcome == Outcome::Done && changes(now));
     Episode {
         fail_step: failed.step.index,
-        success_step: known[success].step.index,
-        also_fail_steps: tried[1..].iter().map(|t| known[*t].step.index).collect(),
+        success_step: judged[success].step.index,
+        also_fail_steps: tried[1..].iter().map(|t| judged[*t].step.index).collect(),
         changes: changes.map(|now| now.step.index).collect(),
         error_key: normalised(&line),
         error_line: line,
@@ -167,7 +167,7 @@ fn episode(known: &[Known<'_>], tried: &[usize], success: usize) -> Episode {
 }
 
 /// Returns true if a step can change something.
-fn changes(now: &Known<'_>) -> bool {
+fn changes(now: &Judged<'_>) -> bool {
     match now.goal.kind {
         Kind::Edit(..) => true,
         Kind::Shell(_) => !now.goal.is_search() || writes(now.step),
@@ -270,13 +270,13 @@ impl Trace {
 mod tests;
 
 /// Step with its goal and outcome.
-pub(crate) struct Known<'a> {
+pub(crate) struct Judged<'a> {
     pub(crate) step: &'a Step,
     pub(crate) goal: Goal,
     pub(crate) outcome: Outcome,
 }
 
-impl<'a> Known<'a> {
+impl<'a> Judged<'a> {
     fn of(step: &'a Step) -> Self {
         let goal = Goal::of(step);
         Self {
@@ -294,7 +294,7 @@ pub(crate) fn says_missing(error: &str) -> bool {
 }
 
 /// Returns true if a step creates what another was looking for.
-pub(crate) fn makes(now: &Known<'_>, failed: &Known<'_>) -> bool {
+pub(crate) fn makes(now: &Judged<'_>, failed: &Judged<'_>) -> bool {
     let creates = |simple: &Simple| {
         matches!(
             simple.program(),
@@ -314,7 +314,7 @@ pub(crate) fn makes(now: &Known<'_>, failed: &Known<'_>) -> bool {
 }
 
 /// Returns true if a remark right before or after the step says that it should fail.
-pub(crate) fn is_expected(failed: &Known<'_>, remarks: &[Remark]) -> bool {
+pub(crate) fn is_expected(failed: &Judged<'_>, remarks: &[Remark]) -> bool {
     let index = failed.step.index;
     let about = remarks
         .iter()

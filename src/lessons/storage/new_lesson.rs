@@ -83,13 +83,14 @@ pub(crate) fn store_lesson(
         .store()
         .list::<Procedure>(&Selection::default())?
         .records;
-    let lessons: Vec<&Procedure> = all.iter().filter(|known| is_in_use(known)).collect();
+    let lessons: Vec<&Procedure> = all.iter().filter(|existing| is_in_use(existing)).collect();
     let named = |field, id: &Option<String>| {
         let Some(id) = id else {
             return Ok::<_, Error>(None);
         };
         let whole = writer.store().resolve(Kind::Procedure, id.trim(), None);
-        let is_it = |known: &&Procedure| whole.as_ref().is_ok_and(|id| known.procedure_id == *id);
+        let is_it =
+            |existing: &&Procedure| whole.as_ref().is_ok_and(|id| existing.procedure_id == *id);
         match all.iter().find(is_it) {
             None => refuse(
                 field,
@@ -111,22 +112,22 @@ pub(crate) fn store_lesson(
         lessons
             .iter()
             .copied()
-            .find(|known| is_same(&known.lesson, &checked.lesson))
+            .find(|existing| is_same(&existing.lesson, &checked.lesson))
     };
-    if let Some(known) = same.or_else(equal) {
-        let mut report = seen_again(&mut writer, known, &seen, records)?;
+    if let Some(existing) = same.or_else(equal) {
+        let mut report = seen_again(&mut writer, existing, &seen, records)?;
         // The new one was stored before its author knew the other.
-        let own = equal().filter(|own| own.procedure_id != known.procedure_id);
+        let own = equal().filter(|own| own.procedure_id != existing.procedure_id);
         if let Some(own) = own.filter(|own| own.origins.contains(&seen)) {
-            supersede(&mut writer, own, &known.procedure_id)?;
+            supersede(&mut writer, own, &existing.procedure_id)?;
         }
         report
             .warnings
             .extend(repair_warnings(writer.take_repairs()));
         return Ok(report);
     }
-    let of_session = lessons.iter().filter(|known| {
-        !seen.session.is_empty() && known.origins.iter().any(|o| o.session == seen.session)
+    let of_session = lessons.iter().filter(|existing| {
+        !seen.session.is_empty() && existing.origins.iter().any(|o| o.session == seen.session)
     });
     if of_session.count() >= MOST_OF_SESSION {
         return refuse(
@@ -199,18 +200,18 @@ pub(crate) fn is_in_use(procedure: &Procedure) -> bool {
 /// Counts a session that says the same.
 fn seen_again(
     writer: &mut Writer,
-    known: &Procedure,
+    existing: &Procedure,
     seen: &Origin,
     records: &Records<'_>,
 ) -> Result<StoredLesson, Error> {
-    if !known.origins.contains(seen) {
-        count_up(writer, known, Some(seen), &records.timestamp())?;
+    if !existing.origins.contains(seen) {
+        count_up(writer, existing, Some(seen), &records.timestamp())?;
     }
-    let trust = writer.store().trust_snapshot().level(known);
+    let trust = writer.store().trust_snapshot().level(existing);
     Ok(StoredLesson {
-        id: known.procedure_id.clone(),
-        lesson: known.lesson.clone(),
-        applies: known.applies.clone().unwrap_or_default(),
+        id: existing.procedure_id.clone(),
+        lesson: existing.lesson.clone(),
+        applies: existing.applies.clone().unwrap_or_default(),
         trust: trust.name(),
         ..StoredLesson::default()
     })
@@ -281,20 +282,25 @@ pub struct Neighbour {
 pub(crate) fn nearest(lesson: &str, applies: &Applies, all: &[&Procedure]) -> Vec<Neighbour> {
     let own = words(lesson, Some(applies));
     let alone = |word: &str| weight(word, 0, 0);
-    let likeness =
-        |known: &Procedure| similarity(&own, &words(&known.lesson, known.applies.as_ref()), &alone);
+    let likeness = |existing: &Procedure| {
+        similarity(
+            &own,
+            &words(&existing.lesson, existing.applies.as_ref()),
+            &alone,
+        )
+    };
     let mut near: Vec<(f64, &Procedure)> = all
         .iter()
-        .map(|known| (likeness(known), *known))
+        .map(|existing| (likeness(existing), *existing))
         .filter(|(score, _)| *score >= NEAR)
         .collect();
     near.sort_by(|a, b| {
         b.0.total_cmp(&a.0)
             .then_with(|| a.1.procedure_id.cmp(&b.1.procedure_id))
     });
-    let near = near.into_iter().take(MOST).map(|(_, known)| Neighbour {
-        id: known.procedure_id.clone(),
-        lesson: known.lesson.clone(),
+    let near = near.into_iter().take(MOST).map(|(_, existing)| Neighbour {
+        id: existing.procedure_id.clone(),
+        lesson: existing.lesson.clone(),
     });
     near.collect()
 }
@@ -352,7 +358,7 @@ pub fn tidy(records: &Records<'_>, dry_run: bool) -> Result<TidyReport, Error> {
         dry_run,
         ..TidyReport::default()
     };
-    let mut kept: Vec<Procedure> = Vec::new();
+    let mut distinct: Vec<Procedure> = Vec::new();
     // Approved ones first, so that the others merge into them.
     let mut lessons: Vec<Procedure> = all.into_iter().filter(is_in_use).collect();
     lessons.sort_by_key(|one| trust.level(one) == Trust::Observed);
@@ -366,11 +372,11 @@ pub fn tidy(records: &Records<'_>, dry_run: bool) -> Result<TidyReport, Error> {
             report.retired.push(lesson.procedure_id);
             continue;
         }
-        let twin = kept
+        let twin = distinct
             .iter_mut()
-            .find(|known| is_observed && is_twin(known, &lesson));
+            .find(|existing| is_observed && is_twin(existing, &lesson));
         let Some(twin) = twin else {
-            kept.push(lesson);
+            distinct.push(lesson);
             continue;
         };
         for origin in &lesson.origins {

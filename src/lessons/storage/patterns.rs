@@ -38,10 +38,10 @@ pub(crate) enum Stored {
 }
 
 /// Stores the pattern of a recovery, or counts up the procedure that has the same failure with the same
-/// change. `known` are the stored procedures, read once while the lock is held.
+/// change. `existing` are the stored procedures, read once while the lock is held.
 pub(crate) fn store(
     writer: &mut Writer,
-    known: &mut Vec<Procedure>,
+    existing: &mut Vec<Procedure>,
     pattern: &Pattern,
     origin: Origin,
     now: DateTime<Utc>,
@@ -69,18 +69,18 @@ pub(crate) fn store(
         origins: vec![origin],
         ..procedure(pattern.clone(), &stamp(now))?
     };
-    store_unless(writer, known, procedure, &is_same, now)
+    store_unless(writer, existing, procedure, &is_same, now)
 }
 
 /// Stores a procedure, or counts up the one that is the same.
 pub(crate) fn store_unless(
     writer: &mut Writer,
-    known: &mut Vec<Procedure>,
+    existing: &mut Vec<Procedure>,
     procedure: Procedure,
     is_same: &dyn Fn(&Procedure) -> bool,
     now: DateTime<Utc>,
 ) -> Result<Stored, Error> {
-    if let Some(twin) = known.iter_mut().find(|one| is_same(one)) {
+    if let Some(twin) = existing.iter_mut().find(|one| is_same(one)) {
         let origin = procedure.origins.first();
         let is_counted = |origin| twin.origins.iter().any(|own| own.is_same(origin));
         if origin.is_some_and(is_counted) {
@@ -97,12 +97,12 @@ pub(crate) fn store_unless(
     }
     let stored = writer.append(procedure, now)?;
     let id = stored.procedure_id.clone();
-    known.push(stored);
+    existing.push(stored);
     Ok(Stored::New(id))
 }
 
 /// Returns the stored procedures.
-pub(crate) fn known(writer: &Writer) -> Result<Vec<Procedure>, Error> {
+pub(crate) fn existing(writer: &Writer) -> Result<Vec<Procedure>, Error> {
     Ok(writer
         .store()
         .list::<Procedure>(&Selection::default())?
@@ -112,17 +112,17 @@ pub(crate) fn known(writer: &Writer) -> Result<Vec<Procedure>, Error> {
 /// Counts up a procedure that was seen again, at a place if there is one.
 pub(crate) fn count_up(
     writer: &mut Writer,
-    known: &Procedure,
+    existing: &Procedure,
     origin: Option<&Origin>,
     seen: &str,
 ) -> Result<(), Error> {
-    let times = known.occurrences.unwrap_or(1.0) + 1.0;
+    let times = existing.occurrences.unwrap_or(1.0) + 1.0;
     let mut changes = vec![("occurrences", raw(&times)?), ("last_seen", raw(&seen)?)];
     if let Some(origin) = origin {
-        let origins: Vec<&Origin> = known.origins.iter().chain([origin]).collect();
+        let origins: Vec<&Origin> = existing.origins.iter().chain([origin]).collect();
         changes.push(("origins", raw(&origins)?));
     }
-    writer.update(Kind::Procedure, &known.procedure_id, &changes)?;
+    writer.update(Kind::Procedure, &existing.procedure_id, &changes)?;
     Ok(())
 }
 
@@ -208,7 +208,7 @@ pub(crate) fn learn_at_once(
         live: true,
         ..Origin::default()
     };
-    let mut known = known(&writer)?;
-    self::store(&mut writer, &mut known, pattern, origin, now)?;
+    let mut existing = existing(&writer)?;
+    self::store(&mut writer, &mut existing, pattern, origin, now)?;
     prepare(writer.store())
 }

@@ -79,8 +79,8 @@ impl HintService<'_> {
             session: success.session.clone(),
         };
         let mut report = RecordReport::default();
-        let known: SessionNotes = self.store.notes_of(&success.session);
-        let answered = answered(&known.trace, &success.code);
+        let notes: SessionNotes = self.store.notes_of(&success.session);
+        let answered = answered(&notes.trace, &success.code);
         if answered.is_empty() {
             report.not_learned = Some("no failure waits for it in this session");
         }
@@ -109,11 +109,11 @@ impl HintService<'_> {
             .into_iter()
             .map(|failure| failure.error_key)
             .collect();
-        self.note(&success.session, |known| {
-            known.trace.clear();
-            let credits = known.succeeded(&success.code);
+        self.note(&success.session, |notes| {
+            notes.trace.clear();
+            let credits = notes.succeeded(&success.code);
             report.helped = credits.iter().map(|credit| credit.id.clone()).collect();
-            let trials = known.trials.succeeded(&keys, &report.helped);
+            let trials = notes.trials.succeeded(&keys, &report.helped);
             PendingOutcomes { credits, trials }
         })?;
         if !report.learned.is_empty() || !report.merged.is_empty() {
@@ -129,8 +129,8 @@ impl HintService<'_> {
         failure: &Pattern,
         success: &Success,
     ) -> Result<Stored, Error> {
-        let is_equal = |known: &Procedure| {
-            known.pattern.as_ref().is_some_and(|pattern| {
+        let is_equal = |existing: &Procedure| {
+            existing.pattern.as_ref().is_some_and(|pattern| {
                 pattern.error_key == failure.error_key
                     && same_code(&pattern.working_code, &success.code)
             })
@@ -144,8 +144,8 @@ impl HintService<'_> {
             worded_by: "agent".to_owned(),
             ..patterns::procedure(pattern, &stamp(self.now))?
         };
-        let mut known = patterns::known(writer)?;
-        store_unless(writer, &mut known, procedure, &is_equal, self.now)
+        let mut existing = patterns::existing(writer)?;
+        store_unless(writer, &mut existing, procedure, &is_equal, self.now)
     }
 }
 
@@ -156,7 +156,7 @@ fn answered(trace: &Trace, code: &str) -> Vec<Pattern> {
     for (i, failure) in trace.failures().rev().enumerate() {
         let line = without_people(&error_line(&failure.output).unwrap_or_default());
         let key = normalised(&line);
-        let is_new = answered.iter().all(|known| known.error_key != key);
+        let is_new = answered.iter().all(|other| other.error_key != key);
         if is_new && (i == 0 || of_commands(&failure.call, code) >= SAME_GOAL) {
             answered.push(Pattern {
                 error_key: key,
@@ -200,9 +200,9 @@ pub fn add_procedure(workspace: &Workspace, document: &RawValue) -> Result<Proce
     let mut writer = workspace.writer()?;
     let new = learned(data, ELSEWHERE, &workspace.timestamp());
     let text = compact(&memctl_redact::redact_json(new.data.get()).text);
-    let is_same = |known: &Procedure| compact(known.data.get()) == text;
-    let mut known = patterns::known(&writer)?;
-    let stored = store_unless(&mut writer, &mut known, new, &is_same, workspace.now)?;
+    let is_same = |existing: &Procedure| compact(existing.data.get()) == text;
+    let mut existing = patterns::existing(&writer)?;
+    let stored = store_unless(&mut writer, &mut existing, new, &is_same, workspace.now)?;
     let (id, added) = match stored {
         Stored::New(id) => (id, true),
         Stored::Again(id) | Stored::Counted(id) => (id, false),
@@ -394,10 +394,10 @@ mod tests_of_procedures {
     fn a_procedure_has_a_name_a_description_and_steps() {
         let check = |document: Value, expected: &str| {
             let raw = serde_json::value::to_raw_value(&document).unwrap();
-            let said = data(&raw).map_or_else(|error| error.to_string(), |_| String::new());
+            let message = data(&raw).map_or_else(|error| error.to_string(), |_| String::new());
             assert!(
-                said.contains(expected) && said.is_empty() == expected.is_empty(),
-                "{said}"
+                message.contains(expected) && message.is_empty() == expected.is_empty(),
+                "{message}"
             );
         };
         let good = json!({ "procedure_name": "a", "semantic_description": "b", "learned_procedure_steps": ["c"] });

@@ -71,8 +71,10 @@ fn at_the_end(lesson: &str, told_at: &[String]) -> Option<String> {
         let words = commands(line).into_iter().map(|one| one.words);
         words.filter_map(|words| words.into_iter().next()).collect()
     };
-    let known: Vec<String> = told_at.iter().flat_map(|line| programs(line)).collect();
-    let is_known = programs(end).iter().any(|program| known.contains(program));
+    let expected: Vec<String> = told_at.iter().flat_map(|line| programs(line)).collect();
+    let is_known = programs(end)
+        .iter()
+        .any(|program| expected.contains(program));
     is_known.then(|| end.trim_end_matches('.').to_owned())
 }
 

@@ -48,7 +48,7 @@ pub(crate) fn at_failure(
     store: &Scoped,
     failure: &Failure,
     here: &Here<'_>,
-    told: &[String],
+    delivered: &[String],
     max_hints: usize,
 ) -> Result<Vec<Hint>, Error> {
     let mut hints = Vec::new();
@@ -69,16 +69,16 @@ pub(crate) fn at_failure(
     if is_failed && found.is_empty() {
         of_store(store, failure, here)?;
     }
-    found.retain(|one| !told.contains(&one.hint.id));
+    found.retain(|one| !delivered.contains(&one.hint.id));
     found.sort_by(|a, b| {
         let heavier = || weight_of(&b.hint).total_cmp(&weight_of(&a.hint));
         a.rank.cmp(&b.rank).then_with(heavier)
     });
     let mut lessons = 0;
-    let mut said = HashSet::new();
+    let mut seen = HashSet::new();
     for Found { rank, hint, .. } in found {
         lessons += usize::from(rank == Rank::Lesson);
-        let is_new = said.insert((hint.lesson.clone(), hint.working_code.clone()));
+        let is_new = seen.insert((hint.lesson.clone(), hint.working_code.clone()));
         if is_new && (rank != Rank::Lesson || lessons <= LESSONS) && hints.len() < max_hints {
             hints.push(hint);
         }

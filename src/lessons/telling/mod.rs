@@ -70,14 +70,14 @@ pub(crate) fn at_start(store: &Scoped, here: &Here<'_>) -> Result<SessionLessons
     // The sort is stable, and the newest come first.
     found.reverse();
     found.sort_by(|a, b| b.0.total_cmp(&a.0));
-    let mut told = SessionLessons::default();
+    let mut lessons = SessionLessons::default();
     let mut used = (0, 0);
     for (_, procedure) in found {
         let is_approved = procedure.trust() != Trust::Observed;
         let (list, used) = if is_approved {
-            (&mut told.approved, &mut used.0)
+            (&mut lessons.approved, &mut used.0)
         } else {
-            (&mut told.observed, &mut used.1)
+            (&mut lessons.observed, &mut used.1)
         };
         let is_admitted =
             |line: &String| is_approved || memctl_redact::admit(line).quarantine.is_none();
@@ -88,7 +88,7 @@ pub(crate) fn at_start(store: &Scoped, here: &Here<'_>) -> Result<SessionLessons
             list.push((procedure.procedure_id, line));
         }
     }
-    Ok(told)
+    Ok(lessons)
 }
 
 /// Weight at a session start: evidence, then how often it was seen.

@@ -87,27 +87,28 @@ impl HintService<'_> {
         let mut report = HintReport::default();
         let session = options.session.as_deref();
         // A locked session scratch does not hold back a hint.
-        let notes = session.map(|session| self.store.notes_if_free(session));
-        let notes = notes.transpose()?;
-        let known = session.map(|session| self.store.notes_of::<SessionNotes>(session));
-        let mut known = known.unwrap_or_default();
-        let mut owed = std::mem::take(&mut known.owed);
+        let scratch = session.map(|session| self.store.notes_if_free(session));
+        let scratch = scratch.transpose()?;
+        let notes = session.map(|session| self.store.notes_of::<SessionNotes>(session));
+        let mut notes = notes.unwrap_or_default();
+        let mut pending = std::mem::take(&mut notes.pending);
         if let Some(failure) = Failure::of_redacted(&error, tool, &code) {
             let key = failure.key().to_owned();
-            let times = known.times(&key, &code);
+            let times = notes.times(&key, &code);
             if times == REPEATED {
                 report.repeated = telling::repeated(times);
             }
-            let credits = known.failed(&key, &error, &code, tool);
-            let mut trials = known.trials.failed(&key);
+            let credits = notes.failed(&key, &error, &code, tool);
+            let mut trials = notes.trials.failed(&key);
             let is_common = session.is_some_and(|name| name.rsplit('/').next() == Some(NO_SESSION));
-            let told = if is_common {
+            let delivered = if is_common {
                 Vec::new()
             } else {
-                known.not_again()
+                notes.not_again()
             };
-            let hints =
-                matching::at_failure(self.store, &failure, &self.here, &told, options.max_hints)?;
+            let hints = matching::at_failure(
+                self.store, &failure, &self.here, &delivered, options.max_hints,
+            )?;
             report.hints = self.without_forbidden(hints);
             if !report.hints.is_empty() {
                 let trial = Trial {
@@ -119,16 +120,16 @@ impl HintService<'_> {
                     hints: report.hints.iter().map(|hint| hint.id.clone()).collect(),
                     ..Trial::default()
                 };
-                trials.extend(known.trials.begin(trial));
+                trials.extend(notes.trials.begin(trial));
             }
-            owed = owed.and(PendingOutcomes { credits, trials });
-            known.showed(&key, &report.hints, &code, false);
+            pending = pending.and(PendingOutcomes { credits, trials });
+            notes.showed(&key, &report.hints, &code, false);
             report.error_key = Some(key);
         }
-        if let (Some(notes), Some(session)) = (notes.flatten(), session) {
-            notes.save(&serde_json::to_vec(&known)?)?;
-            drop(notes);
-            let is_free = self.store_outcomes(session, owed)?;
+        if let (Some(scratch), Some(session)) = (scratch.flatten(), session) {
+            scratch.save(&serde_json::to_vec(&notes)?)?;
+            drop(scratch);
+            let is_free = self.store_outcomes(session, pending)?;
             if is_free && !report.hints.is_empty() {
                 // A failed log write does not hold back a hint.
                 drop(self.note_shown(session, tool, &report));
@@ -136,7 +137,7 @@ impl HintService<'_> {
         }
         self.store
             .count_retrievals(report.hints.iter().map(|hint| hint.id.as_str()));
-        let pitfalls = known.pitfalls.into_iter().map(|pitfall| pitfall.rule);
+        let pitfalls = notes.pitfalls.into_iter().map(|pitfall| pitfall.rule);
         report.pitfalls = pitfalls.take(MAX_RULES).collect();
         report.took_ms = milliseconds(start.elapsed());
         Ok(report)
@@ -161,15 +162,15 @@ impl HintService<'_> {
         let code = memctl_redact::redact(code).text;
         let output = memctl_redact::redact(output).text;
         let mut patterns = Vec::new();
-        self.note(session, |known| {
-            let credits = known.succeeded(&code);
+        self.note(session, |notes| {
+            let credits = notes.succeeded(&code);
             let followed = credits
                 .iter()
                 .filter(|c| c.outcome != Some(Outcome::Needless));
             let helped: Vec<String> = followed.map(|credit| credit.id.clone()).collect();
-            let (keys, found) = known.trace.succeeded(tool, &code, &output);
+            let (keys, found) = notes.trace.succeeded(tool, &code, &output);
             patterns = found;
-            let trials = known.trials.succeeded(&keys, &helped);
+            let trials = notes.trials.succeeded(&keys, &helped);
             PendingOutcomes { credits, trials }
         })?;
         Ok(patterns)
@@ -177,14 +178,15 @@ impl HintService<'_> {
 
     /// Records the end of a session.
     pub fn ended(&self, session: &str) -> Result<(), Error> {
-        let known: SessionNotes = self.store.notes_of(session);
-        let is_idle = known.shown.is_empty() && !known.trials.are_open() && known.owed.is_empty();
+        let notes: SessionNotes = self.store.notes_of(session);
+        let is_idle =
+            notes.shown.is_empty() && !notes.trials.are_open() && notes.pending.is_empty();
         if is_idle || self.store.directory().is_read_only() {
             return Ok(());
         }
-        self.note(session, |known| PendingOutcomes {
-            credits: known.ended(),
-            trials: known.trials.ended(),
+        self.note(session, |notes| PendingOutcomes {
+            credits: notes.ended(),
+            trials: notes.trials.ended(),
         })
     }
 
@@ -205,12 +207,12 @@ impl HintService<'_> {
         session: &str,
         change: impl FnOnce(&mut SessionNotes) -> PendingOutcomes,
     ) -> Result<(), Error> {
-        let (owed, own) = self
+        let (pending, own) = self
             .store
-            .change_notes(session, |known: &mut SessionNotes| {
-                (std::mem::take(&mut known.owed), change(known))
+            .change_notes(session, |notes: &mut SessionNotes| {
+                (std::mem::take(&mut notes.pending), change(notes))
             })?;
-        self.store_outcomes(session, owed.and(own))?;
+        self.store_outcomes(session, pending.and(own))?;
         Ok(())
     }
 
@@ -225,17 +227,17 @@ impl HintService<'_> {
         if lessons.is_empty() {
             return Ok(String::new());
         }
-        let known: SessionNotes = self.store.notes_of(session);
-        let told = known.shown_ids();
+        let notes: SessionNotes = self.store.notes_of(session);
+        let delivered = notes.shown_ids();
         let lessons: Vec<_> = lessons
             .into_iter()
-            .filter(|lesson| !told.contains(&lesson.id))
+            .filter(|lesson| !delivered.contains(&lesson.id))
             .collect();
         let (text, count) = telling::before_call(&lessons, &(self.random)());
         if count > 0 {
             let call = memctl_redact::redact(code).text;
-            self.store.note(session, |known: &mut SessionNotes| {
-                known.showed("", &lessons[..count], &call, true);
+            self.store.note(session, |notes: &mut SessionNotes| {
+                notes.showed("", &lessons[..count], &call, true);
             })?;
             let ids = lessons[..count].iter().map(|lesson| lesson.id.as_str());
             self.store.count_retrievals(ids);
@@ -271,10 +273,10 @@ impl HintService<'_> {
     pub(crate) fn store_outcomes(
         &self,
         session: &str,
-        owed: PendingOutcomes,
+        pending: PendingOutcomes,
     ) -> Result<bool, Error> {
-        let PendingOutcomes { credits, trials } = &owed;
-        if owed.is_empty() {
+        let PendingOutcomes { credits, trials } = &pending;
+        if pending.is_empty() {
             return Ok(true);
         }
         let mut random = || (self.random)();
@@ -288,8 +290,8 @@ impl HintService<'_> {
         };
         let Some(mut writer) = unless_locked(opened)? else {
             self.store
-                .change_notes(session, |known: &mut SessionNotes| {
-                    known.owed = owed.and(std::mem::take(&mut known.owed));
+                .change_notes(session, |notes: &mut SessionNotes| {
+                    notes.pending = pending.and(std::mem::take(&mut notes.pending));
                 })?;
             return Ok(false);
         };

@@ -42,8 +42,8 @@ pub(crate) struct SessionNotes {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub witnessed: Vec<(String, Outcome)>,
     /// Outcomes not stored yet because another process held the lock, or an agent waited.
-    #[serde(skip_serializing_if = "PendingOutcomes::is_empty")]
-    pub owed: PendingOutcomes,
+    #[serde(rename = "owed", skip_serializing_if = "PendingOutcomes::is_empty")]
+    pub pending: PendingOutcomes,
     /// Failures that came more than once, by the hash of error and call, with their number.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub repeated: Vec<(u64, u64)>,
@@ -252,10 +252,10 @@ impl SessionNotes {
         for shown in &mut self.shown {
             if shown.outcome.is_none() && concerns(shown) {
                 shown.outcome = Some(outcome);
-                let said = (shown.id.clone(), outcome);
-                let is_new = self.witnessed.len() < WITNESSED && !self.witnessed.contains(&said);
+                let verdict = (shown.id.clone(), outcome);
+                let is_new = self.witnessed.len() < WITNESSED && !self.witnessed.contains(&verdict);
                 if is_new {
-                    self.witnessed.push(said);
+                    self.witnessed.push(verdict);
                 }
                 credits.push(Credit {
                     id: shown.id.clone(),

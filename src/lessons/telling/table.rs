@@ -164,7 +164,7 @@ pub(crate) fn tells_of(procedure: &Procedure, line: &ErrorLine) -> bool {
         let least = if is_phrase { TELLING_TEXT } else { TELLING_CUE };
         let mut cues = cues.chain([(text.as_str(), least)]);
         plain(text).contains(&whole) && telling_words(&whole) > 0
-            || is_telling && text.lines().any(|said| normalised(said).contains(key))
+            || is_telling && text.lines().any(|one| normalised(one).contains(key))
             || cues.any(|(cue, least)| telling_words(cue) >= least && whole.contains(&plain(cue)))
     })
 }

@@ -74,7 +74,7 @@ fn engine_errors_have_their_kinds() {
     check(Error::from(runtime), Kind::Io, 74);
     // A failed store keeps the kind `store` for every cause, except that of a remote store.
     let not_stored = |source| Error::NotStored {
-        kept: path(),
+        file: path(),
         source: Box::new(source),
     };
     let exists = Error::Exists("EXEC-1".to_owned());

@@ -157,8 +157,8 @@ pub(crate) fn compare(
 fn lacking(index: &MultiIndex, tells_numbers: bool) -> Option<String> {
     const UNTIL: &str = "found by their words alone until `memctl index` has run";
     let number = |count: usize| {
-        let told = tells_numbers.then(|| count.to_string());
-        told.unwrap_or_else(|| "some".to_owned())
+        let number = tells_numbers.then(|| count.to_string());
+        number.unwrap_or_else(|| "some".to_owned())
     };
     let others = index.iter().filter_map(Index::of_others);
     let others = others.reduce(|(sum, _), (documents, name)| (sum + documents, name));
@@ -285,9 +285,9 @@ fn dated<'t>(ranker: &Ranker<'_>, hit: &Ranked, document: &'t Document) -> Dated
 
 fn result(document: Document, ranked: &Ranked, asked: &[String], explain: bool) -> Found {
     let explanation = || {
-        let held = words(&document.content);
+        let words_of_hit = words(&document.content);
         let mut matched: Vec<String> = Vec::new();
-        for word in asked.iter().filter(|word| held.contains(word)) {
+        for word in asked.iter().filter(|word| words_of_hit.contains(word)) {
             if !matched.contains(word) {
                 matched.push(word.clone());
             }

@@ -65,7 +65,7 @@ pub(crate) fn newer_first(
 ) -> Vec<(usize, Option<usize>)> {
     let compared = hits.len().min(COMPARED);
     let of_hit = |hit: &Dated<'_>| words(hit.text).into_iter().collect::<BTreeSet<String>>();
-    let held: Vec<BTreeSet<String>> = hits[..compared].iter().map(of_hit).collect();
+    let words_of: Vec<BTreeSet<String>> = hits[..compared].iter().map(of_hit).collect();
     let replaces = |later: usize, earlier: usize| {
         let (new, old) = (&hits[later], &hits[earlier]);
         let share = new.score / old.score.max(f64::MIN_POSITIVE);
@@ -80,13 +80,13 @@ pub(crate) fn newer_first(
         }
         let (is_about_one, is_alike) = near(new.document, old.document).map_or_else(
             || {
-                let shared = shared(&held[later], &held[earlier]);
+                let shared = shared(&words_of[later], &words_of[earlier]);
                 (shared >= ABOUT_ONE.1, shared >= ALIKE.1)
             },
             |near| (near.passages >= ABOUT_ONE.0, near.whole >= ALIKE.0),
         );
         let answers =
-            |word: &&String| !held[earlier].contains(*word) || held[later].contains(*word);
+            |word: &&String| !words_of[earlier].contains(*word) || words_of[later].contains(*word);
         let is_equal = is_alike && share >= EQUAL_SCORE && asked.iter().all(|word| answers(&word));
         is_equal || (is_about_one && says_change(new.text))
     };

@@ -241,9 +241,9 @@ fn laid_out(fields: &ProcedureFields) -> String {
         ("", &fields.intervention),
         ("", &fields.example),
     ];
-    for (label, said) in rest {
-        if !said.trim().is_empty() {
-            text.extend(["\n", label, said]);
+    for (label, value) in rest {
+        if !value.trim().is_empty() {
+            text.extend(["\n", label, value]);
         }
     }
     text
@@ -324,9 +324,11 @@ impl GivenVector {
     /// [`Error::BadVector`] for a vector of the wrong size, or a zero vector.
     pub fn fit(workspace: &Workspace, given: &[f32]) -> Result<Self, Error> {
         let embedder = workspace.providers.open_embedder(false)?;
-        let known = || Ok::<_, Error>(Index::open(&workspace.store)?.stamp_of(&embedder));
-        let known = embedder.embedding().map_or_else(known, |of| Ok(Some(of)))?;
-        let vector = fitted(given, known.map(|embedding| embedding.dimensions))?;
+        let indexed = || Ok::<_, Error>(Index::open(&workspace.store)?.stamp_of(&embedder));
+        let indexed = embedder
+            .embedding()
+            .map_or_else(indexed, |of| Ok(Some(of)))?;
+        let vector = fitted(given, indexed.map(|embedding| embedding.dimensions))?;
         let embedding = embedder.embedding_of(vector.len());
         Ok(Self { embedding, vector })
     }

@@ -72,10 +72,10 @@ impl Index {
             let Some(list) = list else {
                 break;
             };
-            let held = each(&list.segments, list.segments.len() >= MANY, |files| {
+            let indexed = each(&list.segments, list.segments.len() >= MANY, |files| {
                 IndexedSegment::open(&derived, files)
             });
-            if let Some(segments) = held.into_iter().collect::<Option<Vec<_>>>() {
+            if let Some(segments) = indexed.into_iter().collect::<Option<Vec<_>>>() {
                 loaded = Some((list, segments));
                 break;
             }
@@ -136,7 +136,8 @@ impl Index {
     /// Returns true if every saved document has a vector of any embedder, or there are no records: then
     /// few are missing.
     pub(crate) fn has_all_vectors(&self) -> bool {
-        let full = |held: &IndexedSegment| held.filled(held.embedding()) >= held.places.len();
+        let full =
+            |indexed: &IndexedSegment| indexed.filled(indexed.embedding()) >= indexed.places.len();
         self.is_blank() || (!self.segments.is_empty() && self.segments.iter().all(full))
     }
 
@@ -144,12 +145,12 @@ impl Index {
     /// embedder, or of any if none is set.
     fn counts(&self, admission: &Admission) -> Result<(usize, usize), Damaged> {
         let (mut documents, mut vectors) = (0, 0);
-        for held in &self.segments {
-            let segment = held.segment()?;
+        for indexed in &self.segments {
+            let segment = indexed.segment()?;
             segment.verify()?;
-            let mut admitted = held.kept();
+            let mut admitted = indexed.in_force();
             segment.admit(admission, &mut admitted);
-            let slots = held.slots(self.embedding.as_ref().or(held.embedding()));
+            let slots = indexed.slots(self.embedding.as_ref().or(indexed.embedding()));
             for place in (0..admitted.len()).filter(|place| admitted[*place]) {
                 documents += 1;
                 vectors += usize::from(slots.is_some_and(|slots| slots.is_filled(place)));
@@ -160,14 +161,15 @@ impl Index {
 
     /// Number of documents without a vector of the current embedder.
     pub(crate) fn without_vector(&self) -> usize {
-        let missing =
-            |held: &IndexedSegment| held.places.len() - held.filled(self.embedding.as_ref());
+        let missing = |indexed: &IndexedSegment| {
+            indexed.places.len() - indexed.filled(self.embedding.as_ref())
+        };
         self.segments.iter().map(missing).sum()
     }
 
     /// Returns true if all changes are in files.
     pub(crate) fn is_saved(&self) -> bool {
-        let files = |held: &IndexedSegment| held.files();
+        let files = |indexed: &IndexedSegment| indexed.files();
         let mut files = self.segments.iter().map(files);
         files.all(|files| files.is_some_and(|files| self.list.segments.contains(&files)))
     }
@@ -179,21 +181,21 @@ impl Index {
         some: impl Fn(&IndexedSegment) -> bool + Sync,
     ) -> Result<Vec<Part<'_>>, Damaged> {
         let embedding = self.embedding.as_ref();
-        let part = |held| -> Result<Part<'_>, Damaged> {
-            let held: &IndexedSegment = held;
-            let segment = held.segment()?;
+        let part = |indexed| -> Result<Part<'_>, Damaged> {
+            let indexed: &IndexedSegment = indexed;
+            let segment = indexed.segment()?;
             segment.verify_for_ranking()?;
-            let admitted = if !some(held) {
-                Some(vec![false; held.places.len()])
-            } else if held.has_gone() || !segment.admits_all(admission) {
+            let admitted = if !some(indexed) {
+                Some(vec![false; indexed.places.len()])
+            } else if indexed.has_gone() || !segment.admits_all(admission) {
                 segment.verify()?;
-                let mut admitted = held.kept();
+                let mut admitted = indexed.in_force();
                 segment.admit(admission, &mut admitted);
                 Some(admitted)
             } else {
                 None
             };
-            let slots = held.slots(embedding);
+            let slots = indexed.slots(embedding);
             Ok(Part::new(segment, slots, admitted))
         };
         let parts = each(&self.segments, self.segments.len() >= MANY, part);
@@ -224,10 +226,10 @@ impl Index {
         place: usize,
         entry: impl Fn(&Positions, u32) -> Result<Option<(u64, Entry)>, Error>,
     ) -> Result<Option<(Entry, Document)>, Error> {
-        let held = self.segments.get(part).ok_or(Error::Index)?;
-        let segment = held.segment()?;
+        let indexed = self.segments.get(part).ok_or(Error::Index)?;
+        let segment = indexed.segment()?;
         // A document that passed the filter is not gone.
-        let row = held.places.get(place).ok_or(Error::Index)?;
+        let row = indexed.places.get(place).ok_or(Error::Index)?;
         let file = self.files.get(usize::from(segment.kind(place)));
         match entry(file.ok_or(Error::Index)?, *row)? {
             Some((key, _)) if key != segment.key(place) => Err(Error::Index),

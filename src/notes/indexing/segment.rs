@@ -90,8 +90,8 @@ impl List {
         let of_kind = self.covered.iter().filter(|covered| covered.kind == kind);
         let mut covered = of_kind.map(|covered| (covered.generation, covered.entries));
         let covers = now.generations().map(|(generation, entries)| {
-            let (known, first) = covered.next()?;
-            (known == generation && first <= entries).then_some(first)
+            let (own, first) = covered.next()?;
+            (own == generation && first <= entries).then_some(first)
         });
         covers.collect()
     }
@@ -195,17 +195,17 @@ impl IndexedSegment {
                 file: Some(vectors.file),
             })
         });
-        let mut held = Self {
+        let mut indexed = Self {
             words,
             words_file: Some(files.words),
             places_file: Some(files.places),
             vectors,
             ..Self::new(Vec::new(), places)
         };
-        if held.all_slots().is_none() {
-            held.vectors = None;
+        if indexed.all_slots().is_none() {
+            indexed.vectors = None;
         }
-        Some(held)
+        Some(indexed)
     }
 
     /// Writes the parts that are not saved yet or have changed; `None` on failure.
@@ -287,8 +287,8 @@ impl IndexedSegment {
     /// Places of the vectors of an embedder.
     pub(super) fn layout(&self, embedding: &Embedding) -> &SlotLayout {
         let reads_windows = embedding.reads_windows();
-        let known = [&self.singles, &self.windows][usize::from(reads_windows)];
-        known.get_or_init(|| match self.segment() {
+        let slots = [&self.singles, &self.windows][usize::from(reads_windows)];
+        slots.get_or_init(|| match self.segment() {
             Ok(segment) if reads_windows => SlotLayout::of(&segment),
             // A damaged segment is noticed by its use.
             _ => SlotLayout::single(self.places.len()),
@@ -301,7 +301,7 @@ impl IndexedSegment {
         self.places_file.is_none() && self.places.contains(&GONE)
     }
 
-    pub(super) fn kept(&self) -> Vec<bool> {
+    pub(super) fn in_force(&self) -> Vec<bool> {
         self.places.iter().map(|place| *place != GONE).collect()
     }
 

@@ -33,7 +33,7 @@ impl Index {
     /// means damage.
     pub(super) fn try_update(&mut self, save: bool, progress: Progress<'_>) -> Result<(), Error> {
         let new_entries = self.follow()?;
-        let has_moved = |held: &IndexedSegment| held.places_file.is_none();
+        let has_moved = |indexed: &IndexedSegment| indexed.places_file.is_none();
         let changed = self.segments.iter().any(has_moved) || self.has_lost_track();
         let fresh = self.analyse(&new_entries, progress)?;
         self.segments.extend(fresh);
@@ -91,8 +91,8 @@ impl Index {
         let mut list = self.list.clone();
         list.covered = self.covered();
         list.segments.clear();
-        for held in &mut self.segments {
-            let Some(files) = held.save(&writer, &mut list) else {
+        for indexed in &mut self.segments {
+            let Some(files) = indexed.save(&writer, &mut list) else {
                 return Ok(());
             };
             list.segments.push(files);
@@ -148,14 +148,14 @@ impl Index {
             let mut size = last.places.len();
             let mut embedding = last.embedding().cloned();
             let mut group = vec![last];
-            while let Some(held) = segments.last()
-                && let before = held.places.len()
+            while let Some(indexed) = segments.last()
+                && let before = indexed.places.len()
                 && before <= size.saturating_mul(2)
                 && before + size <= MERGED
-                && !(embedding.is_some() && held.is_of_another(embedding.as_ref()))
+                && !(embedding.is_some() && indexed.is_of_another(embedding.as_ref()))
             {
                 size += before;
-                embedding = embedding.or(held.embedding().cloned());
+                embedding = embedding.or(indexed.embedding().cloned());
                 group.extend(segments.pop());
             }
             group.reverse();
@@ -172,21 +172,21 @@ impl Index {
     }
 
     fn one_of(group: &[IndexedSegment]) -> Result<IndexedSegment, Damaged> {
-        let kept: Vec<Vec<bool>> = group.iter().map(IndexedSegment::kept).collect();
+        let in_force: Vec<Vec<bool>> = group.iter().map(IndexedSegment::in_force).collect();
         let segments: Result<Vec<_>, _> = group.iter().map(IndexedSegment::segment).collect();
         let parts: Vec<_> = segments?
             .into_iter()
-            .zip(kept.iter().map(Vec::as_slice))
+            .zip(in_force.iter().map(Vec::as_slice))
             .collect();
         let words = merge(&parts)?;
-        let places = group.iter().flat_map(|held| &held.places);
+        let places = group.iter().flat_map(|indexed| &indexed.places);
         let places: Vec<u32> = places.copied().filter(|place| *place != GONE).collect();
         let mut one = IndexedSegment::new(words, places);
         if let Some(embedding) = group.iter().find_map(IndexedSegment::embedding) {
             let mut bytes = slots_header(embedding, one.layout(embedding).slots()).to_vec();
             let mut all = 0;
-            for held in group {
-                let (slots, filled) = held.kept_slots(embedding);
+            for indexed in group {
+                let (slots, filled) = indexed.kept_slots(embedding);
                 bytes.extend(slots);
                 all += filled;
             }
@@ -233,24 +233,24 @@ fn recognise(
 ) -> Result<Vec<u32>, Error> {
     // Of equal entries all but one stay unknown, and get documents of their own.
     let mut by_key: HashMap<u64, u32> = keys.iter().map(|(place, key)| (*key, *place)).collect();
-    let mut known: HashSet<u32> = HashSet::with_capacity(keys.len());
-    for held in segments {
-        let segment = held.segment()?;
+    let mut existing: HashSet<u32> = HashSet::with_capacity(keys.len());
+    for indexed in segments {
+        let segment = indexed.segment()?;
         segment.verify()?;
         let now = |(document, before): (usize, &u32)| {
             if usize::from(segment.kind(document)) != kind {
                 return *before;
             }
             let place = by_key.remove(&segment.key(document)).unwrap_or(GONE);
-            known.insert(place);
+            existing.insert(place);
             place
         };
-        let places: Vec<u32> = held.places.iter().enumerate().map(now).collect();
-        if places != held.places {
-            held.places_file = None;
+        let places: Vec<u32> = indexed.places.iter().enumerate().map(now).collect();
+        if places != indexed.places {
+            indexed.places_file = None;
         }
-        held.places = places;
+        indexed.places = places;
     }
     let places = keys.iter().map(|(place, _)| *place);
-    Ok(places.filter(|place| !known.contains(place)).collect())
+    Ok(places.filter(|place| !existing.contains(place)).collect())
 }

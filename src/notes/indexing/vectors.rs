@@ -25,11 +25,11 @@ impl Index {
         let others = self
             .segments
             .iter()
-            .filter(|held| held.is_of_another(asked));
+            .filter(|indexed| indexed.is_of_another(asked));
         let (mut documents, mut name) = (0, None);
-        for held in others {
-            documents += held.filled(held.embedding());
-            name = held.embedding().map(|embedding| embedding.name.as_str());
+        for indexed in others {
+            documents += indexed.filled(indexed.embedding());
+            name = indexed.embedding().map(|embedding| embedding.name.as_str());
         }
         name.map(|name| (documents, name))
     }
@@ -37,9 +37,9 @@ impl Index {
     /// Drops the vectors of other embedders. They stay in the files until they are replaced.
     pub(crate) fn drop_others(&mut self) {
         let asked = self.embedding.clone();
-        for held in &mut self.segments {
-            if held.is_of_another(asked.as_ref()) {
-                held.vectors = None;
+        for indexed in &mut self.segments {
+            if indexed.is_of_another(asked.as_ref()) {
+                indexed.vectors = None;
             }
         }
     }
@@ -55,15 +55,15 @@ impl Index {
         embedder: &Embedder,
     ) -> Result<usize, Error> {
         let asked = self.embedding.as_ref();
-        let own = |held: &IndexedSegment| !held.is_of_another(asked);
+        let own = |indexed: &IndexedSegment| !indexed.is_of_another(asked);
         let missing = Ranker::new(self.parts(admission, own)?).without_vector(query, limit)?;
         let mut texts = Vec::with_capacity(missing.len());
         let (mut counts, mut total) = (Vec::new(), 0);
         // The number of dimensions does not matter to the layout.
         let of_embedder = embedder.embedding_of(0);
         for (part, place) in missing.iter().copied() {
-            let held = self.segments.get(part).ok_or(Error::Index)?;
-            let count = held.layout(&of_embedder).of_document(place).len().max(1);
+            let indexed = self.segments.get(part).ok_or(Error::Index)?;
+            let count = indexed.layout(&of_embedder).of_document(place).len().max(1);
             // The windows of long texts count too, but one document always gets its vectors.
             if total > 0 && total + count > limit {
                 break;
@@ -104,15 +104,15 @@ impl Index {
         embedding: &Embedding,
         vector: &[f32],
     ) -> Result<(), Error> {
-        for (part, held) in self.segments.iter().enumerate().rev() {
-            if held.is_of_another(Some(embedding)) {
+        for (part, indexed) in self.segments.iter().enumerate().rev() {
+            if indexed.is_of_another(Some(embedding)) {
                 continue;
             }
-            for place in (0..held.places.len()).rev() {
+            for place in (0..indexed.places.len()).rev() {
                 let record = self.any_record(part, place)?;
                 if record.is_some_and(|record| record.kind == kind && record.id == id) {
                     // All windows of a long text have it.
-                    let windows = held.layout(embedding).of_document(place).len().max(1);
+                    let windows = indexed.layout(embedding).of_document(place).len().max(1);
                     let vectors = vec![vector.to_vec(); windows];
                     self.fill(&[((part, place), vectors)], embedding);
                     return Ok(());
@@ -136,20 +136,20 @@ impl Index {
             if slots.is_empty() {
                 continue;
             }
-            let held = &mut self.segments[part];
-            let before = held.filled(Some(embedding));
+            let indexed = &mut self.segments[part];
+            let before = indexed.filled(Some(embedding));
             let saved = writer.as_ref().and_then(|writer| {
                 let listed = list.segments.get(part)?;
-                if !held.is_of(listed) {
+                if !indexed.is_of(listed) {
                     return None;
                 }
                 // Listed vectors that are not loaded are from another embedder, or damaged.
-                let file = match held.vectors.as_ref().filter(|_| before > 0) {
+                let file = match indexed.vectors.as_ref().filter(|_| before > 0) {
                     Some(vectors) => vectors.file?,
-                    None => reserve(writer, &mut list, held, embedding)?,
+                    None => reserve(writer, &mut list, indexed, embedding)?,
                 };
                 let width = slot_width(embedding.dimensions);
-                let layout = held.layout(embedding);
+                let layout = indexed.layout(embedding);
                 let first = |place| layout.of_document(place).start;
                 let at = |place| (SLOTS_HEADER + first(place) * width) as u64;
                 let places = slots
@@ -161,17 +161,17 @@ impl Index {
             });
             let filled = before + slots.len();
             if let Some((file, map)) = saved {
-                held.vectors = Some(SegmentVectors {
+                indexed.vectors = Some(SegmentVectors {
                     slots: map,
                     embedding: embedding.clone(),
                     filled,
                     file: Some(file),
                 });
-                if let Some(files) = held.files() {
+                if let Some(files) = indexed.files() {
                     list.segments[part] = files;
                 }
             } else {
-                held.fill_own(&slots, embedding, filled);
+                indexed.fill_own(&slots, embedding, filled);
             }
         }
         if let Some(writer) = writer.filter(|_| list != self.list) {
@@ -184,11 +184,11 @@ impl Index {
 fn reserve(
     writer: &DerivedWriter,
     list: &mut List,
-    held: &IndexedSegment,
+    indexed: &IndexedSegment,
     embedding: &Embedding,
 ) -> Option<u64> {
     let file = list.number();
-    let slots = held.layout(embedding).slots();
+    let slots = indexed.layout(embedding).slots();
     let size = (SLOTS_HEADER + slots * slot_width(embedding.dimensions)) as u64;
     let header = slots_header(embedding, slots);
     let reserved = writer.reserve(&name(file, VECTORS), &header, size);

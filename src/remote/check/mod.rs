@@ -324,9 +324,9 @@ async fn are_shared(first: &Connection) -> Result<bool, Error> {
     let own = ask(first, PROCESS).await?;
     for _ in 0..ROUNDS {
         // The transaction keeps the session that it gets, and what the first gave back last is next in turn.
-        let held = ask(&second, "begin; select pg_backend_pid()").await?;
+        let backend = ask(&second, "begin; select pg_backend_pid()").await?;
         ask(&second, "rollback").await?;
-        if held == own || ask(first, PROCESS).await? != own {
+        if backend == own || ask(first, PROCESS).await? != own {
             return Ok(true);
         }
     }

@@ -86,7 +86,7 @@ pub async fn join(
     let (_, replica) = store.name_itself(random)?;
     let moving = store.write(random)?;
     let counts = Kind::ALL.iter().map(|kind| moving.store().count(*kind));
-    let held: u64 = counts.sum::<Result<u64, _>>()?;
+    let records: u64 = counts.sum::<Result<u64, _>>()?;
     let there = claimed(&connection, name).await?;
     if there.is_none() {
         let own = &moving.identity().origin;
@@ -112,10 +112,10 @@ pub async fn join(
         report.created = true;
         return begin(&connection, moving, place, replica, report, on).await;
     };
-    if held > 0 {
+    if records > 0 {
         return Err(Error::input(
             format!(
-                "`{name}` is there, and this memory has {held} records of its own: nothing was changed"
+                "`{name}` is there, and this memory has {records} records of its own: nothing was changed"
             ),
             "join from an empty directory: memctl remote join NAME --root NEW_DIRECTORY",
         ));

@@ -114,19 +114,19 @@ pub(in super::super) async fn send_missing(
     store: &Scoped,
     origin: &str,
 ) -> Result<u64, Error> {
-    let known = "select entry_id from public.agent_execution_logs
+    let sent = "select entry_id from public.agent_execution_logs
         where held_by = (select memctl.current_user_id()) and origin = $1
           and created_at > now() - make_interval(days => $2)";
     let doing = "the log of agents cannot be compared";
-    let known = connection.rows(doing, known, &[&origin, &DAYS]).await?;
-    let known: HashSet<String> = known.iter().map(|row| row.get(0)).collect();
+    let sent = connection.rows(doing, sent, &[&origin, &DAYS]).await?;
+    let sent: HashSet<String> = sent.iter().map(|row| row.get(0)).collect();
     let since =
         "select to_char((now() - make_interval(days => $1)) at time zone 'utc', 'YYYY-MM-DD')";
     let since: String = connection.row(doing, since, &[&DAYS]).await?.get(0);
     let missing: Vec<String> = store
         .log_lines_since(&since)?
         .into_iter()
-        .filter(|(id, _)| !known.contains(id))
+        .filter(|(id, _)| !sent.contains(id))
         .map(|(_, text)| text)
         .collect();
     put(connection, origin, &missing).await?;

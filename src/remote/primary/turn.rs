@@ -43,9 +43,9 @@ pub(super) struct Sessions {
 impl Sessions {
     /// Logs in ahead of the next writer, unless open sessions exist.
     pub(super) async fn prepare(shared: &Shared) -> Result<(), Error> {
-        let mut kept = shared.writer.lock().await;
-        if !kept.as_ref().is_some_and(Self::is_open) {
-            *kept = Some(Self::open(shared).await?);
+        let mut open = shared.writer.lock().await;
+        if !open.as_ref().is_some_and(Self::is_open) {
+            *open = Some(Self::open(shared).await?);
         }
         Ok(())
     }
@@ -65,8 +65,8 @@ impl Sessions {
 
     /// Waits for the write lock, at most `limit`.
     pub(super) async fn take(shared: &Shared, limit: Duration) -> Result<Self, Error> {
-        let kept = shared.writer.lock().await.take();
-        if let Some(sessions) = kept.filter(Self::is_open) {
+        let open = shared.writer.lock().await.take();
+        if let Some(sessions) = open.filter(Self::is_open) {
             match sessions.begin(shared, limit).await {
                 // The sessions were dead, for example after a restart of the server.
                 Err(Error::Statement { .. }) => {}
@@ -187,8 +187,8 @@ impl Sessions {
 
     /// Prepares a statement on the writing session, once.
     async fn prepared(&mut self, sql: &str) -> Result<Statement, Error> {
-        if let Some(known) = self.statements.get(sql) {
-            return Ok(known.clone());
+        if let Some(prepared) = self.statements.get(sql) {
+            return Ok(prepared.clone());
         }
         let failed = self.data.failed("records cannot be stored");
         let prepared = self.data.client.prepare(sql).await;
@@ -231,14 +231,15 @@ impl Sessions {
         origin: &str,
         after: (i64, i64),
         kind: Kind,
-        gone: &[(String, String)],
+        removed: &[(String, String)],
     ) -> Result<Reached, Error> {
-        let gone = gone.iter();
-        let (ids, tombstones): (Vec<&str>, Vec<&str>) =
-            gone.map(|(id, line)| (id.as_str(), line.as_str())).unzip();
+        let removed = removed.iter();
+        let (ids, tombstones): (Vec<&str>, Vec<&str>) = removed
+            .map(|(id, line)| (id.as_str(), line.as_str()))
+            .unzip();
         let bury = table(kind).bury();
-        let gone: [Vec<&(dyn ToSql + Sync)>; 1] = [vec![&origin, &ids, &tombstones]];
-        self.store(origin, after, &bury, &gone).await
+        let removed: [Vec<&(dyn ToSql + Sync)>; 1] = [vec![&origin, &ids, &tombstones]];
+        self.store(origin, after, &bury, &removed).await
     }
 }
 
@@ -285,10 +286,10 @@ impl Turn for PgTurn {
         &mut self,
         after: i64,
         kind: Kind,
-        gone: &[(String, String)],
+        removed: &[(String, String)],
     ) -> Result<Reached, Fault> {
         let after = (after, *self.began_after.get_or_insert(after));
-        self.done(async |sessions, origin| sessions.bury(origin, after, kind, gone).await)
+        self.done(async |sessions, origin| sessions.bury(origin, after, kind, removed).await)
     }
 }
 

@@ -42,7 +42,7 @@ struct KindPlan {
     /// Ids of rows to fetch, in the order of their changes.
     fetch: Vec<String>,
     /// Ids of records whose row is gone.
-    gone: Vec<String>,
+    removed: Vec<String>,
     /// Sequence number of the last change.
     until: i64,
 }
@@ -64,7 +64,7 @@ pub(super) async fn plan(connection: &Connection, puller: &Puller) -> Result<Oth
     let damaged = puller.damaged();
     let is_damaged = damaged.iter().any(|origin| origin == OTHER_PROGRAMS);
     let mut kinds = Vec::new();
-    let (mut held, mut going) = (0, 0);
+    let (mut of_here, mut going) = (0, 0);
     for kind in KINDS {
         let after = state.reached(&database, &progress(table(kind).name));
         let list = format!(
@@ -73,7 +73,7 @@ pub(super) async fn plan(connection: &Connection, puller: &Puller) -> Result<Oth
         );
         let doing = "rows of other programs cannot be listed";
         let rows = connection.rows(doing, &list, &[]).await?;
-        let known: HashSet<String> = if is_damaged {
+        let existing: HashSet<String> = if is_damaged {
             HashSet::new()
         } else {
             puller.ids(OTHER_PROGRAMS, kind)?.into_iter().collect()
@@ -81,7 +81,7 @@ pub(super) async fn plan(connection: &Connection, puller: &Puller) -> Result<Oth
         let mut plan = KindPlan {
             kind,
             fetch: Vec::new(),
-            gone: Vec::new(),
+            removed: Vec::new(),
             until: after,
         };
         let mut there = HashSet::with_capacity(rows.len());
@@ -92,21 +92,24 @@ pub(super) async fn plan(connection: &Connection, puller: &Puller) -> Result<Oth
                 continue;
             }
             let record = record_id(kind, &id);
-            if seq > after || !known.contains(&record) {
+            if seq > after || !existing.contains(&record) {
                 plan.fetch.push(id);
             }
             there.insert(record);
         }
-        held += known.len() as u64;
-        plan.gone = known.into_iter().filter(|id| !there.contains(id)).collect();
-        going += plan.gone.len() as u64;
+        of_here += existing.len() as u64;
+        plan.removed = existing
+            .into_iter()
+            .filter(|id| !there.contains(id))
+            .collect();
+        going += plan.removed.len() as u64;
         kinds.push(plan);
     }
     Ok(OthersPlan {
         kinds,
         shrinking: Shrinking {
             going,
-            of: held,
+            of: of_here,
             is_remote: false,
         },
         is_damaged,
@@ -157,7 +160,7 @@ impl OthersPlan {
         for plan in &self.kinds {
             let moved = report.of(plan.kind);
             moved.pulled += plan.fetch.len() as u64;
-            moved.pull_removed += plan.gone.len() as u64;
+            moved.pull_removed += plan.removed.len() as u64;
         }
     }
 
@@ -174,13 +177,13 @@ impl OthersPlan {
             puller.discard(OTHER_PROGRAMS)?;
         }
         for plan in &self.kinds {
-            let gone = plan.gone.iter().map(|id| PulledChange {
+            let removed = plan.removed.iter().map(|id| PulledChange {
                 id: id.clone(),
                 text: None,
             });
-            let gone: Vec<PulledChange> = gone.collect();
-            if !gone.is_empty() {
-                let count = puller.apply(OTHER_PROGRAMS, plan.kind, &gone)?;
+            let removed: Vec<PulledChange> = removed.collect();
+            if !removed.is_empty() {
+                let count = puller.apply(OTHER_PROGRAMS, plan.kind, &removed)?;
                 report.of(plan.kind).pull_removed += count.removed;
             }
             for ids in plan.fetch.chunks(ROWS) {

@@ -70,12 +70,12 @@ impl Pull<'_> {
             let parameters: [&dyn Parameter; 2] = [&after, &self.origin];
             let row = connection.row(COUNT, &count, &parameters).await?;
             let (until, records): (i64, i64) = (row.get(0), row.get(1));
-            let gone = format!(
+            let removed = format!(
                 "select origin, entry_id from {own} and seq > $1 and seq <= $2
                    and origin <> $3 and deleted_at is not null and entry_id is not null"
             );
             let parameters: [&dyn Parameter; 3] = [&after, &until, &self.origin];
-            let mut rows = connection.stream(COUNT, &gone, &parameters).await?;
+            let mut rows = connection.stream(COUNT, &removed, &parameters).await?;
             let mut removals = 0;
             let mut ids: BTreeMap<String, Vec<String>> = BTreeMap::new();
             let mut waiting = 0;
@@ -83,12 +83,12 @@ impl Pull<'_> {
                 ids.entry(row.get(0)).or_default().push(row.get(1));
                 waiting += 1;
                 if waiting == ROWS {
-                    removals += self.held(kind, &ids)?;
+                    removals += self.existing_count(kind, &ids)?;
                     ids.clear();
                     waiting = 0;
                 }
             }
-            removals += self.held(kind, &ids)?;
+            removals += self.existing_count(kind, &ids)?;
             kinds.push(KindPlan {
                 kind,
                 until,
@@ -113,14 +113,14 @@ impl Pull<'_> {
 
     /// Returns the origins with a damaged file that the database can restore, and warnings.
     async fn damaged(&self, connection: &Connection) -> Result<(Vec<String>, Vec<String>), Error> {
-        let (mut known, mut warnings) = (Vec::new(), Vec::new());
+        let (mut restorable, mut warnings) = (Vec::new(), Vec::new());
         let damaged = self.puller.damaged().into_iter();
         for origin in damaged.filter(|origin| origin != OTHER_PROGRAMS) {
             if self.is_known(connection, &origin).await? {
                 warnings.push(format!(
                     "a file of the workspace `{origin}` was damaged here: everything of it is pulled again"
                 ));
-                known.push(origin);
+                restorable.push(origin);
             } else {
                 // The damaged file came from another database, so this one cannot restore it.
                 warnings.push(format!(
@@ -129,7 +129,7 @@ impl Pull<'_> {
                 ));
             }
         }
-        Ok((known, warnings))
+        Ok((restorable, warnings))
     }
 
     /// Returns `true` if the database has rows of an origin.
@@ -143,13 +143,17 @@ impl Pull<'_> {
     }
 
     /// Number of these records that exist here.
-    fn held(&self, kind: Kind, ids: &BTreeMap<String, Vec<String>>) -> Result<u64, Error> {
-        let mut held = 0;
+    fn existing_count(
+        &self,
+        kind: Kind,
+        ids: &BTreeMap<String, Vec<String>>,
+    ) -> Result<u64, Error> {
+        let mut existing_count = 0;
         for (origin, ids) in ids.iter().filter(|(origin, _)| is_origin(origin)) {
             let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
-            held += self.puller.count_held(origin, kind, &ids)?;
+            existing_count += self.puller.count_held(origin, kind, &ids)?;
         }
-        Ok(held)
+        Ok(existing_count)
     }
 
     /// Executes the plan.

@@ -48,7 +48,7 @@ impl SharedEmbedder {
     pub fn open(config: &EmbedderConfig, patience: Patience) -> Result<Self, store::Error> {
         let embedder = config.open(patience, true)?;
         let embedding = match embedder.embedding() {
-            Some(known) => known,
+            Some(some) => some,
             // A model behind a URL may reveal the size of its vectors only by making one.
             None => embedder.embedding_of(embedder.embed(&["size"])?.first().map_or(0, Vec::len)),
         };

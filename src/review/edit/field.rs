@@ -118,7 +118,7 @@ impl Form {
                 time => Ok(json!(ending(time, now)?.map(timestamp))),
             },
             Self::NoteType => serde_json::from_value::<MemoryType>(json!(given.trim()))
-                .map(|known| json!(known))
+                .map(|value| json!(value))
                 .map_err(|_| {
                     "it must be brand_memory, user_preferences, competitive_memory, task_memory or \
                      performance_memory"

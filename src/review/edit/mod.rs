@@ -195,8 +195,8 @@ fn read(
             paths.push((path, text));
             continue;
         }
-        let known = editable(kind).iter().find(|(field, _)| field == name);
-        let (field, form) = known.ok_or_else(|| not_editable(kind, id, Some(name)))?;
+        let found = editable(kind).iter().find(|(field, _)| field == name);
+        let (field, form) = found.ok_or_else(|| not_editable(kind, id, Some(name)))?;
         let value = form.json(text, now).map_err(|reason| {
             let hint =
                 format!("give it as `--set {field}=VALUE`, in quotation marks for the shell");

@@ -236,8 +236,8 @@ fn of_skill(rules: &[&Reflexion], vectors: &[Vector], found: &mut Pairs) {
     let in_use: Vec<usize> = (0..rules.len())
         .filter(|at| rules[*at].is_in_use())
         .collect();
-    let known = related(rules, &in_use);
-    for (older, newer, relation, reason) in &known {
+    let pairs = related(rules, &in_use);
+    for (older, newer, relation, reason) in &pairs {
         let score = cosine(*older, *newer).unwrap_or_default();
         let kind = match relation {
             RuleRelation::Contradicts => WaitingKind::Contradiction,
@@ -248,7 +248,7 @@ fn of_skill(rules: &[&Reflexion], vectors: &[Vector], found: &mut Pairs) {
             .push(pair(rules[*older], rules[*newer], kind, reason, score));
     }
     // One that says the same as an older rule is listed with that one, and with no other.
-    let repeats = known.iter().filter(|pair| pair.2 == RuleRelation::Same);
+    let repeats = pairs.iter().filter(|pair| pair.2 == RuleRelation::Same);
     let repeats: HashSet<usize> = repeats.map(|pair| pair.1).collect();
     let nearest = |at: usize| -> Option<(usize, f64)> {
         let others = in_use
@@ -270,7 +270,7 @@ fn of_skill(rules: &[&Reflexion], vectors: &[Vector], found: &mut Pairs) {
             continue;
         }
         let is_mutual = at < other && near[other].is_some_and(|(back, _)| back == at);
-        let is_listed = || known.iter().any(|pair| (pair.0, pair.1) == (at, other));
+        let is_listed = || pairs.iter().any(|pair| (pair.0, pair.1) == (at, other));
         if rule.is_in_use()
             && is_mutual
             && !repeats.contains(&at)

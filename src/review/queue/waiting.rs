@@ -299,11 +299,15 @@ pub(super) fn about(rule: &Reflexion, kind: WaitingKind, command: String, reason
     reason.clone_into(&mut waiting.reason);
     waiting.add_rule(rule);
     waiting.patterns.clone_from(&rule.seen_by);
-    let said = rule.said.last();
+    let newest = rule.said.last();
     waiting.origin = Provenance {
         source: rule.source.clone(),
-        session: said.map(|said| said.session.clone()).unwrap_or_default(),
-        project: said.map(|said| said.workspace.clone()).unwrap_or_default(),
+        session: newest
+            .map(|newest| newest.session.clone())
+            .unwrap_or_default(),
+        project: newest
+            .map(|newest| newest.workspace.clone())
+            .unwrap_or_default(),
         at: utc(&rule.created_at),
         ..Provenance::default()
     };
@@ -409,8 +413,8 @@ pub(super) fn of_memory(memory: &Memory, trust_snapshot: &TrustSnapshot) -> Opti
 /// Texts of records, as people decide about them.
 impl Waiting {
     pub(crate) fn add_rule(&mut self, rule: &Reflexion) {
-        if let Some(said) = rule.said.last() {
-            self.part("quote", &said.quote);
+        if let Some(newest) = rule.said.last() {
+            self.part("quote", &newest.quote);
         }
         self.part("rule", &rule.rule);
         self.part("applies when", &rule.applies_when);

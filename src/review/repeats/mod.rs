@@ -172,7 +172,7 @@ pub fn repeats(store: &Scoped, here: &Here<'_>, past: &PastSessions) -> Result<R
     report.is_cut = past.each(&mut |path, session| {
         let found = found(&session, past.project(), &mut seen);
         let number = report.sessions;
-        demanded.extend(said(&session, &found.copies, number));
+        demanded.extend(lasting(&session, &found.copies, number));
         report.sessions += 1;
         report.calls += found.calls;
         report.failures += found.failed;
@@ -211,7 +211,7 @@ pub fn repeats(store: &Scoped, here: &Here<'_>, past: &PastSessions) -> Result<R
             break;
         }
         if repeat.kind != RepeatKind::Correction {
-            repeat.waits = match known(store, here, &repeat) {
+            repeat.waits = match hint_for(store, here, &repeat) {
                 Some(hint) if hint.trust > Trust::Observed => continue,
                 hint => hint.map(|hint| Waits {
                     id: hint.id,
@@ -228,7 +228,7 @@ pub fn repeats(store: &Scoped, here: &Here<'_>, past: &PastSessions) -> Result<R
 }
 
 /// Returns the hint that an agent would get there.
-fn known(store: &Scoped, here: &Here<'_>, repeat: &Repeat) -> Option<Hint> {
+fn hint_for(store: &Scoped, here: &Here<'_>, repeat: &Repeat) -> Option<Hint> {
     let hints = if repeat.kind == RepeatKind::Failure {
         let failure = Failure::of_redacted(&repeat.error, None, &repeat.what)?;
         at_failure(store, &failure, here, &[], 1)
@@ -250,13 +250,13 @@ const LONGEST: usize = 240;
 
 /// Message that may be lasting.
 #[derive(Debug)]
-struct Said {
+struct LastingMessage {
     session: usize,
     text: String,
 }
 
-/// Lasting messages of a session, but for those that another session file has too.
-fn said(session: &Session, copies: &HashSet<usize>, number: usize) -> Vec<Said> {
+/// LastingMessage messages of a session, but for those that another session file has too.
+fn lasting(session: &Session, copies: &HashSet<usize>, number: usize) -> Vec<LastingMessage> {
     let by_person = session.remarks.iter().rev().filter(|remark| {
         let is_copy =
             copies.contains(&remark.before) && copies.contains(&remark.before.saturating_sub(1));
@@ -267,7 +267,7 @@ fn said(session: &Session, copies: &HashSet<usize>, number: usize) -> Vec<Said> 
         if text.chars().count() > LONGEST {
             return None;
         }
-        Some(Said {
+        Some(LastingMessage {
             session: number,
             text: Clean::of_owned(text).into_string(),
         })
@@ -276,9 +276,13 @@ fn said(session: &Session, copies: &HashSet<usize>, number: usize) -> Vec<Said> 
 }
 
 /// Groups messages about the same, without those that a rule in force says. They come newest first.
-fn repeated(store: &Scoped, here: &Here<'_>, mut said: Vec<Said>) -> Result<Vec<Repeat>, Error> {
-    said.truncate(COMPARED);
-    let sessions: HashSet<usize> = said.iter().map(|one| one.session).collect();
+fn repeated(
+    store: &Scoped,
+    here: &Here<'_>,
+    mut lasting: Vec<LastingMessage>,
+) -> Result<Vec<Repeat>, Error> {
+    lasting.truncate(COMPARED);
+    let sessions: HashSet<usize> = lasting.iter().map(|one| one.session).collect();
     if sessions.len() < SESSIONS {
         return Ok(Vec::new());
     }
@@ -287,18 +291,18 @@ fn repeated(store: &Scoped, here: &Here<'_>, mut said: Vec<Said>) -> Result<Vec<
         let is_open = rule.is_in_use() || rule.is_candidate();
         rule.skill.is_empty() && is_open && here.covers(rule)
     });
-    let texts = said.iter().map(|one| one.text.as_str());
+    let texts = lasting.iter().map(|one| one.text.as_str());
     let texts: Vec<&str> = texts.chain(rules.iter().map(|rule| &*rule.rule)).collect();
     let vectors = built_in(true)?.embed(&texts)?;
-    let (own, of_rules) = vectors.split_at(said.len());
+    let (own, of_rules) = vectors.split_at(lasting.len());
     let cosine = |a: &[f32], b: &[f32]| -> f32 { a.iter().zip(b).map(|(x, y)| x * y).sum() };
-    let mut taken = vec![false; said.len()];
+    let mut taken = vec![false; lasting.len()];
     let mut all = Vec::new();
-    for at in 0..said.len() {
-        let alike: Vec<usize> = (at..said.len())
+    for at in 0..lasting.len() {
+        let alike: Vec<usize> = (at..lasting.len())
             .filter(|other| !taken[*other] && cosine(&own[at], &own[*other]) >= SAME)
             .collect();
-        let sessions: HashSet<usize> = alike.iter().map(|at| said[*at].session).collect();
+        let sessions: HashSet<usize> = alike.iter().map(|at| lasting[*at].session).collect();
         let is_close = |other: &usize| *other == at || cosine(&own[at], &own[*other]) >= SAME_TWICE;
         let is_enough = sessions.len() > SESSIONS || alike.iter().all(is_close);
         if taken[at] || sessions.len() < SESSIONS || !is_enough {
@@ -307,8 +311,8 @@ fn repeated(store: &Scoped, here: &Here<'_>, mut said: Vec<Said>) -> Result<Vec<
         for other in &alike {
             taken[*other] = true;
         }
-        let mut known = rules.iter().zip(of_rules);
-        let rule = known.find(|(_, vector)| cosine(&own[at], vector) >= SAME);
+        let mut hint_for = rules.iter().zip(of_rules);
+        let rule = hint_for.find(|(_, vector)| cosine(&own[at], vector) >= SAME);
         let waits = match rule {
             Some((rule, _)) if rule.is_in_use() => continue,
             rule => rule.map(|(rule, _)| Waits {
@@ -320,8 +324,8 @@ fn repeated(store: &Scoped, here: &Here<'_>, mut said: Vec<Said>) -> Result<Vec<
             times: alike.len(),
             sessions: sessions.len(),
             waits,
-            keys: alike.iter().map(|at| said[*at].text.clone()).collect(),
-            ..Repeat::once(RepeatKind::Correction, said[at].text.clone(), &[])
+            keys: alike.iter().map(|at| lasting[*at].text.clone()).collect(),
+            ..Repeat::once(RepeatKind::Correction, lasting[at].text.clone(), &[])
         });
     }
     Ok(all)

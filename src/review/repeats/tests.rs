@@ -116,12 +116,12 @@ fn what_two_sessions_met_is_on_the_page_and_the_rest_is_not() {
             )
         })
         .collect();
-    let said = "We use pnpm in this repository, never npm install.";
+    let message = "We use pnpm in this repository, never npm install.";
     assert_eq!(
         shown,
         [
             (RepeatKind::Failure, 2, 2, 2, "rtk bun run test"),
-            (RepeatKind::Correction, 2, 2, 0, said),
+            (RepeatKind::Correction, 2, 2, 0, message),
         ]
     );
     assert_eq!(found.repeats[0].error, "rtk: unknown command bun");

@@ -155,7 +155,7 @@ pub fn after(
         done = tables.fulfilled(&Call::of(call.step, call.roots));
     }
     let is_awaited = notes.told.iter().any(|told| told.awaited != 0);
-    if done.is_empty() && !is_awaited && notes.owed.is_empty() {
+    if done.is_empty() && !is_awaited && notes.pending.is_empty() {
         return Ok(());
     }
     let key = is_awaited.then(|| key(call));
@@ -178,17 +178,17 @@ pub fn compacted(store: &Scoped, session: &str) -> Result<(), Error> {
 pub fn compacting(store: &Scoped, session: &str) -> Result<(), Error> {
     record(store, session, |notes| {
         notes.compacted();
-        notes.owes_start = true;
+        notes.start_pending = true;
     })
 }
 
 /// Returns `true`, once, if what was told at the start of the session has to be told again.
-pub fn start_is_owed(store: &Scoped, session: &str) -> Result<bool, Error> {
-    let is_owed = notes_of(store, session).owes_start;
-    if is_owed {
-        record(store, session, |notes| notes.owes_start = false)?;
+pub fn start_is_pending(store: &Scoped, session: &str) -> Result<bool, Error> {
+    let is_pending = notes_of(store, session).start_pending;
+    if is_pending {
+        record(store, session, |notes| notes.start_pending = false)?;
     }
-    Ok(is_owed)
+    Ok(is_pending)
 }
 
 /// Records the end of a session.
@@ -199,7 +199,7 @@ pub fn ended(
     random: fn() -> String,
 ) -> Result<(), Error> {
     let notes = notes_of(store, session);
-    if notes.told.is_empty() && notes.owed.is_empty() {
+    if notes.told.is_empty() && notes.pending.is_empty() {
         return Ok(());
     }
     let mut rules = Vec::new();
@@ -224,10 +224,10 @@ pub fn session_receipts(store: &Scoped, session: &str) -> (usize, usize) {
 
 /// Stores the counts that a session owes. If the lock is held, a later event of the session does.
 fn settle(store: &Scoped, session: &str, random: fn() -> String) -> Result<(), Error> {
-    let mut owed = Vec::new();
-    record(store, session, |notes| owed.append(&mut notes.owed))?;
+    let mut pending = Vec::new();
+    record(store, session, |notes| pending.append(&mut notes.pending))?;
     let is_of_user = |credit: &Credit| split_origin(&credit.id).1 == Some(USER_STORE);
-    let (of_user, own): (Vec<Credit>, Vec<Credit>) = owed.into_iter().partition(is_of_user);
+    let (of_user, own): (Vec<Credit>, Vec<Credit>) = pending.into_iter().partition(is_of_user);
     let mut left = Vec::new();
     let user = store.user_store().or(store.is_of_user().then_some(store));
     for (store, credits) in [(Some(store), own), (user, of_user)] {
@@ -240,7 +240,7 @@ fn settle(store: &Scoped, session: &str, random: fn() -> String) -> Result<(), E
     if left.is_empty() {
         return Ok(());
     }
-    record(store, session, |notes| notes.owed.extend(left))
+    record(store, session, |notes| notes.pending.extend(left))
 }
 
 /// Adds to the counts of rules. Returns `false` if the lock is held.

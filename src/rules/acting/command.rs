@@ -107,14 +107,14 @@ pub(super) fn only_looks(simple: &Simple, pattern: &str) -> bool {
     };
     let program = basename(program);
     let dense = |text: &str| text.replace(|c: char| !c.is_alphanumeric(), "");
-    let said = dense(pattern);
+    let letters_of_pattern = dense(pattern);
     let is_dry = |word: &String| {
         let Some(letters) = word.strip_prefix('-') else {
             return false;
         };
         if let Some(long) = letters.strip_prefix('-') {
             let name = long.split('=').next().unwrap_or(long);
-            LOOKS.contains(&name) && !said.contains(&dense(name))
+            LOOKS.contains(&name) && !letters_of_pattern.contains(&dense(name))
         } else {
             let is_flags = letters.chars().all(|c| "BSeiknqstw".contains(c));
             MAKERS.contains(&program)

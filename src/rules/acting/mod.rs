@@ -318,8 +318,8 @@ impl Sequence {
 
     fn offer(&mut self, texts: Vec<Vec<u8>>) {
         let weight = |texts: &[Vec<u8>]| texts.iter().map(Vec::len).min().unwrap_or(0);
-        let known = self.best.as_deref().map_or(2, weight);
-        if weight(&texts) > known && texts.len() <= ALTERNATIVES {
+        let so_far = self.best.as_deref().map_or(2, weight);
+        if weight(&texts) > so_far && texts.len() <= ALTERNATIVES {
             self.best = Some(texts);
         }
     }

@@ -27,9 +27,11 @@ pub(crate) struct RuleNotes {
     /// `after` expressions that a successful call has matched.
     pub(crate) done: Vec<String>,
     /// Counts that are not stored yet.
-    pub(crate) owed: Vec<Credit>,
+    #[serde(rename = "owed")]
+    pub(crate) pending: Vec<Credit>,
     /// Rules told at the start are gone from the context.
-    pub(crate) owes_start: bool,
+    #[serde(rename = "owes_start")]
+    pub(crate) start_pending: bool,
 }
 
 /// Rule that was told in a session.
@@ -112,8 +114,8 @@ impl RuleNotes {
     fn breaks(&mut self, made: &Made<'_>, rule: &Reflexion) -> bool {
         let id = &rule.reflexion_id;
         let decides = rule.action > CallAction::Note;
-        let known = self.told.iter().position(|told| told.rule == *id);
-        let at = known.unwrap_or_else(|| {
+        let existing = self.told.iter().position(|told| told.rule == *id);
+        let at = existing.unwrap_or_else(|| {
             let surplus = (self.told.len() + 1).saturating_sub(KEPT);
             self.told.drain(..surplus);
             self.told.push(Told {
@@ -121,7 +123,7 @@ impl RuleNotes {
                 begins: made.begins.clone(),
                 ..Told::default()
             });
-            self.owe(id, |credit| credit.told += 1);
+            self.change_credit(id, |credit| credit.told += 1);
             self.told.len() - 1
         });
         if decides {
@@ -143,7 +145,7 @@ impl RuleNotes {
                 told.awaited = 0;
                 if !std::mem::replace(&mut told.overridden, true) {
                     let id = told.rule.clone();
-                    self.owe(&id, |credit| credit.overridden += 1);
+                    self.change_credit(&id, |credit| credit.overridden += 1);
                 }
             }
         }
@@ -198,7 +200,7 @@ impl RuleNotes {
             return;
         }
         let id = told.rule.clone();
-        self.owe(&id, |credit| match outcome {
+        self.change_credit(&id, |credit| match outcome {
             Outcome::Heeded => credit.heeded += 1,
             Outcome::Recurred => {
                 credit.recurred += 1;
@@ -208,16 +210,16 @@ impl RuleNotes {
         });
     }
 
-    fn owe(&mut self, id: &str, add: impl FnOnce(&mut Credit)) {
-        let known = self.owed.iter().position(|credit| credit.id == id);
-        let at = known.unwrap_or_else(|| {
-            self.owed.push(Credit {
+    fn change_credit(&mut self, id: &str, add: impl FnOnce(&mut Credit)) {
+        let existing = self.pending.iter().position(|credit| credit.id == id);
+        let at = existing.unwrap_or_else(|| {
+            self.pending.push(Credit {
                 id: id.to_owned(),
                 ..Credit::default()
             });
-            self.owed.len() - 1
+            self.pending.len() - 1
         });
-        add(&mut self.owed[at]);
+        add(&mut self.pending[at]);
     }
 }
 
@@ -250,7 +252,7 @@ mod tests {
 
     fn sum(notes: &mut RuleNotes) -> [i64; 4] {
         let mut sum = [0; 4];
-        for credit in std::mem::take(&mut notes.owed) {
+        for credit in std::mem::take(&mut notes.pending) {
             for (n, count) in [
                 credit.told, credit.heeded, credit.recurred, credit.overridden,
             ]

@@ -100,8 +100,8 @@ pub(super) async fn reflect(
     warnings.extend(failure.map(without));
     if let Some(answer) = answer.filter(|answer| !answer.is_empty()) {
         let name = format!("{}-answer.txt", stored.correction.correction_id);
-        let kept = workspace.set_aside(&name, &answer);
-        warnings.extend(kept.map(|path| format!("the answer is kept in `{}`", path.display())));
+        let file = workspace.set_aside(&name, &answer);
+        warnings.extend(file.map(|path| format!("the answer is kept in `{}`", path.display())));
     }
     if stored.options.is_rule && matches!(worded.reflection, Reflection::Nothing { .. }) {
         worded.reflection = offline(&context);

@@ -15,8 +15,8 @@ use crate::rules::vocabulary::WORDS;
 const PLAIN: usize = 8;
 
 /// Returns `true` if a correction may be about one output only.
-pub(crate) fn is_about_one_output(said: &str, input: &Value, output: &Value) -> bool {
-    let lower = said.to_lowercase();
+pub(crate) fn is_about_one_output(correction: &str, input: &Value, output: &Value) -> bool {
+    let lower = correction.to_lowercase();
     let words = words(&lower);
     if words.iter().any(|word| WORDS.general.contains(word)) {
         return false;
@@ -51,8 +51,8 @@ fn is_of_the_past(lower: &str, words: &[String]) -> bool {
 }
 
 /// Returns the output as a remark says that it should have been; `None` if that is not clear.
-pub(crate) fn expected(said: &str, output: &Value) -> Option<Value> {
-    let words = words(&said.to_lowercase());
+pub(crate) fn expected(correction: &str, output: &Value) -> Option<Value> {
+    let words = words(&correction.to_lowercase());
     let leaves = leaves(output);
     let is_there = |token: &&String| leaves.iter().any(|(_, leaf)| holds(leaf, token));
     let tokens = particulars(&words);
@@ -177,11 +177,11 @@ mod tests {
     #[test]
     fn remarks_are_told_from_rules() {
         let (input, output) = run();
-        let check = |said: &str, is_remark: bool| {
+        let check = |correction: &str, is_remark: bool| {
             assert_eq!(
-                is_about_one_output(said, &input, &output),
+                is_about_one_output(correction, &input, &output),
                 is_remark,
-                "{said}"
+                "{correction}"
             );
         };
         check("The score should be 48.", true);
@@ -214,9 +214,9 @@ mod tests {
     #[test]
     fn a_remark_gives_the_value_of_one_field() {
         let (_, output) = run();
-        let check = |said: &str, path: &str, value: Value| {
-            let found = expected(said, &output).unwrap();
-            assert_eq!(found.pointer(path), Some(&value), "{said}");
+        let check = |correction: &str, path: &str, value: Value| {
+            let found = expected(correction, &output).unwrap();
+            assert_eq!(found.pointer(path), Some(&value), "{correction}");
         };
         check("The score should be 48.", "/overall_score", json!(48));
         check("You wrote 72, it is 48.5.", "/overall_score", json!(48.5));

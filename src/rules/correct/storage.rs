@@ -57,21 +57,21 @@ pub(super) fn store(
     let (options, execution, mut warnings) = check(workspace, options)?;
     let of_skill = Selection::of(&options.skill);
     let mut writer = workspace.writer()?;
-    let said = options.correction.trim();
+    let words = options.correction.trim();
     let before = writer.store().list::<Correction>(&of_skill)?.records;
     let execution_id = execution.as_ref().map_or("", |run| &run.execution_id);
     let same = before
         .into_iter()
-        .find(|c| c.execution_id == execution_id && c.user_correction.trim() == said);
+        .find(|c| c.execution_id == execution_id && c.user_correction.trim() == words);
     // A correction from an agent counts against no rule until a person approves it.
-    let (correction, rule, counts) = if let Some(known) = same {
-        let (known, counts) = repeat(&mut writer, &options, known)?;
+    let (correction, rule, counts) = if let Some(existing) = same {
+        let (existing, counts) = repeat(&mut writer, &options, existing)?;
         let rules = own_rules(writer.store(), &of_skill)?;
         let rule = rules
             .iter()
-            .find(|r| r.correction_id == known.correction_id)
+            .find(|r| r.correction_id == existing.correction_id)
             .map(|rule| rule_in_force(&rules, rule).clone());
-        (known, rule, counts)
+        (existing, rule, counts)
     } else {
         let correction = Correction {
             correction_id: String::new(),
@@ -85,7 +85,7 @@ pub(super) fn store(
             user_correction: options.correction.clone(),
             expected_output: options.expected.clone().or_else(|| {
                 let run = execution.as_ref().filter(|_| !options.is_rule)?;
-                value_of_remark(said, run)
+                value_of_remark(words, run)
             }),
             assertions: options.assertions.clone(),
             assertions_suffice: !options.assertions.is_empty(),
@@ -110,11 +110,11 @@ pub(super) fn store(
 }
 
 /// Returns the output as a remark about this one says that it should have been.
-fn value_of_remark(said: &str, run: &Execution) -> Option<Box<RawValue>> {
+fn value_of_remark(words: &str, run: &Execution) -> Option<Box<RawValue>> {
     let input = serde_json::from_str(run.input_summary.get()).ok()?;
     let output = serde_json::from_str(run.output_summary.get()).ok()?;
-    let expected = remark::is_about_one_output(said, &input, &output)
-        .then(|| remark::expected(said, &output))??;
+    let expected = remark::is_about_one_output(words, &input, &output)
+        .then(|| remark::expected(words, &output))??;
     to_raw_value(&expected).ok()
 }
 
@@ -123,38 +123,38 @@ fn value_of_remark(said: &str, run: &Execution) -> Option<Box<RawValue>> {
 fn repeat(
     writer: &mut Writer,
     options: &CorrectOptions,
-    mut known: Correction,
+    mut existing: Correction,
 ) -> Result<(Correction, bool), Error> {
-    let is_adopted = !options.by_agent && known.trust() < Trust::User;
-    let is_observed = known.trust() == Trust::Observed;
+    let is_adopted = !options.by_agent && existing.trust() < Trust::User;
+    let is_observed = existing.trust() == Trust::Observed;
     let mut changes: Vec<(&str, Box<RawValue>)> = Vec::new();
-    let mut gone: &[&str] = &[];
+    let mut removed: &[&str] = &[];
     if is_adopted {
-        "user".clone_into(&mut known.trust);
-        changes.push(("trust", raw(&known.trust)?));
+        "user".clone_into(&mut existing.trust);
+        changes.push(("trust", raw(&existing.trust)?));
     }
     if let Some(expected) = &options.expected
         && (!options.by_agent || is_observed)
     {
         changes.push(("expected_output", expected.clone()));
-        known.expected_output = Some(expected.clone());
+        existing.expected_output = Some(expected.clone());
     } else if is_adopted {
         // The output that the agent expected is not the person's word.
-        known.expected_output = None;
-        gone = &["expected_output"];
+        existing.expected_output = None;
+        removed = &["expected_output"];
     }
     if !options.assertions.is_empty() && !options.by_agent {
-        known.assertions.clone_from(&options.assertions);
-        known.assertions_suffice = true;
-        changes.push(("assertions", raw(&known.assertions)?));
+        existing.assertions.clone_from(&options.assertions);
+        existing.assertions_suffice = true;
+        changes.push(("assertions", raw(&existing.assertions)?));
         changes.push(("assertions_suffice", raw(&true)?));
     }
     if !changes.is_empty() {
-        let id = &known.correction_id;
-        let shared = writer.update_without(Kind::Correction, id, &changes, gone)?;
-        known.correction_id = shared.id;
+        let id = &existing.correction_id;
+        let shared = writer.update_without(Kind::Correction, id, &changes, removed)?;
+        existing.correction_id = shared.id;
     }
-    Ok((known, is_adopted))
+    Ok((existing, is_adopted))
 }
 
 /// Returns the execution to correct; `None` if the correction names none. Fails if it belongs to

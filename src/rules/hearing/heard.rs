@@ -203,9 +203,9 @@ fn with_halves(mut rule: String, not: &str, action: &str) -> String {
 /// Returns `true` if a rule has all words of a text.
 fn says(rule: &str, text: &str) -> bool {
     let lower = rule.to_lowercase();
-    let said = words(&lower);
+    let rule_words = words(&lower);
     let text = text.to_lowercase();
-    lower.contains(text.trim()) || words(&text).iter().all(|word| said.contains(word))
+    lower.contains(text.trim()) || words(&text).iter().all(|word| rule_words.contains(word))
 }
 
 /// Checks the patterns that an agent gave. Returns those that can act, and the reasons why others are left out:
@@ -466,7 +466,7 @@ mod tests {
         check("\"\"", None);
         check("null", None);
         check("\"REFL-003\"", Some(Earlier::Id("REFL-003".to_owned())));
-        let kept = read(r#"{"rule": "r", "quote": "q", "withdraws": false}"#).unwrap();
-        assert!(!kept.withdraws);
+        let heard = read(r#"{"rule": "r", "quote": "q", "withdraws": false}"#).unwrap();
+        assert!(!heard.withdraws);
     }
 }

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::model::{CallPattern, Evidence, Kind, Reflexion, RelatedRule, RuleRelation};
 use crate::rules::in_use::why_unused;
-use crate::rules::place::{add_receipts, said_again, superseded, update_rules};
+use crate::rules::place::{add_receipts, corrected_again, superseded, update_rules};
 use crate::rules::{acting, checked};
 use crate::store::workspace::{Error, Workspace, locate, repair_warnings};
 
@@ -83,7 +83,7 @@ pub fn merge(workspace: &Workspace, keep: &str, other: &str) -> Result<MergeRepo
     }
     kept.take_over(&merged);
     for correction in std::iter::once(&merged.correction_id).chain(&merged.also_corrected_by) {
-        said_again(&mut kept, correction, true);
+        corrected_again(&mut kept, correction, true);
     }
     let replaced = superseded(&merged, &keep);
     let both = [(before.clone(), kept.clone()), (merged.clone(), replaced)];

@@ -72,7 +72,7 @@ pub(crate) fn place_rule(
         Some(before) if by_agent || !before.is_candidate() => {
             let mut rule = before.clone();
             if rule.is_candidate() || !by_agent {
-                said_again(&mut rule, id, !by_agent);
+                corrected_again(&mut rule, id, !by_agent);
                 update_rule(&mut writer, &before, &mut rule)?;
             }
             Placed {
@@ -160,8 +160,11 @@ pub(crate) fn rule_in_force<'r>(rules: &'r [Reflexion], rule: &'r Reflexion) -> 
     let mut rule = rule;
     // Links that were written by hand may form a cycle.
     for _ in rules {
-        match rules.iter().find(|kept| kept.has_taken_over(rule)) {
-            Some(kept) => rule = kept,
+        match rules
+            .iter()
+            .find(|successor| successor.has_taken_over(rule))
+        {
+            Some(successor) => rule = successor,
             None => break,
         }
     }
@@ -170,7 +173,7 @@ pub(crate) fn rule_in_force<'r>(rules: &'r [Reflexion], rule: &'r Reflexion) -> 
 
 /// Notes that a correction repeats a rule, unless it was counted before. A person's word raises the
 /// confidence; that of an agent, which can repeat itself at will, does not.
-pub(crate) fn said_again(rule: &mut Reflexion, correction: &str, raises: bool) {
+pub(crate) fn corrected_again(rule: &mut Reflexion, correction: &str, raises: bool) {
     let is_known = rule.correction_id == correction
         || rule.also_corrected_by.iter().any(|id| id == correction);
     if correction.is_empty() || is_known {

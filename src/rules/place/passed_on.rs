@@ -169,7 +169,7 @@ fn approve_correction(
     };
     let execution: Execution = entry.parse()?;
     drop(writer);
-    let said = &correction.user_correction;
-    warnings.extend(count_correction(workspace, &execution, said));
+    let text = &correction.user_correction;
+    warnings.extend(count_correction(workspace, &execution, text));
     Ok(Some((correction, execution)))
 }

@@ -95,15 +95,15 @@ const EMPTY_OUTPUT: &str = "Original output was empty or missing.";
 
 /// Keeps the words of a correction as a rule.
 pub fn offline(context: &CorrectionContext<'_>) -> Reflection {
-    let said = one_line(context.correction);
+    let words = one_line(context.correction);
     let is_remark = || {
         let input = context.input.map(parsed).unwrap_or_default();
         let output = context.output.map(parsed).unwrap_or_default();
-        is_about_one_output(&said, &input, &output)
+        is_about_one_output(&words, &input, &output)
     };
     Reflection::Rule(Draft {
         mistake: context.output.map_or_else(String::new, |_| {
-            format!("Original output was incorrect. User correction: {said}")
+            format!("Original output was incorrect. User correction: {words}")
         }),
         root_cause: if context
             .output
@@ -114,9 +114,9 @@ pub fn offline(context: &CorrectionContext<'_>) -> Reflection {
             String::new()
         },
         applies_when: String::new(),
-        confidence: confidence(&said),
+        confidence: confidence(&words),
         doubt: (!context.is_rule && is_remark()).then_some(ONE_OUTPUT),
-        rule: said,
+        rule: words,
         assertions: Vec::new(),
         assertions_suffice: false,
     })
@@ -128,14 +128,14 @@ fn parsed(json: &RawValue) -> Value {
 
 /// Confidence in the words of a person, from 0.5 to 0.9: longer ones, numbers and names say more
 /// exactly what is to change.
-fn confidence(said: &str) -> f64 {
-    let of_length = match said.split_whitespace().count() {
+fn confidence(words: &str) -> f64 {
+    let of_length = match words.split_whitespace().count() {
         0..=3 => 0.5,
         4..=7 => 0.6,
         8..=15 => 0.7,
         _ => 0.8,
     };
-    let names = said.contains(|c: char| c.is_ascii_digit() || "`\"“_".contains(c));
+    let names = words.contains(|c: char| c.is_ascii_digit() || "`\"“_".contains(c));
     let sum: f64 = of_length + if names { 0.1 } else { 0.0 };
     (sum * 100.0).round() / 100.0
 }
@@ -322,7 +322,7 @@ fn judgements(context: &CorrectionContext<'_>, answered: Vec<RelatedRule>) -> Ve
     let mut related: Vec<RelatedRule> = Vec::new();
     for answer in answered {
         let is_asked = context.neighbours.iter().any(|rule| rule.id == answer.id);
-        if is_asked && !related.iter().any(|known| known.id == answer.id) {
+        if is_asked && !related.iter().any(|judged| judged.id == answer.id) {
             let reason = one_line(&answer.reason);
             related.push(RelatedRule { reason, ..answer });
         }
@@ -340,10 +340,10 @@ fn keep_to_the_words(
     if !is_said(&draft.applies_when, context.correction) {
         draft.applies_when.clear();
     }
-    let kept = format!("{} {}", draft.rule, draft.applies_when);
+    let draft_text = format!("{} {}", draft.rule, draft.applies_when);
     let run = [context.input, context.output];
     let run: Vec<&str> = run.iter().flatten().map(|json| json.get()).collect();
-    if let Some(term) = dropped(context.correction, &kept, &run).first() {
+    if let Some(term) = dropped(context.correction, &draft_text, &run).first() {
         warnings.push(format!(
             "the model's rule left out `{term}`; the rule keeps the words of the correction"
         ));
@@ -353,17 +353,17 @@ fn keep_to_the_words(
 
 /// Returns true if a condition has no content word that the correction lacks.
 pub(crate) fn is_said(condition: &str, correction: &str) -> bool {
-    let said: HashSet<String> = words(correction).into_iter().collect();
-    words(condition).iter().all(|word| said.contains(word))
+    let own_words: HashSet<String> = words(correction).into_iter().collect();
+    words(condition).iter().all(|word| own_words.contains(word))
 }
 
-/// Numbers and quoted names of a correction that are missing in `kept`, in order. A term that the
+/// Numbers and quoted names of a correction that are missing in `reworded`, in order. A term that the
 /// input or the output holds describes this run, and may be left out.
-pub(crate) fn dropped<'a>(correction: &'a str, kept: &str, run: &[&str]) -> Vec<&'a str> {
-    let kept = kept.to_lowercase();
+pub(crate) fn dropped<'a>(correction: &'a str, reworded: &str, run: &[&str]) -> Vec<&'a str> {
+    let reworded = reworded.to_lowercase();
     let mut terms = quoted_names(correction);
     terms.extend(numbers(correction));
-    terms.retain(|term| !kept.contains(&term.to_lowercase()));
+    terms.retain(|term| !reworded.contains(&term.to_lowercase()));
     terms.retain(|term| !run.iter().any(|text| text.contains(term)));
     terms
 }
@@ -384,13 +384,16 @@ mod tests_of_offline {
     fn exact_words_are_surer_than_vague_ones() {
         let exact = "When screening for senior backend roles, weigh system design experience \
                      separately. A candidate without it should score below 60.";
-        for (said, expected) in [
+        for (correction, expected) in [
             ("this is wrong", 0.5),
             ("The score should be 55.", 0.7),
             ("Use pnpm here and never npm.", 0.6),
             (exact, 0.9),
         ] {
-            assert!((confidence(said) - expected).abs() < 1e-9, "{said}");
+            assert!(
+                (confidence(correction) - expected).abs() < 1e-9,
+                "{correction}"
+            );
         }
     }
 }
@@ -401,7 +404,7 @@ mod tests_of_replies {
 
     #[test]
     fn condition_of_other_words_is_not_said() {
-        let said = "Always name the rate if an invoice is in euros.";
+        let correction = "Always name the rate if an invoice is in euros.";
         for (condition, expected) in [
             ("", true),
             ("When the invoice is in euros.", true),
@@ -409,14 +412,14 @@ mod tests_of_replies {
             ("When processing invoices in euros.", false),
             ("When the customer is in Berlin.", false),
         ] {
-            assert_eq!(is_said(condition, said), expected, "{condition}");
+            assert_eq!(is_said(condition, correction), expected, "{condition}");
         }
     }
 
     #[test]
     fn numbers_and_quoted_names_of_the_demand_are_kept() {
-        let check = |said: &str, kept: &str, run: &[&str], expected: &[&str]| {
-            assert_eq!(dropped(said, kept, run), expected, "{said}");
+        let check = |correction: &str, reworded: &str, run: &[&str], expected: &[&str]| {
+            assert_eq!(dropped(correction, reworded, run), expected, "{correction}");
         };
         check(
             "Score below 60 without `system design`.",

@@ -3,11 +3,11 @@ use serde_json::{Value, json};
 use super::*;
 use crate::model::RuleRelation;
 
-fn reflect(said: &str, input: &str, output: &str) -> Reflection {
+fn reflect(correction: &str, input: &str, output: &str) -> Reflection {
     let skill: SkillPath = "d/s".parse().unwrap();
     offline(&CorrectionContext {
         skill: &skill,
-        correction: said,
+        correction,
         input: Some(serde_json::from_str(input).unwrap()),
         output: Some(serde_json::from_str(output).unwrap()),
         is_rule: false,
@@ -15,30 +15,30 @@ fn reflect(said: &str, input: &str, output: &str) -> Reflection {
     })
 }
 
-fn rule(said: &str, input: &str, output: &str) -> Draft {
-    match reflect(said, input, output) {
+fn rule(correction: &str, input: &str, output: &str) -> Draft {
+    match reflect(correction, input, output) {
         Reflection::Rule(draft) => draft,
-        nothing @ Reflection::Nothing { .. } => panic!("{said}: {nothing:?}"),
+        nothing @ Reflection::Nothing { .. } => panic!("{correction}: {nothing:?}"),
     }
 }
 
 #[test]
 fn words_of_the_person_are_the_rule() {
-    for said in [
+    for correction in [
         "stop saying 'eventually'. give a date, or say nothing",
         "Even if they shout, stay polite",
         "when in doubt ask, never guess",
         "4 lines max",
         "Bitte immer mit Grußformel.",
     ] {
-        let draft = rule(said, "{}", r#"{"reply": "We answer eventually."}"#);
-        assert_eq!(draft.rule, said);
+        let draft = rule(correction, "{}", r#"{"reply": "We answer eventually."}"#);
+        assert_eq!(draft.rule, correction);
         assert_eq!(
             (draft.applies_when.as_str(), draft.doubt),
             ("", None),
-            "{said}"
+            "{correction}"
         );
-        assert!((0.5..=0.9).contains(&draft.confidence), "{said}");
+        assert!((0.5..=0.9).contains(&draft.confidence), "{correction}");
     }
 }
 
@@ -68,11 +68,11 @@ fn a_person_may_keep_what_reads_like_a_remark() {
         Reflection::Nothing { .. } => None,
     };
     assert_eq!(doubt(&context), Some(ONE_OUTPUT));
-    let kept = CorrectionContext {
+    let standing = CorrectionContext {
         is_rule: true,
         ..context
     };
-    assert_eq!(doubt(&kept), None);
+    assert_eq!(doubt(&standing), None);
 }
 
 #[test]
@@ -103,7 +103,7 @@ fn assertions_of_a_model_are_checked() {
 }
 
 fn accept_reply(
-    said: &str,
+    correction: &str,
     output: &str,
     neighbours: &[Neighbour],
     reply: &Value,
@@ -111,7 +111,7 @@ fn accept_reply(
     let skill: SkillPath = "d/s".parse().unwrap();
     let context = CorrectionContext {
         skill: &skill,
-        correction: said,
+        correction,
         input: Some(RawValue::NULL),
         output: Some(serde_json::from_str(output).unwrap()),
         is_rule: false,
@@ -147,9 +147,9 @@ fn an_answer_is_read_with_care() {
 #[test]
 fn a_models_condition_is_one_that_the_person_said() {
     let check = |condition: &str, expected: &str| {
-        let said = "Always name the rate if an invoice is in euros.";
+        let correction = "Always name the rate if an invoice is in euros.";
         let rule = reply("ALWAYS name the rate", condition);
-        match accept_reply(said, "null", &[], &rule).unwrap().reflection {
+        match accept_reply(correction, "null", &[], &rule).unwrap().reflection {
             Reflection::Rule(draft) => assert_eq!(draft.applies_when, expected, "{condition}"),
             nothing @ Reflection::Nothing { .. } => panic!("{nothing:?}"),
         }
@@ -164,11 +164,11 @@ fn a_models_condition_is_one_that_the_person_said() {
 
 #[test]
 fn a_models_rule_that_lost_a_number_gives_way_to_the_persons_words() {
-    let check = |said: &str, rule: &str, expected: &str, warned: bool| {
-        let accepted = accept_reply(said, r#"{"score": 72}"#, &[], &reply(rule, "")).unwrap();
-        assert_eq!(!accepted.warnings.is_empty(), warned, "{said}");
+    let check = |correction: &str, rule: &str, expected: &str, warned: bool| {
+        let accepted = accept_reply(correction, r#"{"score": 72}"#, &[], &reply(rule, "")).unwrap();
+        assert_eq!(!accepted.warnings.is_empty(), warned, "{correction}");
         match accepted.reflection {
-            Reflection::Rule(draft) => assert_eq!(draft.rule, expected, "{said}"),
+            Reflection::Rule(draft) => assert_eq!(draft.rule, expected, "{correction}"),
             nothing @ Reflection::Nothing { .. } => panic!("{nothing:?}"),
         }
     };

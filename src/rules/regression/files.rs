@@ -277,9 +277,9 @@ fn with_merged(writer: &Writer, rule: &Reflexion, skill: &SkillPath) -> Vec<Refl
     let mut others = listed.map(|listed| listed.records).unwrap_or_default();
     let mut found = vec![rule.clone()];
     let mut at = 0;
-    while let Some(kept) = found.get(at).cloned() {
+    while let Some(successor) = found.get(at).cloned() {
         // A rule is taken out when it is found, since links written by hand may form a cycle.
-        found.extend(others.extract_if(.., |other| kept.has_taken_over(other)));
+        found.extend(others.extract_if(.., |other| successor.has_taken_over(other)));
         at += 1;
     }
     found
@@ -336,19 +336,19 @@ impl SkillFiles<'_> {
             warnings.push(format!("the tests of the rule stay: {}", chain(&error)));
             Vec::new()
         });
-        let mut gone = Vec::new();
+        let mut removed = Vec::new();
         for path in cases {
             match self.remove_test(&path, rules, warnings) {
-                Ok(correction) => gone.extend(correction),
+                Ok(correction) => removed.extend(correction),
                 Err(error) => {
                     let (shown, why) = (self.skills.shown(&path), chain(&error));
                     warnings.push(format!("the test `{shown}` stays: {why}"));
                 }
             }
         }
-        if !gone.is_empty()
+        if !removed.is_empty()
             && let Err(error) = self
-                .leave_promptfoo(&gone, warnings)
+                .leave_promptfoo(&removed, warnings)
                 .and_then(|()| self.remove_helpers())
         {
             warnings.push(chain(&error));
@@ -400,7 +400,7 @@ impl SkillFiles<'_> {
     /// Takes the tests of these corrections out of the Promptfoo file.
     fn leave_promptfoo(
         &mut self,
-        gone: &[String],
+        removed: &[String],
         warnings: &mut Vec<String>,
     ) -> Result<(), Error> {
         let (path, text) = self.test(export::PROMPTFOO)?;
@@ -409,7 +409,7 @@ impl SkillFiles<'_> {
         };
         if !export::is_untouched(&text) {
             let shown = self.skills.shown(&path);
-            let left = gone.iter().filter(|id| text.contains(id.as_str()));
+            let left = removed.iter().filter(|id| text.contains(id.as_str()));
             warnings.extend(left.map(|id| {
                 format!("`{shown}` was edited, and the test of `{id}` stays in it: delete it there")
             }));

@@ -185,22 +185,22 @@ mod tests {
                 Poll::Pending => Err(place),
             }
         };
-        let mut held = vec![
+        let mut admitted = vec![
             poll("hog").unwrap_or_else(|_| panic!()),
             poll("hog").unwrap_or_else(|_| panic!()),
         ];
         let waiting: Vec<_> = (0..100).filter_map(|_| poll("hog").err()).collect();
         assert_eq!(waiting.len(), 100);
         for guest in ["ann", "bob", "cleo"] {
-            held.push(poll(guest).unwrap_or_else(|_| panic!()));
-            held.push(poll(guest).unwrap_or_else(|_| panic!()));
+            admitted.push(poll(guest).unwrap_or_else(|_| panic!()));
+            admitted.push(poll(guest).unwrap_or_else(|_| panic!()));
         }
         // All places are taken.
         assert!(poll("dan").is_err());
-        held.pop();
+        admitted.pop();
         assert!(poll("dan").is_ok());
         drop(waiting);
-        drop(held);
+        drop(admitted);
         for n in 0..SHARING * 2 {
             drop(shares.of(&n.to_string()));
         }

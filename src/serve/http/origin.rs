@@ -107,8 +107,8 @@ impl Origins {
         let (host, another) = (named.next(), named.next());
         let host = host.and_then(|host| host.to_str().ok());
         let asked = uri.authority().map(http::uri::Authority::as_str);
-        let known = |name: Option<&str>| name.is_none_or(|name| self.knows_host(name));
-        if another.is_some() || host.is_none() || !known(host) || !known(asked) {
+        let is_own = |name: Option<&str>| name.is_none_or(|name| self.knows_host(name));
+        if another.is_some() || host.is_none() || !is_own(host) || !is_own(asked) {
             return Err(Problem::new(
                 403,
                 "host",

@@ -90,7 +90,7 @@ impl Server {
     /// Creates a server that does not listen yet.
     pub fn new(mut options: Options) -> Self {
         options.workspace.providers = Providers {
-            kept: Some(EmbedderCache::default()),
+            embedder_cache: Some(EmbedderCache::default()),
             ..options.workspace.providers
         };
         Self(Arc::new(Shared {

@@ -223,11 +223,11 @@ mod tests {
             texts in proptest::collection::vec((token_budget::tests::text(), token_budget::tests::text(), any::<bool>()), 0..4),
             budget in 200_usize..2_000,
         ) {
-            let hinted = |(wrong, right, said): &(String, String, bool)| Hinted {
+            let hinted = |(wrong, right, is_approved): &(String, String, bool)| Hinted {
                 id: token_budget::name(right),
                 kind: Kind::Procedure,
                 lesson: String::new(),
-                trust: if *said { Trust::Approved } else { Trust::Observed },
+                trust: if *is_approved { Trust::Approved } else { Trust::Observed },
                 error_key: token_budget::name(wrong),
                 wrong: token_budget::sanitize(wrong),
                 correct: token_budget::sanitize(right),

@@ -243,14 +243,14 @@ mod tests {
             texts in proptest::collection::vec((token_budget::tests::text(), any::<bool>()), 0..6),
             budget in 200_usize..2_000,
         ) {
-            let hit = |(text, said): &(String, bool)| Hit {
+            let hit = |(text, is_of_user): &(String, bool)| Hit {
                 id: token_budget::name(text),
                 kind: if text.len() % 2 == 0 { Kind::Memory } else { Kind::Procedure },
                 skill: Some(token_budget::name(text)),
                 memory_type: None,
                 status: None,
                 source: None,
-                trust: if *said { Trust::User } else { Trust::Observed },
+                trust: if *is_of_user { Trust::User } else { Trust::Observed },
                 score: 1.0,
                 weak: false,
                 text: token_budget::sanitize(text.trim()),

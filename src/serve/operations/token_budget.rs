@@ -93,8 +93,8 @@ pub(super) fn apart<T>(
     words: impl Fn(&[&T]) -> String,
     nonce: &str,
 ) -> String {
-    let (data, said): (Vec<&T>, Vec<&T>) = items.iter().partition(|item| is_data(item));
-    let mut text = words(&said);
+    let (data, others): (Vec<&T>, Vec<&T>) = items.iter().partition(|item| is_data(item));
+    let mut text = words(&others);
     if !data.is_empty() {
         text.push_str(&fence(&[words(&data)], nonce));
     }

@@ -27,11 +27,11 @@ const LONGEST: usize = 1 << 20;
 #[derive(Debug)]
 pub struct Jwks {
     url: String,
-    known: Mutex<Known>,
+    cached: Mutex<Cached>,
 }
 
 #[derive(Debug, Default)]
-struct Known {
+struct Cached {
     keys: Option<JwkSet>,
     fetched: Option<Instant>,
     tried: Option<Instant>,
@@ -53,7 +53,7 @@ impl Jwks {
         }
         Ok(Self {
             url: url.to_owned(),
-            known: Mutex::default(),
+            cached: Mutex::default(),
         })
     }
 
@@ -63,11 +63,11 @@ impl Jwks {
     ///
     /// Returns the reason why the fetch failed.
     pub async fn prepare(&self) -> Result<(), String> {
-        let mut known = self.known.lock().await;
-        if known.keys.is_some() {
+        let mut cached = self.cached.lock().await;
+        if cached.keys.is_some() {
             return Ok(());
         }
-        self.fetch(&mut known).await
+        self.fetch(&mut cached).await
     }
 
     /// Returns the key for a token with this key id and algorithm.
@@ -76,31 +76,31 @@ impl Jwks {
         kid: Option<&str>,
         algorithm: Algorithm,
     ) -> Result<DecodingKey, Refused> {
-        let mut known = self.known.lock().await;
-        let is_old = known.fetched.is_none_or(|at| at.elapsed() > FRESH);
-        let found = |known: &Known| {
-            let keys = known.keys.as_ref()?;
+        let mut cached = self.cached.lock().await;
+        let is_old = cached.fetched.is_none_or(|at| at.elapsed() > FRESH);
+        let found = |cached: &Cached| {
+            let keys = cached.keys.as_ref()?;
             choose(keys, kid, algorithm)
         };
-        let mut key = found(&known);
-        let may_ask = known.tried.is_none_or(|at| at.elapsed() > PAUSE);
-        if (key.is_none() || is_old) && may_ask && self.fetch(&mut known).await.is_ok() {
-            key = found(&known);
+        let mut key = found(&cached);
+        let may_ask = cached.tried.is_none_or(|at| at.elapsed() > PAUSE);
+        if (key.is_none() || is_old) && may_ask && self.fetch(&mut cached).await.is_ok() {
+            key = found(&cached);
         }
-        if known.keys.is_none() {
+        if cached.keys.is_none() {
             return Err(Refused::NoKeys);
         }
         key.ok_or(Refused::Invalid)
     }
 
-    async fn fetch(&self, known: &mut Known) -> Result<(), String> {
-        known.tried = Some(Instant::now());
+    async fn fetch(&self, cached: &mut Cached) -> Result<(), String> {
+        cached.tried = Some(Instant::now());
         let get = memctl_llm::get_json(&self.url, WITHIN, LONGEST);
         let answer = get.await?;
         let keys: JwkSet = serde_json::from_value(answer)
             .map_err(|error| format!("not a set of keys: {error}"))?;
-        known.keys = Some(keys);
-        known.fetched = Some(Instant::now());
+        cached.keys = Some(keys);
+        cached.fetched = Some(Instant::now());
         Ok(())
     }
 }
@@ -126,13 +126,13 @@ fn fits(key: &Jwk, algorithm: Algorithm) -> bool {
         key.common.public_key_use,
         None | Some(PublicKeyUse::Signature)
     );
-    let said = key.common.key_algorithm;
+    let stated = key.common.key_algorithm;
     let kind = match (&key.algorithm, algorithm) {
         (AlgorithmParameters::RSA(_), Algorithm::RS256) => {
-            matches!(said, None | Some(KeyAlgorithm::RS256))
+            matches!(stated, None | Some(KeyAlgorithm::RS256))
         }
         (AlgorithmParameters::EllipticCurve(curve), Algorithm::ES256) => {
-            curve.curve == EllipticCurve::P256 && matches!(said, None | Some(KeyAlgorithm::ES256))
+            curve.curve == EllipticCurve::P256 && matches!(stated, None | Some(KeyAlgorithm::ES256))
         }
         // A symmetric key at a public URL is no secret.
         _ => false,

@@ -186,8 +186,8 @@ fn record(
             let text = serde_json::to_string_pretty(&execution).unwrap_or_default();
             let name = format!("unsaved-{}.json", workspace.now.format("%Y%m%d%H%M%S%6f"));
             Err(match workspace.set_aside(&name, &text) {
-                Some(kept) => Error::NotStored {
-                    kept,
+                Some(file) => Error::NotStored {
+                    file,
                     source: Box::new(source),
                 },
                 None => source,
@@ -271,7 +271,7 @@ fn failed(
             source: error,
         },
         // The user paid for a part of an answer, so the error must name its file.
-        Err(kept @ Error::NotStored { .. }) if error.raw_text().is_some() => kept,
+        Err(not_stored @ Error::NotStored { .. }) if error.raw_text().is_some() => not_stored,
         Err(_) => error.into(),
     }
 }

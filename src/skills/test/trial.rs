@@ -442,7 +442,7 @@ mod tests {
 
     #[test]
     fn a_test_counts_once() {
-        let known = json!({"validated_by_test": true, "generated_test_ids": ["t1"]});
+        let validated = json!({"validated_by_test": true, "generated_test_ids": ["t1"]});
         check(
             &json!({}),
             Effect::Validates,
@@ -450,7 +450,7 @@ mod tests {
             "times_injected": 1, "times_helped": 1, "times_harmed": 0, "utility_score": 0.6,
             "confidence": 0.92}),
         );
-        check(&known, Effect::Validates, &json!({}));
+        check(&validated, Effect::Validates, &json!({}));
         check(
             &json!({"breaks_test_ids": ["t1"]}),
             Effect::Breaks,

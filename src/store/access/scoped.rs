@@ -316,7 +316,7 @@ pub(crate) fn keep_disabled_users(lock: &Lock, users: &[String]) -> Result<bool,
     let mut users = users.to_vec();
     users.sort_unstable();
     users.dedup();
-    if disabled_users(lock.directory()).is_ok_and(|known| known == users) {
+    if disabled_users(lock.directory()).is_ok_and(|listed| listed == users) {
         return Ok(false);
     }
     if users.is_empty() {
@@ -336,7 +336,7 @@ impl Scoped {
         }
         let lock = Lock::take(self.directory(), self.lock_limit())?;
         let mut users = disabled_users(lock.directory())?;
-        let is_listed = users.iter().any(|known| known == user.as_str());
+        let is_listed = users.iter().any(|listed| listed == user.as_str());
         if is_listed == is_disabled {
             return Ok(false);
         }
@@ -346,7 +346,7 @@ impl Scoped {
             "memory of a user, on"
         };
         self.audit(AuditAction::Edited, &[(what, Some(user.as_str()))])?;
-        users.retain(|known| known != user.as_str());
+        users.retain(|listed| listed != user.as_str());
         if is_disabled {
             users.push(user.to_string());
         }
@@ -359,7 +359,7 @@ impl Scoped {
             return Ok(());
         };
         let users = disabled_users(self.directory())?;
-        if users.iter().any(|known| known == user.as_str()) {
+        if users.iter().any(|listed| listed == user.as_str()) {
             return Err(Error::DisabledForUser(user.to_string()));
         }
         Ok(())
@@ -511,15 +511,15 @@ mod tests {
     fn who_keeps_the_lock_of_the_log_is_not_waited_for_without_an_end() {
         let (dir, store) = logged(1);
         let store = store.with_lock_limit(Duration::from_millis(20));
-        let held = atomic::open_or_create(&Directory::at(dir.path()), ANCHOR).unwrap();
-        held.lock().unwrap();
+        let lock = atomic::open_or_create(&Directory::at(dir.path()), ANCHOR).unwrap();
+        lock.lock().unwrap();
         let locked = |done: Result<(), Error>| match done {
             Err(Error::Locked { path, .. }) => path.ends_with(ANCHOR),
             _ => false,
         };
         assert!(locked(store.audit(AuditAction::Read, &[("MEM-002", None)])));
         assert!(locked(store.verify_audit(None).map(drop)));
-        drop(held);
+        drop(lock);
         store
             .audit(AuditAction::Read, &[("MEM-002", None)])
             .unwrap();

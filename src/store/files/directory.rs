@@ -273,7 +273,7 @@ mod tests {
     #[test]
     fn a_held_lock_is_waited_for_and_then_reported() {
         let dir = tempfile::tempdir().unwrap();
-        let held = Lock::take(dir.path(), Duration::from_secs(1)).unwrap();
+        let lock = Lock::take(dir.path(), Duration::from_secs(1)).unwrap();
         assert!(is_being_written(&dir.path().into()));
         let refused = Lock::take(dir.path(), Duration::from_millis(20));
         assert!(matches!(
@@ -283,7 +283,7 @@ mod tests {
                 ..
             })
         ));
-        drop(held);
+        drop(lock);
         Lock::take(dir.path(), Duration::from_secs(1)).unwrap();
         assert!(!is_being_written(&dir.path().into()));
     }

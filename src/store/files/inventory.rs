@@ -234,7 +234,7 @@ pub fn role(name: &str) -> Role {
     if let Some(file) = DataFile::named(name) {
         return Role::Records(file.kind);
     }
-    if let Some((_, role)) = NAMED.iter().find(|(known, _)| *known == name) {
+    if let Some((_, role)) = NAMED.iter().find(|(named, _)| *named == name) {
         return *role;
     }
     // Temporary names of known files, and the probe for a writable directory.

@@ -132,19 +132,19 @@ pub(crate) fn retain(
     is_kept: &dyn Fn(&[u8]) -> bool,
 ) -> Result<u64, Error> {
     let bytes = whole(lock.directory(), name)?;
-    let (mut kept, mut gone) = (Vec::with_capacity(bytes.len()), 0);
+    let (mut retained, mut dropped) = (Vec::with_capacity(bytes.len()), 0);
     for line in bytes.split_inclusive(|b| *b == b'\n') {
         let text = line.strip_suffix(b"\n").unwrap_or(line);
         if text.is_empty() || is_kept(text) {
-            kept.extend_from_slice(line);
+            retained.extend_from_slice(line);
         } else {
-            gone += 1;
+            dropped += 1;
         }
     }
-    if gone > 0 {
-        atomic::replace(lock.directory(), name, &kept)?;
+    if dropped > 0 {
+        atomic::replace(lock.directory(), name, &retained)?;
     }
-    Ok(gone)
+    Ok(dropped)
 }
 
 /// Returns the bytes of a log; empty if it does not exist.

@@ -120,11 +120,11 @@ impl ForgottenRecords {
         let key = directory::identity(directory).map(|identity| identity.tombstone_key);
         let tombstones = in_force(directory)?;
         // A removed id is taken for every caller; removed content is visible only to its user.
-        let said = tombstones
+        let with_content = tombstones
             .iter()
             .filter(|tombstone| counts(tombstone) && !tombstone.digest.is_empty());
         Ok(Self {
-            digests: said
+            digests: with_content
                 .map(|tombstone| (tombstone.kind, tombstone.digest.clone()))
                 .collect(),
             ids: tombstones

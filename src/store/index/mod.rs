@@ -182,13 +182,13 @@ impl Positions {
         self.places_behind(&[0, 0])
     }
 
-    /// Returns the places of the entries of each file behind its first `known` ones.
-    pub fn places_behind(&self, known: &[usize]) -> impl Iterator<Item = u32> {
-        let known = known.iter().copied().chain(std::iter::repeat(0));
-        let files = self.files.iter().zip(known);
-        files.flat_map(|(file, known)| {
+    /// Returns the places of the entries of each file behind its first `covered` ones.
+    pub fn places_behind(&self, covered: &[usize]) -> impl Iterator<Item = u32> {
+        let covered = covered.iter().copied().chain(std::iter::repeat(0));
+        let files = self.files.iter().zip(covered);
+        files.flat_map(|(file, covered)| {
             let flag = if file.of.is_local { LOCAL } else { 0 };
-            let rows = (known..file.table.len()).map_while(|row| u32::try_from(row).ok());
+            let rows = (covered..file.table.len()).map_while(|row| u32::try_from(row).ok());
             rows.take_while(|row| *row < LOCAL - 1)
                 .map(move |row| row | flag)
         })

@@ -355,8 +355,8 @@ impl Scoped {
 impl Sources {
     /// Returns `true` if a file with this size and time was processed.
     pub fn knows(&self, path: &str, size: u64, mtime: i64) -> bool {
-        let known = self.entries.get(path);
-        known.is_some_and(|known| known.size == size && known.mtime == mtime)
+        let entry = self.entries.get(path);
+        entry.is_some_and(|entry| entry.size == size && entry.mtime == mtime)
     }
 
     /// Records a processed file.
@@ -486,8 +486,8 @@ mod tests_of_notes {
             let notes = store.notes(&i.to_string()).unwrap();
             notes.save(b"7").unwrap();
         }
-        let kept = std::fs::read_dir(dir.path().join(".index/sessions")).unwrap();
-        assert_eq!(kept.count(), NOTES - NOTES / 4 + 10);
+        let files = std::fs::read_dir(dir.path().join(".index/sessions")).unwrap();
+        assert_eq!(files.count(), NOTES - NOTES / 4 + 10);
         assert_eq!(store.notes_of::<u8>(&(NOTES + 9).to_string()), 7);
     }
 }

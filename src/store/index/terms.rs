@@ -121,7 +121,7 @@ impl Scoped {
         let now = FileState::of(&data).map_err(Error::io("read", &path))?;
         let saved = Map::open(&self.directory().below(DERIVED), terms_name(file));
         let saved = saved.and_then(|bytes| Table::open(bytes, scheme));
-        let known = match saved {
+        let saved = match saved {
             Some((table, of)) if of == now => {
                 let data = Some(data);
                 return Ok(Table { data, ..table });
@@ -130,7 +130,7 @@ impl Scoped {
             None => None,
         };
         let snapshot = self.file(file).snapshot()?;
-        let (entries, postings, body) = rows_of(&snapshot, known.as_ref(), &scheme)?;
+        let (entries, postings, body) = rows_of(&snapshot, saved.as_ref(), &scheme)?;
         // A table is saved only for the state of the file that was read. Ignores failure, because
         // it can be rebuilt.
         let read = snapshot.file.as_ref().and_then(|f| FileState::of(f).ok());
@@ -150,10 +150,10 @@ impl Scoped {
 }
 
 /// Returns the numbers of entries and postings of a file, and their rows. Reads only the entries that are not
-/// in the `known` table.
+/// in the `saved` table.
 fn rows_of(
     snapshot: &Snapshot,
-    known: Option<&Table>,
+    saved: Option<&Table>,
     scheme: &Scheme<'_>,
 ) -> Result<(u64, u64, Vec<u8>), Error> {
     let rows: Vec<Row> = snapshot.rows().collect();
@@ -165,14 +165,14 @@ fn rows_of(
         body.extend_from_slice(&row.at.to_le_bytes());
         body.extend_from_slice(&row.length.to_le_bytes());
         body.extend_from_slice(&row.key.to_le_bytes());
-        let kept = known.and_then(|known| {
-            let ahead = (now.len() as u64..known.entries).take(AHEAD);
-            let mut ahead = ahead.filter_map(|place| known.entry_row(place));
+        let ahead_by = saved.and_then(|saved| {
+            let ahead = (now.len() as u64..saved.entries).take(AHEAD);
+            let mut ahead = ahead.filter_map(|place| saved.entry_row(place));
             ahead.position(|there| u64_at(there, 12) == row.key)
         });
-        if let (Some(skipped), Some(known)) = (kept, known) {
+        if let (Some(skipped), Some(saved)) = (ahead_by, saved) {
             now.resize(now.len() + skipped, None);
-            body.extend_from_slice(known.facts(now.len() as u64));
+            body.extend_from_slice(saved.facts(now.len() as u64));
             now.push(Some(number));
         } else {
             let (terms, mut facts) = (scheme.of)(&snapshot.read(row)?);
@@ -182,7 +182,7 @@ fn rows_of(
         }
     }
     let mut postings: Vec<(u64, u32)> = Vec::new();
-    for (term, place) in known.into_iter().flat_map(Table::postings) {
+    for (term, place) in saved.into_iter().flat_map(Table::postings) {
         let number = now.get(place as usize).copied().flatten();
         postings.extend(number.map(|number| (term, number)));
     }

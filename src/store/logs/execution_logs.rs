@@ -131,14 +131,14 @@ impl Scoped {
         let mut lines: Vec<ExecutionLog> = lines
             .filter(|line| self.viewer().sees(line.user_id.as_deref()))
             .collect();
-        let known: HashSet<String> = lines.iter().map(|line| line.id.clone()).collect();
+        let ids: HashSet<String> = lines.iter().map(|line| line.id.clone()).collect();
         let oldest = lines.first().filter(|_| is_cut);
         let oldest = oldest
             .map(|line| line.created_at.clone())
             .unwrap_or_default();
         // Lines before the oldest one that the database has returned are older lines in any case.
         let here = std::mem::take(&mut listing.lines).into_iter();
-        lines.extend(here.filter(|line| !known.contains(&line.id) && line.created_at > oldest));
+        lines.extend(here.filter(|line| !ids.contains(&line.id) && line.created_at > oldest));
         lines.sort_by(|one, other| one.created_at.cmp(&other.created_at));
         let older = lines.len().saturating_sub(selection.newest);
         lines.drain(..older);
@@ -273,7 +273,7 @@ impl Writer {
 
     /// Removes restored lines, at any position.
     pub fn take_out_lines(&mut self, id: &str, lines: &[PlacedLine]) -> Result<usize, Error> {
-        let is_gone = |line: &[u8]| lines.iter().any(|known| known.is(line));
+        let is_gone = |line: &[u8]| lines.iter().any(|other| other.is(line));
         self.remove_lines(id, &is_gone, false)
     }
 
@@ -283,22 +283,22 @@ impl Writer {
         is_gone: &dyn Fn(&[u8]) -> bool,
         for_good: bool,
     ) -> Result<usize, Error> {
-        let gone = self.placed(is_gone)?;
+        let removed = self.placed(is_gone)?;
         if !for_good {
-            self.note_lines(id, false, &gone);
+            self.note_lines(id, false, &removed);
         }
-        if !gone.is_empty() {
+        if !removed.is_empty() {
             log::retain(self.lock(), FILE, &|line| {
-                !gone.iter().any(|one| one.is(line))
+                !removed.iter().any(|one| one.is(line))
             })?;
         }
-        Ok(gone.len())
+        Ok(removed.len())
     }
 
     /// Restores lines at their old positions, or after the lines there now. Skips lines that
     /// already exist.
     pub fn put_lines_back(&mut self, id: &str, lines: &[PlacedLine]) -> Result<usize, Error> {
-        let there = self.placed(&|line| lines.iter().any(|known| known.is(line)))?;
+        let there = self.placed(&|line| lines.iter().any(|other| other.is(line)))?;
         let is_missing = |line: &&PlacedLine| !there.iter().any(|other| other.text == line.text);
         let missing: Vec<PlacedLine> = lines.iter().filter(is_missing).cloned().collect();
         if missing.is_empty() || !self.store().scope().allows(None) {

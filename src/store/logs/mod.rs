@@ -168,9 +168,9 @@ fn read(derived: &Directory) -> BTreeMap<String, Retrieved> {
         let Ok(Retrieval { id, use_ }) = serde_json::from_slice(line) else {
             continue;
         };
-        let known = found.entry(id).or_default();
-        known.times = known.times.saturating_add(use_.times);
-        known.last = std::mem::take(&mut known.last).max(use_.last);
+        let total = found.entry(id).or_default();
+        total.times = total.times.saturating_add(use_.times);
+        total.last = std::mem::take(&mut total.last).max(use_.last);
     }
     found
 }

@@ -92,9 +92,9 @@ impl Scoped {
             return Ok(unsent);
         };
         let length = file.metadata().map_err(failed())?.len();
-        let mut known = self.marks().get(database).copied().unwrap_or_default();
-        if known.bytes == length {
-            unsent.mark = known;
+        let mut mark = self.marks().get(database).copied().unwrap_or_default();
+        if mark.bytes == length {
+            unsent.mark = mark;
             return Ok(unsent);
         }
         let bytes_from = |from: u64, to: u64| {
@@ -106,16 +106,16 @@ impl Scoped {
             end.map(|end| xxh3_64(&end))
         };
         // The log has been rewritten, by a purge or by git.
-        if known.bytes > length || end_of(known.bytes).map_err(failed())? != known.end {
-            known = Mark::default();
+        if mark.bytes > length || end_of(mark.bytes).map_err(failed())? != mark.end {
+            mark = Mark::default();
         }
-        let bytes = bytes_from(known.bytes, length).map_err(failed())?;
+        let bytes = bytes_from(mark.bytes, length).map_err(failed())?;
         // Another process may be writing the last line.
         let whole = memchr::memrchr(b'\n', &bytes).map_or(0, |at| at + 1);
         let whole = bytes.get(..whole).unwrap_or_default();
         let lines = whole.split_inclusive(|byte| *byte == b'\n');
         unsent.lines.extend(lines.filter_map(line_of));
-        let at = known.bytes + whole.len() as u64;
+        let at = mark.bytes + whole.len() as u64;
         unsent.mark = Mark {
             bytes: at,
             end: end_of(at).map_err(failed())?,

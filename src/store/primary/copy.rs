@@ -75,7 +75,7 @@ impl AtPrimary {
                 let rows = records.iter().map(|(id, text)| PrimaryRow::new(id, text));
                 self.turn.put(after, kind, &rows.collect::<Vec<_>>())
             }
-            Sent::Removals(gone) => self.turn.bury(after, kind, gone),
+            Sent::Removals(removed) => self.turn.bury(after, kind, removed),
         };
         self.there = done?;
         self.is_ahead = true;
@@ -90,8 +90,8 @@ impl AtPrimary {
 
     /// Saves the progress of the files.
     pub(crate) fn keep_reached(&self, directory: &Directory) {
-        let known = reached(directory).unwrap_or_default();
-        if !self.is_behind && !self.is_ahead && self.there != known {
+        let reached_here = reached(directory).unwrap_or_default();
+        if !self.is_behind && !self.is_ahead && self.there != reached_here {
             keep(directory, self.there);
         }
     }
@@ -217,16 +217,16 @@ fn keep(directory: &Directory, reached: Reached) {
 /// Brings the files up to date with the database.
 fn fetch(store: &Scoped, lock: &Lock, primary: &dyn Primary) -> Result<Reached, Error> {
     let clock = primary.clock()?;
-    let known = reached(store.directory()).unwrap_or_default();
-    if known.clock == clock && clock > 0 {
-        return Ok(known);
+    let before = reached(store.directory()).unwrap_or_default();
+    if before.clock == clock && clock > 0 {
+        return Ok(before);
     }
     // A lower clock means that the database was restored to an earlier state.
-    let after = if clock < known.clock {
-        set_aside(store.directory(), known)?;
+    let after = if clock < before.clock {
+        set_aside(store.directory(), before)?;
         0
     } else {
-        known.seq
+        before.seq
     };
     let store = store.held();
     let mut take = |batch: Vec<PrimaryChange>| take_over(&store, lock, &batch);
@@ -259,12 +259,12 @@ pub(crate) fn fetch_anew(store: &Scoped, lock: &Lock, kind: Kind) -> Result<(), 
 }
 
 /// Moves the files aside before a copy is rebuilt, so that nothing is lost.
-fn set_aside(directory: &Directory, known: Reached) -> Result<(), Error> {
+fn set_aside(directory: &Directory, before: Reached) -> Result<(), Error> {
     let aside = directory.below(RECOVERED);
     atomic::create_dir(&aside)?;
     let files = DataFile::ALL.into_iter().map(DataFile::name);
     for name in files.chain([tombstones::FILE]) {
-        let to = aside.join(format!("{name}.until-{}.txt", known.seq));
+        let to = aside.join(format!("{name}.until-{}.txt", before.seq));
         atomic::set_aside(directory, name, &to)?;
     }
     atomic::sync(directory)
@@ -310,8 +310,8 @@ fn forget_traces(lock: &Lock, tombstones: &[String]) -> Result<(), Error> {
     let tombstones = tombstones
         .iter()
         .filter_map(|line| serde_json::from_str::<Tombstone>(line).ok());
-    let gone = tombstones.filter(|tombstone| tombstone.digest.is_empty());
-    let names: Vec<String> = gone
+    let permanent = tombstones.filter(|tombstone| tombstone.digest.is_empty());
+    let names: Vec<String> = permanent
         .map(|tombstone| format!("\"{}\"", tombstone.id))
         .collect();
     if names.is_empty() {

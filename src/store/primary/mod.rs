@@ -82,8 +82,12 @@ pub trait Turn: fmt::Debug + Send {
     fn put(&mut self, after: i64, kind: Kind, rows: &[PrimaryRow]) -> Result<Reached, Fault>;
 
     /// Removes records, each given with its tombstone line.
-    fn bury(&mut self, after: i64, kind: Kind, gone: &[(String, String)])
-    -> Result<Reached, Fault>;
+    fn bury(
+        &mut self,
+        after: i64,
+        kind: Kind,
+        removed: &[(String, String)],
+    ) -> Result<Reached, Fault>;
 }
 
 /// A line of the audit log. It never changes.

@@ -15,7 +15,7 @@ fn put(id: &str, rule: &str) -> PulledChange {
     }
 }
 
-fn gone(id: &str) -> PulledChange {
+fn removal(id: &str) -> PulledChange {
     PulledChange {
         id: id.to_owned(),
         text: None,
@@ -77,13 +77,13 @@ fn records_of_others_keep_their_ids_and_their_bytes() {
             "one",
             Kind::Reflexion,
             &[
-                gone("REFL-001"),
+                removal("REFL-001"),
                 put("REFL-002", "longer than before"),
                 put("REFL-004", "x"),
                 put("REFL-004", "d"),
-                gone("REFL-009"),
+                removal("REFL-009"),
                 put("REFL-001", "again"),
-                gone("REFL-003"),
+                removal("REFL-003"),
             ],
         )
         .unwrap();
@@ -102,8 +102,8 @@ fn records_of_others_keep_their_ids_and_their_bytes() {
         ]
     );
     assert_eq!(puller.total().unwrap(), 4);
-    let held = puller.count_held("one", Kind::Reflexion, &["REFL-002", "REFL-003"]);
-    assert_eq!(held.unwrap(), 1);
+    let count = puller.count_held("one", Kind::Reflexion, &["REFL-002", "REFL-003"]);
+    assert_eq!(count.unwrap(), 1);
 }
 
 #[test]

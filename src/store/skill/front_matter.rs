@@ -217,13 +217,13 @@ pub(super) fn skill(
     };
     let [name, domain, role] = ["name", "domain", "role"].map(&mut text);
     let [description, model] = ["description", "model"].map(text);
-    for (what, said, is) in [
+    for (what, stated, is) in [
         ("name", name, path.name()),
         ("domain", domain, path.domain()),
     ] {
-        if let Some(said) = said.filter(|said| *said != is) {
+        if let Some(stated) = stated.filter(|stated| *stated != is) {
             let message = format!(
-                "the {what} is `{said}`, but the directory is `{is}`; the directory counts"
+                "the {what} is `{stated}`, but the directory is `{is}`; the directory counts"
             );
             problem(None, message);
         }

@@ -150,7 +150,7 @@ fn bodies(text: &str) -> Vec<(Key<'_>, String)> {
     let mut found: Vec<(Key<'_>, String)> = Vec::new();
     for section in sections(text) {
         let source = section.source.trim_end();
-        let earlier = found.iter().filter(|((known, _), _)| *known == source);
+        let earlier = found.iter().filter(|((other, _), _)| *other == source);
         let key = (source, earlier.count());
         let (_, body) = section.text.split_once(':').unwrap_or(("", section.text));
         found.push((key, body.replace("\r\n", "\n")));
@@ -159,7 +159,7 @@ fn bodies(text: &str) -> Vec<(Key<'_>, String)> {
 }
 
 fn find<'a>(bodies: &'a [(Key<'_>, String)], key: &Key<'_>) -> Option<&'a String> {
-    let found = bodies.iter().find(|(known, _)| known == key);
+    let found = bodies.iter().find(|(other, _)| other == key);
     found.map(|(_, body)| body)
 }
 

@@ -149,8 +149,8 @@ fn pulled_records_stand_by_their_origin() {
 
 #[test]
 fn only_a_whole_record_silences_what_the_user_vouches_for() {
-    use Vouched::{Nothing, Text, Whole};
-    let check = |one: Vouched, other: Vouched, expected: bool| {
+    use TrustedPart::{Nothing, Text, Whole};
+    let check = |one: TrustedPart, other: TrustedPart, expected: bool| {
         assert_eq!(one.may_silence(other), expected, "{one:?} {other:?}");
     };
     for other in [Nothing, Text, Whole] {

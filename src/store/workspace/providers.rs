@@ -60,7 +60,7 @@ pub struct Providers {
     /// Embedder of the search.
     pub embedder: EmbedderConfig,
     /// Embedder cache, for a process that runs more than one search.
-    pub kept: Option<EmbedderCache>,
+    pub embedder_cache: Option<EmbedderCache>,
     /// Time limit of a model call.
     pub answer_within: Duration,
     /// Maximum number of retries after the first request.
@@ -95,8 +95,8 @@ impl Providers {
 
     /// Returns the embedder of a search, loaded for one text or for many.
     pub(crate) fn open_embedder(&self, many_texts: bool) -> Result<Arc<Embedder>, Error> {
-        if let Some(kept) = &self.kept {
-            return Ok(kept.open(&self.embedder)?);
+        if let Some(embedder_cache) = &self.embedder_cache {
+            return Ok(embedder_cache.open(&self.embedder)?);
         }
         let embedder = self.embedder.open(Patience::Search, many_texts)?;
         Ok(Arc::new(embedder))

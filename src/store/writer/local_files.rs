@@ -189,9 +189,9 @@ impl Writer {
                 ids.insert(old.clone(), new.clone());
             }
         }
-        let gone: HashSet<&str> = ids.keys().map(String::as_str).collect();
+        let removed: HashSet<&str> = ids.keys().map(String::as_str).collect();
         self.change_file(from, |writer, snapshot| {
-            let going = snapshot.of_ids(&gone)?.into_iter();
+            let going = snapshot.of_ids(&removed)?.into_iter();
             let going: Vec<_> = going.map(|(row, _)| (row, None)).collect();
             writer.store.file(from).change(snapshot, &going)
         })?;

@@ -50,8 +50,8 @@ impl Writer {
         now: DateTime<Utc>,
     ) -> Result<Entry, Error> {
         let removals = [(id, content)];
-        let mut gone = self.remove_several(kind, &removals, now, RemovalMode::Undoable)?;
-        gone.pop().ok_or_else(|| Error::not_found(kind, id))
+        let mut removed = self.remove_several(kind, &removals, now, RemovalMode::Undoable)?;
+        removed.pop().ok_or_else(|| Error::not_found(kind, id))
     }
 
     /// Removes several records of a kind, each with its content, in one write. Skips missing
@@ -110,8 +110,8 @@ impl Writer {
         }
         let select: &Select<'_> =
             &|store, snapshot| snapshot.entries(&|entry| store.access().covers(kind, &entry.text));
-        let gone = self.remove_where(kind, at, RemovalMode::Permanent, select, &|_| None)?;
-        Ok(gone.into_iter().map(|entry| entry.id).collect())
+        let removed = self.remove_where(kind, at, RemovalMode::Permanent, select, &|_| None)?;
+        Ok(removed.into_iter().map(|entry| entry.id).collect())
     }
 
     /// Removes what `select` finds in the files of a kind, each file in one write. Returns the removed
@@ -124,7 +124,7 @@ impl Writer {
         select: &Select<'_>,
         content: &Content<'_>,
     ) -> Result<Vec<Entry>, Error> {
-        let mut gone = Vec::new();
+        let mut removed = Vec::new();
         for file in DataFile::of(kind) {
             let mut of_file = Vec::new();
             self.change_file(file, |writer, snapshot| {
@@ -145,9 +145,9 @@ impl Writer {
                     writer.store.file(file).change(snapshot, &rows)
                 })
             })?;
-            gone.append(&mut of_file);
+            removed.append(&mut of_file);
         }
-        Ok(gone)
+        Ok(removed)
     }
 
     /// Journals and audits records before they leave their file. Returns their ids with their

@@ -281,25 +281,25 @@ fn copy_aside(
 /// Returns complete entries with an unused id in the parts of the file outside all known entries.
 fn salvage(
     bytes: &[u8],
-    known: &[std::ops::Range<usize>],
+    spans: &[std::ops::Range<usize>],
     kind: Kind,
 ) -> Vec<std::ops::Range<usize>> {
     let id = |span: &std::ops::Range<usize>| {
         json::string_field(&bytes[span.clone()], kind.id_field()).map(Cow::into_owned)
     };
-    let mut ids: HashSet<String> = known.iter().filter_map(id).collect();
-    let mut known = known.iter().peekable();
+    let mut ids: HashSet<String> = spans.iter().filter_map(id).collect();
+    let mut spans = spans.iter().peekable();
     let mut found = Vec::new();
     let (mut at, mut wasted) = (0, 0);
     while let Some(next) = memchr::memchr(b'{', &bytes[at..]).map(|n| at + n) {
-        while known.next_if(|span| span.end <= next).is_some() {}
-        if let Some(inside) = known.next_if(|span| span.contains(&next)) {
+        while spans.next_if(|span| span.end <= next).is_some() {}
+        if let Some(inside) = spans.next_if(|span| span.contains(&next)) {
             at = inside.end;
             continue;
         }
         at = next + 1;
         // No entry extends past the next known one.
-        let gap_end = known.peek().map_or(bytes.len(), |span| span.start);
+        let gap_end = spans.peek().map_or(bytes.len(), |span| span.start);
         let end = json::skip_value(&bytes[..gap_end], next);
         if let Ok(end) = end
             && let Some(id) = id(&(next..end))

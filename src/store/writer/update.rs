@@ -89,10 +89,10 @@ impl Writer {
         kind: Kind,
         id: &str,
         changes: &[(&str, V)],
-        gone: &[&str],
+        removed: &[&str],
     ) -> Result<Entry, Error> {
         let mut values = self.values(changes)?;
-        values.extend(gone.iter().map(|name| (*name, None)));
+        values.extend(removed.iter().map(|name| (*name, None)));
         let updated = self.update_records(kind, vec![(id.to_owned(), values)])?;
         updated
             .into_iter()
@@ -396,10 +396,10 @@ fn edited(object: &str, values: &[(&str, Option<String>)]) -> String {
     let set = values
         .iter()
         .filter_map(|(name, value)| Some((*name, value.clone()?)));
-    let gone = values.iter().filter(|(_, value)| value.is_none());
-    let gone: Vec<&str> = gone.map(|(name, _)| *name).collect();
+    let removed = values.iter().filter(|(_, value)| value.is_none());
+    let removed: Vec<&str> = removed.map(|(name, _)| *name).collect();
     let text = json::with_fields(object, &set.collect::<Vec<_>>(), 6);
-    json::without_fields(&text, &gone)
+    json::without_fields(&text, &removed)
 }
 
 /// Returns the text of an object, if possible with this length: spaces behind the value of a field come or

@@ -404,7 +404,7 @@ mod tests {
 
     #[test]
     fn what_is_no_line_says_why() {
-        for (line, said) in [
+        for (line, message) in [
             ("", "no line of an export"),
             ("[]", "no line of an export"),
             ("{}", "neither a record nor"),
@@ -412,7 +412,7 @@ mod tests {
             ("{\"kind\":\"dream\",\"entry\":{}}", "no line of an export"),
         ] {
             let error = Line::read(line).unwrap_err();
-            assert!(error.contains(said), "{line}: {error}");
+            assert!(error.contains(message), "{line}: {error}");
         }
         assert_eq!(Header::of("{\"format\":\"other\"}"), None);
     }

@@ -300,7 +300,7 @@ fn answer(item: Value, found: &mut Found) {
     let what = id
         .as_ref()
         .map_or_else(|| format!("item {number}"), |id| format!("memory {id}"));
-    let Some(said) = TEXT.iter().find_map(|name| text(&fields, name)) else {
+    let Some(content) = TEXT.iter().find_map(|name| text(&fields, name)) else {
         let reason = "it has no text in `memory`";
         found.skipped.push(Skipped::one(what, reason));
         return;
@@ -321,21 +321,21 @@ fn answer(item: Value, found: &mut Found) {
         Some(Value::Object(given)) => given,
         _ => Map::new(),
     };
-    let mut kept = metadata(
+    let mut fields_left = metadata(
         fields
             .iter()
             .map(|(name, value)| (name.as_str(), value.clone()))
             .collect(),
     );
-    kept.extend(given);
+    fields_left.extend(given);
     found.records.push(Foreign {
-        id: id.unwrap_or_else(|| said.clone()),
+        id: id.unwrap_or_else(|| content.clone()),
         what,
         created,
         memory_type: memory_type.unwrap_or(MemoryType::UserPreferences),
-        text: said,
+        text: content,
         user,
-        metadata: kept,
+        metadata: fields_left,
     });
 }
 
@@ -345,8 +345,8 @@ mod tests {
 
     fn check(text: &str, lessons: &[&str], skipped: usize) -> Found {
         let found = read("CLAUDE.md", text);
-        let said: Vec<&str> = found.records.iter().map(|r| r.text.as_str()).collect();
-        assert_eq!(said, lessons, "{text}");
+        let texts: Vec<&str> = found.records.iter().map(|r| r.text.as_str()).collect();
+        assert_eq!(texts, lessons, "{text}");
         assert_eq!(found.skipped.len(), skipped, "{text}: {:?}", found.skipped);
         found
     }

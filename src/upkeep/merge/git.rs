@@ -28,12 +28,12 @@ pub(crate) enum Error {
     #[error("cannot start `git`")]
     Start(#[source] std::io::Error),
     /// The command failed.
-    #[error("`git {command}` failed: {said}")]
+    #[error("`git {command}` failed: {message}")]
     Failed {
         /// Arguments of the command.
         command: String,
         /// First line of its error output.
-        said: String,
+        message: String,
     },
     /// No commit matches the given version of a side of the merge.
     #[error("cannot find the commit of {0}")]
@@ -84,8 +84,8 @@ impl Repository {
     /// Value of an attribute of a path.
     pub(crate) fn attribute(&self, name: &str, path: &Path) -> Option<String> {
         let path = path.to_str()?;
-        let said = self.ask(&["check-attr", name, "--", path]).ok()?;
-        said.rsplit(": ").next().map(str::to_owned)
+        let answer = self.ask(&["check-attr", name, "--", path]).ok()?;
+        answer.rsplit(": ").next().map(str::to_owned)
     }
 
     /// Returns `true` if git ignores a path.
@@ -164,10 +164,14 @@ impl Repository {
 }
 
 fn failed(command: &str, output: &Output) -> Error {
-    let said = String::from_utf8_lossy(&output.stderr);
+    let message = String::from_utf8_lossy(&output.stderr);
     Error::Failed {
         command: command.to_owned(),
-        said: said.lines().next().unwrap_or("it said nothing").to_owned(),
+        message: message
+            .lines()
+            .next()
+            .unwrap_or("it said nothing")
+            .to_owned(),
     }
 }
 
@@ -305,7 +309,7 @@ impl Repository {
         let answer = self.run(&["cat-file", "--batch"], Some(blobs))?;
         let cut = || Error::Failed {
             command: "cat-file --batch".to_owned(),
-            said: "the answer is cut off".to_owned(),
+            message: "the answer is cut off".to_owned(),
         };
         let mut rest = &answer[..];
         for name in names {

@@ -195,20 +195,24 @@ impl Ids {
             }
         }
         // Records that were created and deleted on their side; other entries still name them.
-        let known = base.all().map(|(kind, record)| (kind, record.id.clone()));
-        let known: HashSet<(Kind, String)> = known.collect();
+        let in_base = base.all().map(|(kind, record)| (kind, record.id.clone()));
+        let in_base: HashSet<(Kind, String)> = in_base.collect();
         let shared: HashSet<(Kind, String, String)> = ours
             .tombstones()
             .map(|tombstone| (tombstone.kind, tombstone.id, tombstone.at))
             .collect();
         for tombstone in theirs.tombstones() {
             let key = (tombstone.kind, tombstone.id.clone());
-            if let Some(to) = ids.base.get(&tombstone.id).filter(|_| known.contains(&key)) {
+            if let Some(to) = ids
+                .base
+                .get(&tombstone.id)
+                .filter(|_| in_base.contains(&key))
+            {
                 let to = to.clone();
                 rename(&mut ids.theirs, tombstone.kind, &tombstone.id, &to);
                 continue;
             }
-            let is_shared = known.contains(&key) || removed_base.contains(&key);
+            let is_shared = in_base.contains(&key) || removed_base.contains(&key);
             let is_taken =
                 here.contains(&(tombstone.kind, tombstone.id.as_str())) || removed.contains(&key);
             if is_taken

@@ -82,8 +82,8 @@ pub fn join(versions: &Versions) -> Result<Joined, Unjoinable> {
     let of_ours = ids::by_former(&given_up);
     let ours = ours.renamed(&of_ours);
     let ids = Ids::decide(&base, &ours, &theirs);
-    let base = base.mended(&ids.base);
-    let theirs = theirs.mended(&ids.theirs);
+    let base = base.with_ids(&ids.base);
+    let theirs = theirs.with_ids(&ids.theirs);
     let mut joined = Joined::default();
     let new: HashMap<String, String> = ids
         .new
@@ -109,12 +109,12 @@ pub fn join(versions: &Versions) -> Result<Joined, Unjoinable> {
         let text: String = lines.flat_map(|line| [line, "\n".to_owned()]).collect();
         joined.files.insert(tombstones_file(), text.into_bytes());
     }
-    let known = (&versions.base, &ids.base);
-    let unknown = (&Files::new(), &HashMap::new());
+    let base_ids = (&versions.base, &ids.base);
+    let no_ids = (&Files::new(), &HashMap::new());
     let (files, refused) = skills::union(
-        &skills::mended(&versions.base, &ids.base, known),
-        &skills::mended(&versions.ours, &of_ours, unknown),
-        &skills::mended(&versions.theirs, &ids.theirs, known),
+        &skills::with_ids(&versions.base, &ids.base, base_ids),
+        &skills::with_ids(&versions.ours, &of_ours, no_ids),
+        &skills::with_ids(&versions.theirs, &ids.theirs, base_ids),
     );
     joined.files.extend(files);
     let why = "both sides have changed it by hand, or one has removed it";
@@ -167,10 +167,10 @@ fn joined_tombstones(base: &[String], ours: &[String], theirs: &[String]) -> Vec
     let [of_base, of_ours, of_theirs] = [base, ours, theirs].map(HashSet::<_>::from_iter);
     let is_dropped =
         |line: &&String, other: &HashSet<&String>| of_base.contains(line) && !other.contains(line);
-    let kept = ours.iter().filter(|line| !is_dropped(line, &of_theirs));
+    let retained = ours.iter().filter(|line| !is_dropped(line, &of_theirs));
     let new = theirs.iter().filter(|line| !of_ours.contains(line));
     let new = new.filter(|line| !of_base.contains(line));
-    let mut lines: Vec<String> = kept.chain(new).cloned().collect();
+    let mut lines: Vec<String> = retained.chain(new).cloned().collect();
     // The sort is stable: lines without a time stay behind, in their order.
     lines.sort_by_cached_key(|line| (time(line).is_none(), time(line)));
     lines
@@ -288,11 +288,12 @@ pub fn resolve(workspace: &Workspace, id: &str, side: ResolveSide) -> Result<Res
             .or_insert_with(|| stored.unwrap_or_default());
         put(value, below, theirs);
     }
-    let (gone, changes): (Vec<_>, Vec<_>) = changes.iter().partition(|(_, value)| value.is_null());
-    let names = gone.into_iter().map(|(name, _)| name.as_str());
-    let gone: Vec<&str> = names.chain([CONFLICT]).collect();
+    let (removed, changes): (Vec<_>, Vec<_>) =
+        changes.iter().partition(|(_, value)| value.is_null());
+    let names = removed.into_iter().map(|(name, _)| name.as_str());
+    let removed: Vec<&str> = names.chain([CONFLICT]).collect();
     let changes: Vec<(&str, &Value)> = changes.into_iter().map(|(n, v)| (n.as_str(), v)).collect();
-    writer.update_without(kind, &id, &changes, &gone)?;
+    writer.update_without(kind, &id, &changes, &removed)?;
     Ok(ResolveReport {
         id,
         kind,

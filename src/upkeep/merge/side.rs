@@ -128,7 +128,7 @@ impl Side {
     }
 
     /// Replaces ids in all records and lines.
-    pub(crate) fn mended(mut self, ids: &HashMap<String, String>) -> Self {
+    pub(crate) fn with_ids(mut self, ids: &HashMap<String, String>) -> Self {
         if ids.is_empty() {
             return self;
         }
@@ -148,7 +148,7 @@ impl Side {
     /// Replaces ids that the records of this side have given up; each keeps its former one.
     pub(crate) fn renamed(self, ids: &HashMap<String, String>) -> Self {
         let before = self.records.clone();
-        let mut side = self.mended(ids);
+        let mut side = self.with_ids(ids);
         for (kind, records) in &mut side.records {
             for (record, before) in records.iter_mut().zip(&before[kind]) {
                 if record.id != before.id && !record.before.contains(&before.id) {

@@ -27,7 +27,7 @@ pub fn is_of_corrections(path: &str) -> bool {
 
 /// Returns the files of skills of one side with other ids, and case files under other names. `base` is the common ancestor
 /// with its own new ids: an id in a file of that time means the record of that time.
-pub(crate) fn mended(
+pub(crate) fn with_ids(
     files: &Files,
     ids: &HashMap<String, String>,
     (base, of_base): (&Files, &HashMap<String, String>),
@@ -49,7 +49,7 @@ pub(crate) fn mended(
         }
         let new_path = moved(path, &ids).unwrap_or_else(|| path.clone());
         let text = std::str::from_utf8(bytes).ok().filter(|_| !ids.is_empty());
-        let text = text.map(|text| with_ids(path, text, &ids));
+        let text = text.map(|text| text_with_ids(path, text, &ids));
         let bytes = text.map_or_else(|| bytes.clone(), String::into_bytes);
         out.insert(new_path, bytes);
     }
@@ -65,7 +65,7 @@ pub(crate) fn moved(path: &str, ids: &HashMap<String, String>) -> Option<String>
 }
 
 /// Replaces ids in the text of a file.
-fn with_ids(path: &str, text: &str, ids: &HashMap<String, String>) -> String {
+fn text_with_ids(path: &str, text: &str, ids: &HashMap<String, String>) -> String {
     if path.strip_suffix(".json").is_none() {
         return words(text, ids);
     }

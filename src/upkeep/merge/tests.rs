@@ -68,10 +68,10 @@ impl World {
             .chain(story.drops.iter().map(|a| (a, false)))
         {
             if usize::from(*at) < self.rules.len() {
-                let gone = self.rules.remove(usize::from(*at));
+                let removed = self.rules.remove(usize::from(*at));
                 if is_forgotten {
                     self.tombstones.push(json!({
-                        "id": gone["reflexion_id"], "kind": "reflexion", "at": "2026-01-02T00:00:00Z", "digest": "",
+                        "id": removed["reflexion_id"], "kind": "reflexion", "at": "2026-01-02T00:00:00Z", "digest": "",
                     }));
                 }
             }

@@ -65,7 +65,7 @@ fn objects(
             .filter(|n| find(&a, n).is_none()),
     );
     let mut changes: Vec<(&str, String)> = Vec::new();
-    let mut gone: Vec<&str> = Vec::new();
+    let mut removed: Vec<&str> = Vec::new();
     for name in names {
         let field = Field {
             pointer: format!("{pointer}/{}", name.replace('~', "~0").replace('/', "~1")),
@@ -77,15 +77,15 @@ fn objects(
         let decided = field.decide(find(&o, name), ours, find(&b, name), conflicts);
         match (decided, ours) {
             (Some(text), before) if before != Some(text.as_str()) => changes.push((name, text)),
-            (None, Some(_)) => gone.push(name),
+            (None, Some(_)) => removed.push(name),
             _ => {}
         }
     }
     let text = with_fields(ours, &changes, indent);
-    if gone.is_empty() {
+    if removed.is_empty() {
         text
     } else {
-        without_fields(&text, &gone)
+        without_fields(&text, &removed)
     }
 }
 
@@ -169,15 +169,15 @@ fn lists(base: Option<&str>, ours: &str, theirs: &str) -> String {
     };
     let before = base.map(with_keys).unwrap_or_default();
     let (ours, theirs) = (with_keys(ours), with_keys(theirs));
-    let holds = |list: &[(&str, String)], key: &String| list.iter().any(|(_, known)| known == key);
+    let holds = |list: &[(&str, String)], key: &String| list.iter().any(|(_, other)| other == key);
     let stays = ours
         .iter()
         .filter(|(_, key)| !holds(&before, key) || holds(&theirs, key));
     let new = theirs
         .iter()
         .filter(|(_, key)| !holds(&before, key) && !holds(&ours, key));
-    let kept: Vec<&str> = stays.chain(new).map(|(item, _)| *item).collect();
-    format!("[{}]", kept.join(", "))
+    let items: Vec<&str> = stays.chain(new).map(|(item, _)| *item).collect();
+    format!("[{}]", items.join(", "))
 }
 
 /// Fields of an object; of one name the last one counts.
@@ -185,7 +185,7 @@ fn parts(object: &str) -> Vec<(String, String)> {
     let mut found: Vec<(String, String)> = Vec::new();
     for (name, span) in fields(object.as_bytes()) {
         let value = object[span].to_owned();
-        match found.iter_mut().find(|(known, _)| *known == name) {
+        match found.iter_mut().find(|(other, _)| *other == name) {
             Some((_, before)) => *before = value,
             None => found.push((name.into_owned(), value)),
         }
@@ -194,7 +194,7 @@ fn parts(object: &str) -> Vec<(String, String)> {
 }
 
 fn find<'a>(parts: &'a [(String, String)], name: &str) -> Option<&'a str> {
-    let (_, value) = parts.iter().find(|(known, _)| known == name)?;
+    let (_, value) = parts.iter().find(|(other, _)| other == name)?;
     Some(value)
 }
 

@@ -364,11 +364,11 @@ fn fold<'a>(steps: impl Iterator<Item = &'a Step>) -> Vec<Effect> {
                 effects.retain(|effect| matches!(effect, Effect::Lines { .. }));
                 effects.extend((!went).then_some(Effect::Remove));
             }
-            (Step::Edited { fields, .. }, Some(Effect::Fields(known))) => {
+            (Step::Edited { fields, .. }, Some(Effect::Fields(earlier))) => {
                 for field in fields {
-                    match known.iter_mut().find(|other| other.name == field.name) {
+                    match earlier.iter_mut().find(|other| other.name == field.name) {
                         Some(later) => later.before.clone_from(&field.before),
-                        None => known.push(field.clone()),
+                        None => earlier.push(field.clone()),
                     }
                 }
             }

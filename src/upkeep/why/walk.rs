@@ -133,7 +133,7 @@ impl<'a> Walk<'a> {
         let id = link.id.clone();
         let (depth, counts) = (link.depth, link.relation.counts());
         let Some(entry) = self.store.find(kind, &id)? else {
-            return self.gone(kind, link);
+            return self.missing(kind, link);
         };
         if let Some(document) = document(&entry) {
             link.at = utc(&document.created);
@@ -174,7 +174,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Adds a link to a record that is not there.
-    fn gone(&mut self, kind: Kind, mut link: Link) -> Result<(), Error> {
+    fn missing(&mut self, kind: Kind, mut link: Link) -> Result<(), Error> {
         if !self.store.sees_all() {
             return Ok(());
         }
@@ -277,8 +277,13 @@ impl<'a> Walk<'a> {
             leads.records(Relation::StrengthenedBy, later, Direction::Up);
         }
         if way == Direction::Both {
-            for said in rule.said.iter().rev().take(NAMED) {
-                leads.other(Relation::SaidIn, "transcript", &said.session, message(said));
+            for source in rule.said.iter().rev().take(NAMED) {
+                leads.other(
+                    Relation::SaidIn,
+                    "transcript",
+                    &source.session,
+                    message(source),
+                );
             }
             let older = self.naming(&link.id, |older: Reflexion| {
                 (older.superseded_by == link.id).then_some(older.reflexion_id)
@@ -354,8 +359,8 @@ impl<'a> Walk<'a> {
 
     /// Adds links to the newest executions whose prompt held a record, and counts them all.
     fn injections(&self, link: &mut Link, leads: &mut Leads) -> Result<(), Error> {
-        let held = runs::number(&link.id);
-        let (newest, count) = runs::table(self.store)?.newest(held, NAMED);
+        let number = runs::number(&link.id);
+        let (newest, count) = runs::table(self.store)?.newest(number, NAMED);
         link.executions = Some(count);
         let newest = newest.into_iter().map(|run| run.id);
         leads.records(Relation::InjectedInto, newest, Direction::End);
@@ -380,10 +385,10 @@ impl<'a> Walk<'a> {
 }
 
 /// Describes the message that a rule was heard in.
-fn message(said: &Said) -> String {
-    let mut summary = format!("message: \"{}\"", said.quote);
-    if !said.workspace.is_empty() {
-        summary.extend([" in `", &said.workspace, "`"]);
+fn message(source: &Said) -> String {
+    let mut summary = format!("message: \"{}\"", source.quote);
+    if !source.workspace.is_empty() {
+        summary.extend([" in `", &source.workspace, "`"]);
     }
     summary
 }

@@ -322,7 +322,7 @@ pub(crate) fn list(directory: &Handle) -> io::Result<Vec<(OsString, FoundKind)>>
         }
         let kind = match entry.file_type() {
             FileType::Unknown => kind(directory, name)?,
-            known => Some(of_type(known)),
+            other => Some(of_type(other)),
         };
         // Skips a name that has disappeared meanwhile.
         found.extend(kind.map(|kind| (name.to_owned(), kind)));

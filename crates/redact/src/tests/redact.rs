@@ -160,8 +160,8 @@ fn blocks_of_private_keys_go_with_everything_in_them() {
         ] {
             check("private-key", &text, &body);
         }
-        let kept = redact(&format!("before\n{block}\nafter")).text.into_owned();
-        assert_eq!(kept, "before\n[REDACTED:private-key]\nafter");
+        let redacted = redact(&format!("before\n{block}\nafter")).text.into_owned();
+        assert_eq!(redacted, "before\n[REDACTED:private-key]\nafter");
     }
 }
 

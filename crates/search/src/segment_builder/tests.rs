@@ -140,15 +140,15 @@ fn texts() -> impl Strategy<Value = Vec<String>> {
 proptest! {
     #[test]
     fn merged_segments_are_as_if_made_at_once(a in texts(), b in texts(), mask in any::<u32>()) {
-        let kept: Vec<bool> = (0..a.len() + b.len()).map(|i| mask >> i & 1 == 1).collect();
+        let retained: Vec<bool> = (0..a.len() + b.len()).map(|i| mask >> i & 1 == 1).collect();
         let (first, second) = (build(&a, 0), build(&b, a.len() as u64));
         let merged = merge(&[
-            (Segment::open(&first).unwrap(), &kept[..a.len()]),
-            (Segment::open(&second).unwrap(), &kept[a.len()..]),
+            (Segment::open(&first).unwrap(), &retained[..a.len()]),
+            (Segment::open(&second).unwrap(), &retained[a.len()..]),
         ]).unwrap();
         let mut at_once = Builder::default();
-        for ((key, text), kept) in (0..).zip(a.iter().chain(&b)).zip(&kept) {
-            if *kept {
+        for ((key, text), retained) in (0..).zip(a.iter().chain(&b)).zip(&retained) {
+            if *retained {
                 at_once.add(&attributes(key), text);
             }
         }

@@ -67,7 +67,7 @@ impl LineFormat for Reader {
         let mut sessions: Vec<(String, Vec<&Span>)> = Vec::new();
         for span in &spans {
             let name = session(span);
-            match sessions.iter_mut().find(|(known, _)| *known == name) {
+            match sessions.iter_mut().find(|(other, _)| *other == name) {
                 Some((_, spans)) => spans.push(span),
                 None => sessions.push((name, vec![span])),
             }
@@ -89,7 +89,7 @@ fn tell(spans: &[&Span], calls: &mut Calls) {
         tools: tools
             .filter_map(|span| span.text(id).or(span.text("gen_ai.tool.name")))
             .collect(),
-        said: HashSet::new(),
+        seen_remarks: HashSet::new(),
         called: HashSet::new(),
     };
     for span in spans {
@@ -162,7 +162,7 @@ fn input(arguments: Option<Value>) -> Value {
 struct Chat<'a> {
     /// Ids of calls that have their own span, and tools whose spans have no such id.
     tools: HashSet<&'a str>,
-    said: HashSet<(bool, String)>,
+    seen_remarks: HashSet<(bool, String)>,
     called: HashSet<String>,
 }
 
@@ -184,9 +184,12 @@ impl Chat<'_> {
             let text = |name: &str| member(name).and_then(Value::as_str);
             match (text("type"), by) {
                 (Some("text"), Some(by)) => {
-                    let said = text("content").unwrap_or_default();
-                    if self.said.insert((by == Speaker::User, said.to_owned())) {
-                        calls.said(by, said);
+                    let words = text("content").unwrap_or_default();
+                    if self
+                        .seen_remarks
+                        .insert((by == Speaker::User, words.to_owned()))
+                    {
+                        calls.add_remark(by, words);
                     }
                 }
                 (Some("tool_call"), _) => self.call(part, span, calls),

@@ -108,12 +108,12 @@ fn where_tools_have_no_spans_the_messages_tell() {
         (step.output.as_str(), step.answered, step.is_error),
         ("not found", true, None)
     );
-    let said: Vec<&str> = read
+    let remarks: Vec<&str> = read
         .remarks
         .iter()
         .map(|remark| remark.text.as_str())
         .collect();
-    assert_eq!(said, ["run it", "done"]);
+    assert_eq!(remarks, ["run it", "done"]);
     // A call with its own span is emitted once.
     let with_span = [
         &lines[..],

@@ -166,15 +166,15 @@ fn a_success_at_something_else_is_none() {
 
 #[test]
 fn cancelled_refused_and_interrupted_calls_are_no_failures() {
-    for said in [
+    for output in [
         "<tool_use_error>Sibling tool call errored</tool_use_error>",
         "The user doesn't want to proceed with this tool use. The tool use was rejected.",
         "Tool permission request failed: Error: Stream closed",
         "Command running in background with ID: bash_1",
         "[Request interrupted by user for tool use]",
     ] {
-        let steps = shell(&[("make", said, true), ("make", "ok", false)]);
-        assert_eq!(analyse(&steps, &[]), Analysis::default(), "{said}");
+        let steps = shell(&[("make", output, true), ("make", "ok", false)]);
+        assert_eq!(analyse(&steps, &[]), Analysis::default(), "{output}");
     }
     let mut steps = shell(&[("make", "", true), ("make", "ok", false)]);
     steps[0].answered = false;
@@ -239,7 +239,7 @@ fn a_failure_that_is_expected_is_none() {
         ),
         ("cargo test new_rule", "ok", false),
     ]);
-    let said = |text: &str| {
+    let remarks = |text: &str| {
         vec![Remark {
             before: 0,
             by: Speaker::Agent,
@@ -247,10 +247,10 @@ fn a_failure_that_is_expected_is_none() {
         }]
     };
     assert_eq!(
-        pairs_with(&steps, &said("The new test should fail now.")),
+        pairs_with(&steps, &remarks("The new test should fail now.")),
         []
     );
-    assert_eq!(pairs_with(&steps, &said("Let me run it.")).len(), 1);
+    assert_eq!(pairs_with(&steps, &remarks("Let me run it.")).len(), 1);
 }
 
 #[test]

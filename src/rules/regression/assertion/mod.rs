@@ -123,8 +123,8 @@ impl Assertion {
             if forbids && path.is_root() && text_of(value).trim().is_empty() {
                 return Err("the output is empty".to_owned());
             }
-            let held = self.check.holds(value);
-            held.map_err(|reason| format!("`{path}` {reason}"))?;
+            let result = self.check.holds(value);
+            result.map_err(|reason| format!("`{path}` {reason}"))?;
         }
         Ok(())
     }

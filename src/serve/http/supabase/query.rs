@@ -165,8 +165,8 @@ impl Query {
                 "order" => {
                     for part in value.split(',') {
                         let (column, words) = part.split_once('.').unwrap_or((part, "asc"));
-                        let known = ["asc", "desc", "nullsfirst", "nullslast"];
-                        if !words.split('.').all(|word| known.contains(&word)) {
+                        let allowed = ["asc", "desc", "nullsfirst", "nullslast"];
+                        if !words.split('.').all(|word| allowed.contains(&word)) {
                             return Err(not_a("order", part, "`COLUMN.asc` or `COLUMN.desc`"));
                         }
                         query.order.push(Sorted {

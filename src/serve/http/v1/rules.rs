@@ -130,10 +130,10 @@ pub(crate) async fn add_reflexion(
     let by_agent = call.caller.is_agent;
     let rule = body.read()?;
     if by_agent {
-        for said in [
+        for text in [
             &rule.rule, &rule.applies_when, &rule.mistake, &rule.root_cause,
         ] {
-            screened(said)?;
+            screened(text)?;
         }
     }
     let work = call.work(Use::Writes, "serve reflexions", async move |workspace| {

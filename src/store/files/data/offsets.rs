@@ -84,8 +84,8 @@ impl Row {
             id_length: CUT,
             id: [0; ID_ROOM],
         };
-        let kept = id.len().min(ID_ROOM);
-        row.id[..kept].copy_from_slice(&id.as_bytes()[..kept]);
+        let length = id.len().min(ID_ROOM);
+        row.id[..length].copy_from_slice(&id.as_bytes()[..length]);
         if id.len() <= ID_ROOM {
             row.id_length = u8::try_from(id.len()).unwrap_or(CUT);
         }

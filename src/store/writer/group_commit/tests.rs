@@ -133,7 +133,7 @@ fn what_waits_is_written_together() {
     group
         .add(&first, execution("hr/screen"), None, now(), random)
         .unwrap();
-    let held = Lock::take(dir.path(), Duration::from_secs(1)).unwrap();
+    let lock = Lock::take(dir.path(), Duration::from_secs(1)).unwrap();
     thread::scope(|scope| {
         let add = |n| {
             let group = &group;
@@ -153,7 +153,7 @@ fn what_waits_is_written_together() {
         while group.queue().waiting.len() < 6 {
             thread::yield_now();
         }
-        drop(held);
+        drop(lock);
     });
     let all = first.list::<Execution>(&Selection::default()).unwrap();
     assert_eq!((all.records.len(), group.queue().commits), (8, 3));
@@ -176,7 +176,7 @@ fn a_refused_record_hinders_no_other() {
 fn a_failed_write_fails_for_everybody_and_the_next_one_succeeds() {
     let dir = tempfile::tempdir().unwrap();
     let group = GroupCommit::default();
-    let held = Lock::take(dir.path(), Duration::from_secs(1)).unwrap();
+    let lock = Lock::take(dir.path(), Duration::from_secs(1)).unwrap();
     let results = at_once(5, |n| {
         let store = store(dir.path(), n).with_lock_limit(Duration::from_millis(30));
         group.add(&store, execution("hr/screen"), None, now(), random)
@@ -187,7 +187,7 @@ fn a_failed_write_fails_for_everybody_and_the_next_one_succeeds() {
         };
         assert!(matches!(*error, Error::Locked { .. }), "{error}");
     }
-    drop(held);
+    drop(lock);
     let store = store(dir.path(), 0);
     group
         .add(&store, execution("hr/screen"), None, now(), random)

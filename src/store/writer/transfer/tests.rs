@@ -62,8 +62,8 @@ fn what_a_scope_sees_goes_and_the_rest_keeps_its_bytes() {
     named::replace(&dir.path().join(Kind::Reflexion.file()), text.as_bytes()).unwrap();
     let hr = Scoped::new(dir.path(), Scope::parse("hr"));
     let mut writer = hr.write(&mut || "r".to_owned()).unwrap();
-    let gone = writer.remove_visible(Kind::Reflexion, "t").unwrap();
-    assert_eq!(gone, ["REFL-001", "REFL-003"]);
+    let removed = writer.remove_visible(Kind::Reflexion, "t").unwrap();
+    assert_eq!(removed, ["REFL-001", "REFL-003"]);
     drop(writer);
     let text = fs::read_to_string(dir.path().join(Kind::Reflexion.file())).unwrap();
     assert!(

@@ -70,15 +70,15 @@ fn several_go_and_come_back_at_once() {
     }
     let before = bytes(dir.path());
     let all: Vec<String> = (1..=5).map(|n| format!("CORR-{n:03}")).collect();
-    for gone in [&all[..], &all[..2], &all[1..4], &all[3..]] {
-        let removals: Vec<_> = gone.iter().rev().map(|id| (id.as_str(), "")).collect();
-        let known = store.changes().unwrap().len();
+    for ids in [&all[..], &all[..2], &all[1..4], &all[3..]] {
+        let removals: Vec<_> = ids.iter().rev().map(|id| (id.as_str(), "")).collect();
+        let earlier = store.changes().unwrap().len();
         let removed =
             writer.remove_several(Kind::Correction, &removals, epoch, RemovalMode::Undoable);
-        assert_eq!(removed.unwrap().len(), gone.len());
+        assert_eq!(removed.unwrap().len(), ids.len());
         let lines = store.changes().unwrap();
         let mut run = Vec::new();
-        for line in lines[known..].iter().rev() {
+        for line in lines[earlier..].iter().rev() {
             if let Step::Removed {
                 id,
                 text: Some(text),
@@ -93,7 +93,7 @@ fn several_go_and_come_back_at_once() {
             }
         }
         writer.put_back(Kind::Correction, &run, "").unwrap();
-        assert_eq!(bytes(dir.path()), before, "{gone:?}");
+        assert_eq!(bytes(dir.path()), before, "{ids:?}");
     }
 }
 
@@ -129,7 +129,7 @@ fn what_has_come_back_is_not_buried_any_more() {
     let epoch = chrono::DateTime::UNIX_EPOCH;
     let kind = Kind::Correction;
     drop(writer.append(correction("a"), epoch).unwrap());
-    let gone = writer.remove(kind, "CORR-001", "its words", epoch).unwrap();
+    let removed = writer.remove(kind, "CORR-001", "its words", epoch).unwrap();
     let check = |is_removed: bool| {
         let forgotten = store.all_forgotten().unwrap();
         let found = store.tombstone_of(kind, "its words").unwrap();
@@ -139,7 +139,7 @@ fn what_has_come_back_is_not_buried_any_more() {
         assert!(!forgotten.has_content(kind, "other words"));
     };
     check(true);
-    let text = std::str::from_utf8(&gone.text).unwrap();
+    let text = std::str::from_utf8(&removed.text).unwrap();
     let id = "CORR-001";
     writer
         .put_back(
@@ -227,11 +227,11 @@ fn the_table_follows_each_change() {
             writer.update(kind, id, &longer).unwrap();
             assert_table_is_of(&store, file, id);
         }
-        for gone in [&["CORR-009"][..], &["CORR-001", "CORR-003", "CORR-004"]] {
-            let removals: Vec<_> = gone.iter().map(|id| (*id, "")).collect();
+        for ids in [&["CORR-009"][..], &["CORR-001", "CORR-003", "CORR-004"]] {
+            let removals: Vec<_> = ids.iter().map(|id| (*id, "")).collect();
             let mode = RemovalMode::Undoable;
             let removed = writer.remove_several(kind, &removals, epoch, mode).unwrap();
-            assert_table_is_of(&store, file, gone[0]);
+            assert_table_is_of(&store, file, ids[0]);
             for one in &removed {
                 let text = std::str::from_utf8(&one.text).unwrap();
                 let run = [Returning {

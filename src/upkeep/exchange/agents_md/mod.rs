@@ -228,12 +228,12 @@ fn diff(before: &str, after: &str) -> String {
     }
     let pairs = old_rest.iter().rev().zip(new_rest.iter().rev());
     let tail = pairs.take_while(|(a, b)| a == b).count();
-    let (gone, below) = old_rest.split_at(old_rest.len() - tail);
+    let (removed, below) = old_rest.split_at(old_rest.len() - tail);
     let first = same.saturating_sub(CONTEXT);
     let mut out = format!("@@ line {} @@\n", first + 1);
     let parts = [
         (" ", &old[first..same]),
-        ("-", gone),
+        ("-", removed),
         ("+", &new_rest[..new_rest.len() - tail]),
         (" ", &below[..tail.min(CONTEXT)]),
     ];

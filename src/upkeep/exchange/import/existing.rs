@@ -18,7 +18,7 @@ use serde_json::Value;
 pub(crate) const FROM: &str = "imported_from";
 
 /// Existing record.
-pub(super) struct Known {
+pub(super) struct Version {
     pub(super) digest: u128,
     pub(super) created: String,
 }
@@ -29,7 +29,7 @@ pub(super) type Origin = (String, String, String);
 /// Existing records that the caller may see, and tombstones.
 #[derive(Default)]
 pub(super) struct Existing {
-    pub(super) known: HashMap<(Kind, String), Known>,
+    pub(super) records: HashMap<(Kind, String), Version>,
     /// Records without an id.
     pub(super) bare: HashSet<(Kind, u128)>,
     /// Current ids of renamed records, by origin.
@@ -37,7 +37,7 @@ pub(super) struct Existing {
     /// Id and text of imported notes, by source and id there.
     pub(super) notes: HashMap<(String, String), (String, String)>,
     /// User and text of each memory.
-    pub(super) said: HashSet<(Option<String>, String)>,
+    pub(super) contents: HashSet<(Option<String>, String)>,
     pub(super) taken: Taken,
     pub(super) forgotten: ForgottenRecords,
 }
@@ -72,10 +72,10 @@ impl Existing {
             && let Ok(memory) = entry.parse::<Memory>()
         {
             if let Some(origin) = note_origin(&memory) {
-                let known = (entry.id.clone(), memory.content.clone());
-                self.notes.insert(origin, known);
+                let note = (entry.id.clone(), memory.content.clone());
+                self.notes.insert(origin, note);
             }
-            self.said.insert((memory.user_id, memory.content));
+            self.contents.insert((memory.user_id, memory.content));
         }
         if entry.id.is_empty() {
             self.bare.insert((kind, digest));
@@ -85,8 +85,8 @@ impl Existing {
             self.origins.insert((kind, origin), entry.id.clone());
         }
         let created = created(kind, &text);
-        let known = Known { digest, created };
-        self.known.insert((kind, entry.id.clone()), known);
+        let version = Version { digest, created };
+        self.records.insert((kind, entry.id.clone()), version);
     }
 }
 

@@ -114,7 +114,7 @@ impl ImportReport {
         }
     }
 
-    fn known(&mut self) {
+    fn count_duplicate(&mut self) {
         self.read += 1;
         self.duplicates += 1;
     }
@@ -197,25 +197,25 @@ fn ready(
         left_out.extend(admitted.redacted);
         let text = memctl_redact::visible(&admitted.text).trim().to_owned();
         let origin = (source.to_owned(), note.id.clone());
-        let known = existing.notes.get(&origin);
+        let earlier = existing.notes.get(&origin);
         let refused = if let Some(reason) = admitted.quarantine {
             format!("{reason}; nobody but a person may say that: memctl memory add")
         } else if memctl_redact::says_nothing(&text) {
             "nothing is left of it without its secrets".to_owned()
-        } else if known.is_some_and(|(_, known)| *known != text) {
+        } else if earlier.is_some_and(|(_, earlier)| *earlier != text) {
             "it was imported before, and one of the two has changed since; what is here stays"
                 .to_owned()
-        } else if known.is_some() || !existing.said.insert((user.clone(), text.clone())) {
-            report.known();
-            let id = known.map(|(id, _)| id.clone());
+        } else if earlier.is_some() || !existing.contents.insert((user.clone(), text.clone())) {
+            report.count_duplicate();
+            let id = earlier.map(|(id, _)| id.clone());
             report.approved.extend(id.filter(|_| options.trust));
             continue;
         } else if existing.forgotten.has_content(Kind::Memory, &text) && !options.restore {
             FORGOTTEN.to_owned()
         } else {
             let id = existing.taken.free(Kind::Memory, "", workspace.now);
-            let known = (id.clone(), text.clone());
-            existing.notes.insert(origin, known);
+            let earlier = (id.clone(), text.clone());
+            existing.notes.insert(origin, earlier);
             let memory = memory(workspace, source, note, text, user, &id)?;
             let json = serde_json::to_string(&memory)?;
             let filtered = redact(&json);

@@ -75,7 +75,7 @@ pub(super) fn ready(
         source: export.workspace.unwrap_or_default(),
         existing: Existing::read(workspace, &Kind::ALL)?,
         renames: HashMap::new(),
-        kept: HashSet::new(),
+        added: HashSet::new(),
         left_out: Vec::new(),
     };
     let (mut new, mut clashing) = (Vec::new(), Vec::new());
@@ -91,7 +91,7 @@ pub(super) fn ready(
         let entry = import.redacted(kind, &line.text);
         match import.decide(&entry) {
             Decision::Known(id) => {
-                report.known();
+                report.count_duplicate();
                 let is_claimed = options.trust && entry.observed.is_some();
                 report.approved.extend(id.filter(|_| is_claimed));
             }
@@ -144,7 +144,7 @@ struct Import<'a> {
     /// New ids of the renamed records, by old id.
     renames: HashMap<String, String>,
     /// Ids that this import has added.
-    kept: HashSet<(Kind, String)>,
+    added: HashSet<(Kind, String)>,
     left_out: Vec<&'static str>,
 }
 
@@ -181,14 +181,14 @@ impl Import<'_> {
             };
         }
         let key = (entry.kind, entry.id.clone());
-        if let Some(known) = self.existing.known.get(&key) {
+        if let Some(version) = self.existing.records.get(&key) {
             let observed = entry.observed.as_deref().map(existing::digest);
-            if known.digest == digest || Some(known.digest) == observed {
+            if version.digest == digest || Some(version.digest) == observed {
                 return Decision::Known(Some(entry.id.clone()));
             }
             // No two records are created in one microsecond; whole seconds can coincide.
             let is_exact = self.is_ours || entry.created.contains('.');
-            if is_exact && !entry.created.is_empty() && known.created == entry.created {
+            if is_exact && !entry.created.is_empty() && version.created == entry.created {
                 return Decision::Skip(
                     "it is here already, and has changed since; what is here stays",
                 );
@@ -204,8 +204,8 @@ impl Import<'_> {
             return Decision::Skip(FORGOTTEN);
         }
         let is_free = !self.existing.taken.holds(&entry.id)
-            || (was_forgotten && self.is_ours && !self.existing.known.contains_key(&key));
-        if is_free && !self.needs_local_id(entry) && self.kept.insert(key) {
+            || (was_forgotten && self.is_ours && !self.existing.records.contains_key(&key));
+        if is_free && !self.needs_local_id(entry) && self.added.insert(key) {
             self.existing.taken.take(entry.kind, &entry.id);
             Decision::Keep
         } else {
@@ -223,7 +223,7 @@ impl Import<'_> {
             taken.free(entry.kind, &entry.created, self.workspace.now)
         };
         // References mean this record only if no other imported record has kept the id.
-        let is_meant = !self.kept.contains(&(entry.kind, entry.id.clone()));
+        let is_meant = !self.added.contains(&(entry.kind, entry.id.clone()));
         if is_meant && !self.renames.contains_key(&entry.id) {
             self.renames.extend(tests(entry.kind, &entry.id, &id));
             self.renames.insert(entry.id.clone(), id.clone());
@@ -287,10 +287,10 @@ impl Import<'_> {
         mut given: BTreeMap<String, Vec<String>>,
         report: &mut ImportReport,
     ) -> Result<Vec<(&'static str, Vec<String>)>, Error> {
-        let mut known: Vec<(&str, Role)> = logs().collect();
-        known.sort_by_key(|(_, role)| *role == Role::Tombstones);
+        let mut files: Vec<(&str, Role)> = logs().collect();
+        files.sort_by_key(|(_, role)| *role == Role::Tombstones);
         let mut new = Vec::new();
-        for (name, role) in known {
+        for (name, role) in files {
             let Some(texts) = given.remove(name) else {
                 continue;
             };
@@ -310,7 +310,7 @@ impl Import<'_> {
                         report.take(name);
                         lines.push(line);
                     }
-                    Ok(None) => report.known(),
+                    Ok(None) => report.count_duplicate(),
                     Err(reason) => {
                         report.skip(Skipped::one(format!("lines of `{name}`"), reason));
                     }
@@ -351,7 +351,7 @@ impl Import<'_> {
         }
         let tombstone: Tombstone = serde_json::from_str(text).map_err(|_| "it cannot be read")?;
         let key = (tombstone.kind, tombstone.id);
-        if self.existing.known.contains_key(&key) {
+        if self.existing.records.contains_key(&key) {
             return Err("what was forgotten there is remembered here");
         }
         Ok(Some(text.to_owned()))

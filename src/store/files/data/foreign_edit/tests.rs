@@ -315,10 +315,10 @@ fn a_change_and_an_edit_before_it_are_both_there() {
                     &with_one_more(&std::fs::read(path).unwrap(), "EXEC-2"),
                 );
             });
-            let gone = own.remove(Kind::Execution, &id, "x", NOW).unwrap();
+            let removed = own.remove(Kind::Execution, &id, "x", NOW).unwrap();
             assert!(came.get());
             MEANWHILE.set(None);
-            assert_eq!(gone.id, id);
+            assert_eq!(removed.id, id);
             let stored = ids(dir.path());
             assert_eq!(stored[2..], ["EXEC-1", "EXEC-2"], "{at:?}");
             assert!(!stored.contains(&id));

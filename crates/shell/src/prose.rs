@@ -32,11 +32,11 @@ const SEARCHERS: &[(&str, &str)] = &[
 const LISTENERS: &[&str] = &["patch", "less", "more", "wc", "mail", "sed", "awk"];
 
 /// Text for people: the word, and the byte of it where the text begins.
-pub(crate) type Said = (usize, usize);
+pub(crate) type Prose = (usize, usize);
 
 /// Returns the text for people in a command. What is printed counts if it `is_shown`, and goes to no file and
 /// no program.
-pub(crate) fn said(words: &[Word], is_shown: bool) -> Vec<Said> {
+pub(crate) fn in_command(words: &[Word], is_shown: bool) -> Vec<Prose> {
     let text = |at: usize| words.get(at).map_or("", |word| word.text.as_str());
     let program = basename(text(0));
     if VERSIONS.contains(&program) {
@@ -60,13 +60,13 @@ pub(crate) fn said(words: &[Word], is_shown: bool) -> Vec<Said> {
 }
 
 /// Returns `true` if what a command reads is text for people.
-pub(crate) fn hears_text(program: &str) -> bool {
+pub(crate) fn takes_text(program: &str) -> bool {
     let lists = [VERSIONS, FORGES, LISTENERS];
     lists.iter().any(|list| list.contains(&program))
         || SEARCHERS.iter().any(|(name, _)| *name == program)
 }
 
-fn values(words: &[Word], options: &[&str], is_cluster: bool) -> Vec<Said> {
+fn values(words: &[Word], options: &[&str], is_cluster: bool) -> Vec<Prose> {
     let mut found = Vec::new();
     for (at, word) in words.iter().enumerate().skip(1) {
         let text = word.text.as_str();
@@ -94,7 +94,7 @@ fn values(words: &[Word], options: &[&str], is_cluster: bool) -> Vec<Said> {
 }
 
 /// Returns what a command looks for: its first operand, or the values of `-e`.
-fn searched(words: &[Word], from: usize, letters: &str) -> Vec<Said> {
+fn searched(words: &[Word], from: usize, letters: &str) -> Vec<Prose> {
     let mut found = Vec::new();
     let mut operand = None;
     let mut at = from;
@@ -124,11 +124,11 @@ fn searched(words: &[Word], from: usize, letters: &str) -> Vec<Said> {
 pub(crate) fn replaced(
     line: &str,
     words: &[Word],
-    said: &[Said],
+    prose: &[Prose],
     with: fn(&str) -> String,
 ) -> (String, Vec<Word>) {
     let (mut line, mut words) = (line.to_owned(), words.to_vec());
-    for &(at, from) in said {
+    for &(at, from) in prose {
         let word = &mut words[at];
         let place = word.start + from..word.end;
         if let Some(new) = line.get(place.clone()).map(with) {
