@@ -1,6 +1,7 @@
-//! Briefing at the start of a session: the rules from the users of the project, and its lessons. It is short, because the model reads it again at every
-//! step of the session. Rules fill the room that the other parts leave, which is at least three
-//! fifths.
+//! Briefing at the start of a session: the rules from the users of the project, and its lessons.
+//!
+//! It is short, because the model reads it again at every step of the session. Rules fill the space that the
+//! other parts leave, which is at least three fifths.
 
 use crate::lessons::telling;
 use crate::lessons::telling::hint::Outcome;

@@ -1,8 +1,8 @@
 //! Proof that hooks are delivered: the last event of each agent host, and its answer.
 //!
 //! The note is one small file of this user outside of every memory, so that an event in a folder without a
-//! memory is seen too. It is not synced to the disk: an agent waits, and a lost one is no loss. It holds the
-//! first words of the answer, and nothing of the event but its name and its folder.
+//! memory is recorded too. It is not synced to the disk, because an agent waits and a lost note does no harm.
+//! It holds the first words of the answer, and of the event only its name and its folder.
 
 use std::path::{Path, PathBuf};
 

@@ -2,7 +2,7 @@
 //!
 //! A missing field, or one of an unexpected type, counts as absent: agent hosts change without
 //! notice. A tool's output may have megabytes; only its head and its tail are kept, where tools
-//! print errors. The end of a call is as each agent host tells it.
+//! print errors. Each agent host reports the end of a call in its own way.
 
 use std::borrow::Cow;
 use std::collections::HashMap;

@@ -1,4 +1,4 @@
-//! Agent hosts: what is particular to each, as data.
+//! Agent hosts: the particulars of each, as data.
 //!
 //! A new host is a row here, its answers in `respond`, and the end of its calls in `event`.
 
@@ -219,8 +219,8 @@ static PROFILES: [Profile; 9] = [
         ..USUAL
     },
     // It runs plugins in its own process. The installed one (`plugin.js`) passes events to this program in
-    // the form of Claude Code, puts rules into the system prompt, and every other answer behind the output
-    // of the call.
+    // the form of Claude Code. It puts rules into the system prompt, and other answers behind the output of
+    // the call.
     Profile {
         name: "opencode",
         program: "opencode",

@@ -1,14 +1,14 @@
-//! Agent hosts: hook events, answers, and what this program enters in their settings files.
+//! Agent hosts: hook events, answers, and the entries of this program in their settings files.
 //!
-//! - `hosts`: the hosts, and what is particular to each.
+//! - `hosts`: the hosts, and the particulars of each.
 //! - `event`: hook event in one form for all hosts, its fields, and how a call ended.
-//! - `respond`: answer to an event, in the form of each host. `briefing`: text for the start of a
-//!   session: rules and lessons, which meet here, and the numbers for its status line.
+//! - `respond`: answer to an event, in the form of each host. `briefing`: text for the start of a session from
+//!   rules and lessons, and the numbers for its status line.
 //! - `settings`: hooks, MCP server, status line and permission in settings files, and their removal.
 //! - `delivery`: the last event of each host, and its answer.
 //!
-//! An error must never disturb an agent: an unreadable event is ignored, and the caller of
-//! [`respond()`] answers nothing on any error.
+//! An error must never disturb an agent: an unreadable event is ignored, and on any error the caller of
+//! [`respond()`] answers nothing.
 //!
 //! Deliberately absent: sockets, the settings of this program, the embedding model.
 

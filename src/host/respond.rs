@@ -1,8 +1,8 @@
 //! Answer to a hook event, in the form that each agent host takes.
 //!
-//! Codex ignores answers with unknown keys, Copilot those in an envelope, and Cursor blocks a call after an
-//! answer of another form. No answer permits a call, and a call that the host would ask about is still asked
-//! about.
+//! Codex ignores answers with unknown keys, Copilot ignores those in an envelope, and Cursor blocks a call
+//! after an answer of another form. No answer permits a call: the host still asks about every call that it
+//! would ask about without memctl.
 
 use memctl_redact::{length, shorten};
 use memctl_sessions::Step;

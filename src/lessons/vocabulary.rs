@@ -1,8 +1,8 @@
-//! Words and phrases by which calls and their outputs are told apart: programs by what they do, options, and the
-//! forms in which tools and hosts report a failure.
+//! Word lists that classify calls and their outputs: programs by purpose, options, and the forms in which
+//! tools and hosts report a failure.
 //!
-//! They are data (`vocabulary.json`), and nothing here is understood. A list in a language or of a tool is
-//! extended there.
+//! They are data (`vocabulary.json`); the words are compared, not understood. A new language or tool extends
+//! its list there.
 
 use std::sync::LazyLock;
 

@@ -1,10 +1,10 @@
 //! Lenient reading of records that another program or an editor wrote with fields of another type.
 //!
-//! A confidence of `"0.9"` or a cost of `null` must not hide its record. A record that does not parse as it
-//! is gets mended: a field becomes the text or the number that it stands for, a list loses the items that do
-//! not fit, and any other field of a wrong type is left out. Serialization always uses the proper type.
+//! A confidence of `"0.9"` or a cost of `null` must not hide its record. A record that does not parse is
+//! repaired. A field becomes the text or the number that it stands for, and a list loses the items that do not
+//! fit. Any other field of a wrong type is left out. Serialization always uses the proper type.
 //!
-//! Words of records: closed sets of names, and sets that other programs may extend.
+//! Here too: words of records, as closed sets of names and sets that other programs may extend.
 
 use memctl_files::json;
 use serde::de::DeserializeOwned;

@@ -1,11 +1,11 @@
 //! Notes: typed memories and sessions that agents write down, and the search for records of any kind.
 //!
-//! - `remember`: stores a memory, once. `sessions`: what an agent is doing, and its log.
-//! - `browse`: lists and shows records. `find`: ranks them by words and vectors, here and in the shared
+//! - `remember`: stores a memory, once. `sessions`: the state of an agent's work, and its log.
+//! - `browse`: lists and shows records. `find`: ranks them by keywords and vectors, here and in the shared
 //!   store.
 //! - `indexing`: the search index, which follows the files by itself.
 //!
-//! Invariants: a reader sees what its scope and viewer allow, in every list and every hit. The index is
+//! Invariants: a reader sees only what its scope and viewer allow, in every list and every hit. The index is
 //! derived: it can be removed without a loss.
 //!
 //! Deliberately absent: removal (`upkeep`) and decisions (`review`).

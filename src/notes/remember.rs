@@ -1,6 +1,6 @@
 //! Adds a typed memory.
 //!
-//! All problems of the input are reported together, and then nothing is written. A known memory is
+//! All problems of the input are reported together, and then nothing is written. An equal memory is
 //! not stored twice: the report gives its id, and its expiry is renewed as for a new one. A person
 //! may add a memory again after its removal; a warning says so.
 //!

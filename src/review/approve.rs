@@ -1,9 +1,9 @@
-//! Decisions about proposals: a person takes responsibility for an observed record, or finds that it is of
-//! no use. And the decision about a workspace: whether its records are trusted, with those that it would unlock.
+//! Decisions about proposals: a person approves an observed record or rejects it. And the decision to trust a
+//! workspace, with the records that it would unlock.
 //!
-//! An approval is checked whole before the first write: one wrong id, or an action for a rule without
+//! An approval is checked as a whole before the first write: one wrong id, or an action for a rule without
 //! patterns, approves nothing. A suspicious text is reported again, and the person decides. A rejected record
-//! stays in its file with the reason, so that nothing proposes it again; `memctl forget` deletes a record instead.
+//! stays in its file with the reason, so that nothing proposes it again; `memctl forget` deletes a record.
 //!
 //! Deliberately absent: approval of executions (`accept` judges an output), and approval by anything but an id.
 

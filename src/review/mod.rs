@@ -1,14 +1,14 @@
-//! Review: what waits for a person, and what the person decides.
+//! Review: proposals that wait for a person, and the person's decisions.
 //!
-//! - `queue`: everything that waits for a decision. `replay`: what a rule would have done at past calls.
-//!   `repeats`: what past sessions met again and again, and what would end it.
-//! - `approve`: a person stands behind an observed record, or finds that a proposal is of no use; and which
-//!   records of others count in this workspace.
+//! - `queue`: everything that waits for a decision. `replay`: how a rule would have acted at past calls.
+//!   `repeats`: demands and failures that recur in past sessions, with a way to end each.
+//! - `approve`: a person approves or rejects an observed record, and decides which records of others count in
+//!   this workspace.
 //! - `edit`: changes fields of a record. `promote`: a record counts in every project of the user.
 //!
 //! Invariant: no field of a file grants trust. Approvals are stored outside the workspace.
 //!
-//! Deliberately absent: verbs of rules alone, such as joining two (`rules::place`) or judging an output
+//! Deliberately absent: operations on rules alone, such as merging two (`rules::place`) or judging an output
 //! (`rules::evidence`).
 
 pub(crate) mod approve;

@@ -1,8 +1,7 @@
-//! Promotes a rule or a lesson to the user store: from then on it counts in every project of the user.
+//! Promotes a rule or a lesson to the user store, so that it counts in every project of the user.
 //!
-//! The copy is of no project: it has none of the places where the original was observed, and names
-//! the original instead. The original stays in use, since others may share the memory that it is in,
-//! and names its copy.
+//! The copy belongs to no project: it has none of the places where the original was observed, and names
+//! the original instead. The original stays in use, since others may share its memory, and names its copy.
 //!
 //! Invariants: the copy has the trust that this user gives the original here; the claim of its
 //! file does not count. A text is promoted once. The two writes are one change, in two undo journals.

@@ -1,8 +1,8 @@
-//! Replay: what a rule would have done at the calls of past sessions.
+//! Replay: how a rule would have acted at the calls of past sessions.
 //!
-//! Before a person approves a rule with patterns, it is tried on the calls of the sessions that
-//! `learn` finds, newest first, within a bound of time. A spoken call counts as corrected if the next
-//! message of the person corrects the agent. Nothing is written.
+//! Before a person approves a rule with patterns, it is tried on the calls of the sessions that `learn` finds,
+//! newest first, within a time limit. A call at which the rule speaks counts as corrected if the person's next
+//! message corrects the agent. Nothing is written.
 //!
 //! `after` is followed within each session. A call that a resumed session repeats counts once.
 

@@ -4,13 +4,13 @@
 //! Only rules that a model was shown are counted; an answer without a model uses none. A changed
 //! verdict reverts the count of the verdict before.
 //!
-//! A verdict on an output counts only for rules in its prompt whose condition held: a rule about
-//! senior roles does not affect a junior one. A correction names the mistake. It counts against
-//! rules that it repeats, because they were not followed, or against the one rule that it is clearly
-//! about: it says the opposite, or that the rule did not do.
+//! A verdict on an output counts only for rules whose condition held: a rule about senior roles does not
+//! affect a junior one. A correction names the mistake. It counts against the rules that it repeats, because
+//! the model did not follow them. Otherwise it counts against the one rule that it contradicts or calls
+//! insufficient.
 //!
-//! Evidence from programs against a rule counts only for rules from programs. People judge the
-//! rules of people: no agent can retire such a rule by rejecting its outputs.
+//! Evidence from programs counts only against rules from programs. People judge the rules of people: no
+//! agent can retire such a rule by rejecting its outputs.
 
 use std::collections::BTreeSet;
 

@@ -1,16 +1,15 @@
-//! Rules in use: those of this workspace, of the user store and of other workspaces, in the order of the trust in
-//! them, and those at the start of a session.
+//! Rules in use, of this workspace, the user store and other workspaces, ordered by trust; and those for the
+//! start of a session.
 //!
-//! An id such as `REFL-003@3f2a9c1b` ends with the start of the workspace's name, so that a prompt,
-//! a hint or an execution shows the origin. Evidence is counted in the origin only: use here
-//! changes nothing in a remote record.
+//! An id such as `REFL-003@3f2a9c1b` ends with the start of the workspace's name, so that a prompt, a hint or
+//! an execution shows the origin. Evidence is counted in the origin only: use here changes no remote record.
 //!
-//! At the start of a session, a rule that people said in another project is left out. The others come in the
-//! order of their relevance for the place of the session, then of their worth. Only whole rules are shown, and
-//! the number of the others with the command that lists them.
+//! The start of a session leaves out rules that people stated in another project. The others are ordered by
+//! their relevance for the place of the session, then by their worth. Only whole rules are shown, followed by
+//! the number of the others and the command that lists them.
 //!
-//! Invariant: a rule that this user vouches for is neither left out, nor moved back, nor superseded
-//! because of a record that they do not vouch for ([`Vouched::may_silence`]).
+//! Invariant: a rule that this user vouches for is never left out, moved back or superseded because of a
+//! record that they do not vouch for ([`TrustedPart::may_silence`]).
 
 use std::borrow::Cow;
 use std::cmp::Reverse;

@@ -1,5 +1,5 @@
-//! Words by which messages and corrections of people are told apart, as data (`vocabulary.json`): the words are
-//! compared, and nothing is understood. The forms of a standing demand are in `hearing/cues.txt`.
+//! Word lists that classify messages and corrections of people, as data (`vocabulary.json`). Words are
+//! compared, not understood. The forms of a standing demand are in `hearing/cues.txt`.
 
 use std::sync::LazyLock;
 

@@ -1,9 +1,9 @@
 //! Assembles the prompt for the model of a skill: its layers, its rules, and approved procedures.
 //!
-//! Approved procedures are compared with the input as `search` does it, by words and meaning. That loads the
-//! embedder, so it happens only where there is an input and such a procedure. No hook assembles a prompt.
-//! Only approved procedures may enter an instruction layer. The `trust` field of a file is a claim: it counts
-//! only where this user vouches for the record.
+//! Approved procedures are compared with the input as in `search`, by keywords and vectors. That loads the
+//! embedder, so it happens only if there is an input and such a procedure. No hook assembles a prompt. Only
+//! approved procedures may enter an instruction layer. The `trust` field of a file is a claim: it counts only
+//! if this user vouches for the record.
 
 use std::collections::HashSet;
 

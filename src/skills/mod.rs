@@ -1,4 +1,4 @@
-//! Skills: a prompt of layers, its answer, and the tests of what people corrected.
+//! Skills: a layered prompt, its answer, and regression tests from corrections.
 //!
 //! - `assemble`: the prompt of a skill: its own layers, then rules and approved procedures within a budget.
 //!   `prompt`: how layers become one text.

@@ -1,7 +1,7 @@
 //! Writes to the workspace, with store errors.
 //!
 //! Readers never see a partially written file, links are not followed, and new files are private:
-//! `platform` ensures all three. A name may be relative to the directory, or the joined path.
+//! `memctl_files` ensures all three. A name may be relative to the directory, or the joined path.
 
 use std::fs::File;
 use std::io;

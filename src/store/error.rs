@@ -1,7 +1,7 @@
-//! The error of the store and of the verbs on it, and problems found in its files.
+//! The error of the store and of the operations on it, and problems found in its files.
 //!
-//! A request that cannot be done is refused in words, with the way out, where it is read. An error has a
-//! variant of its own if some code asks for it.
+//! A refused request says in words why, and what to do instead. An error has a variant of its own only if some
+//! code tests for it.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -1,6 +1,6 @@
-//! The place that a session works in: which projects and skills are its own.
+//! The place of a session: the projects and skills that count as its own.
 //!
-//! Deliberately absent: trust. It is bound to the real memory directory.
+//! Deliberately absent: trust, which is bound to the real memory directory.
 
 use std::path::{Component, Path};
 

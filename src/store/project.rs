@@ -1,13 +1,12 @@
-//! The project of a directory: what git says, read from git's files.
+//! The project of a directory, read from git's files.
 //!
 //! A linked work tree belongs to its main checkout, and subdirectories to the top of the work tree,
 //! so that they share one memory and one name. Work trees of a bare repository share the memory of the
 //! first one that has one. A clone in another directory is recognised by its root commit, or by the
-//! name of the repository that it comes from. Another project with the same name is told apart by its
-//! root commit.
+//! name of the repository that it comes from. The root commit also distinguishes projects with the same name.
 //!
-//! Invariant: a work tree counts as linked only if the repository names it too. What a foreign
-//! directory says of itself leads nowhere outside of it.
+//! Invariant: a work tree counts as linked only if the repository names it too. The claim of a foreign
+//! directory alone leads nowhere outside of it.
 
 use std::ffi::OsStr;
 use std::io::Read as _;

@@ -1,10 +1,8 @@
-//! Remote records, which were pulled from a shared store: `remote/<origin>/`, with the same files as a memory.
+//! Remote records, pulled from a shared store: `remote/<origin>/`, with the same files as a memory.
 //!
-//! Each of these directories is a copy with a single writer, the workspace of that name. There is
-//! nothing to merge, and it can be pulled again. Only a pull changes its records: [`Puller`] is the only writer
-//! below `remote/`, where each kind has one file.
-//!
-//! The records of the user store are read beside them.
+//! Each of these directories is a copy with a single writer, the workspace of that name. So there is nothing to
+//! merge, and it can be pulled again. Only a pull changes its records: [`Puller`] is the only writer below
+//! `remote/`, where each kind has one file. The records of the user store are read beside them.
 //!
 //! Deliberately absent: the source of the records, and their use.
 
@@ -127,7 +125,8 @@ impl Scoped {
 }
 
 impl Scoped {
-    /// Begins a pull for a copy, which takes in everything whoever asks. `None` while another process pulls.
+    /// Begins a pull of all records for a copy, regardless of the caller's access. `None` while another process
+    /// pulls.
     pub(crate) fn puller_of_copy(&self) -> Result<Option<Puller>, Error> {
         let lock = match Lock::take(self.pulled_directory(), Duration::ZERO) {
             Err(Error::Locked { .. }) => return Ok(None),

@@ -27,15 +27,7 @@
 //!   action. No decision about a workspace or an origin lets a rule act.
 //!
 //! Deliberately absent: settings files (`config` only asks for their digest), and the display of
-//! observed text (`guard::fence`).
-//!
-//! Key of a user, and digests under it.
-//!
-//! List of approved texts: one digest per line, append-only.
-//!
-//! Decisions of a user about one workspace: a small JSON file outside of it.
-//!
-//! Changes to the user's trust decisions about a workspace.
+//! observed text (`memctl_redact::fence`).
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};

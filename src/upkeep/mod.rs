@@ -1,15 +1,15 @@
-//! Upkeep of a memory as a whole: what it holds, why, and how it is moved, joined, repaired and taken back.
+//! Upkeep of a memory as a whole: statistics and provenance, undo and removal, repair, exchange and merge.
 //!
-//! A verb here is about records of any kind. Verbs of one kind are in the room of that kind.
+//! An operation here is about records of any kind. Operations on one kind are in the room of that kind.
 //!
 //! - `why`: provenance of a record and its effects. `stats`, `status`: counts and trends, and the
 //!   log of writes and reads. `evaluate`: quality of search on labelled data.
-//! - `undo`: takes back what one command changed. `forget`: removes one record, the expired ones, or everything.
+//! - `undo`: reverts the changes of one command. `forget`: removes one record, the expired ones, or everything.
 //! - `init`: a new memory directory. `doctor`: checks every file and repairs damage. `secrets`: finds and
 //!   redacts secrets. `reindex`: the search index and its vectors.
 //! - `exchange`: export, import, and the rules in `AGENTS.md`. `merge`: joins two versions in git.
 //!
-//! Invariants: a removal leaves a tombstone, so that no merge or sync brings the record back. A verb that
+//! Invariants: a removal leaves a tombstone, so that no merge or sync brings the record back. An operation that
 //! changes files names every file that it changed.
 //!
 //! Deliberately absent: judgement of content. That is `review`.

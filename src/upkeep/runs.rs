@@ -1,7 +1,7 @@
-//! Table of the executions: by the records that their prompts held, with what statistics count of each.
+//! Table of the executions: the records in their prompts, and the facts that statistics count.
 //!
 //! An execution has a kilobyte or more of input and output, which neither `why` nor `stats` needs. The table
-//! has 40 bytes of it, and follows the file by the executions that are new.
+//! has 40 bytes for each. New executions are added to it when it is read.
 
 use chrono::{DateTime, Datelike as _, NaiveDate, NaiveDateTime};
 use xxhash_rust::xxh3::xxh3_64;

@@ -1,8 +1,8 @@
 //! Finds secrets in files: in the memory, or in given paths.
 //!
-//! Records are redacted when they are written. This scan finds secrets from before, or from other
-//! programs. A finding gives the file, line and kind of a secret, and never shows it. A repair
-//! redacts our own records, after a copy; files of others are only read.
+//! Records are redacted when they are written. This scan finds older secrets, and those that other programs
+//! wrote. A finding gives the file, line and kind of a secret, and never shows it. A repair redacts our own
+//! records, after a copy; files of others are only read.
 
 use std::collections::{BTreeSet, HashSet};
 use std::fs::File;

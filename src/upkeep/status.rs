@@ -1,4 +1,4 @@
-//! What a memory holds: counts of its records, and the events of its audit log.
+//! Content of a memory: counts of its records, and the events of its audit log.
 //!
 //! The events are listed here. The writer records every write; the operations that return records record reads:
 //! always for kinds that belong to a user (memories, sessions), and for every kind if so

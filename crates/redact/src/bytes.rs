@@ -1,4 +1,4 @@
-//! What all modules read texts with: sets of bytes, words, the breaks that a terminal, a shell or a JSON writer
+//! Reading of texts, for all modules: sets of bytes, words, the breaks that a terminal, a shell or a JSON writer
 //! inserts, and the tables of `rules/` with their rows and lists of words.
 
 use std::sync::LazyLock;

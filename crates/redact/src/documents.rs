@@ -1,4 +1,4 @@
-//! Named secrets whose value stands in another line: in a block below the name, in the column of a table, in
+//! Named secrets with the value on another line: in a block below the name, in the column of a table, or in
 //! the data of a Kubernetes Secret before or after its kind.
 //!
 //! Lines are read through `lines`, which ignores numbers and marks in front of them.

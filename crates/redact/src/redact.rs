@@ -1,5 +1,5 @@
-//! Redaction of texts and JSON, the only functions that cut a redacted text, and the removal of what names the
-//! person at this machine from a text that others will read.
+//! Redaction of texts and JSON, and the only functions that cut a redacted text. For a text that others will
+//! read, also the removal of names of the person at this machine.
 //!
 //! A secret becomes `[REDACTED:kind]`, a private passage `[PRIVATE]`. Neither marker is matched
 //! again, so redaction is idempotent. Text without secrets is returned unchanged.

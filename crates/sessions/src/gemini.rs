@@ -36,7 +36,7 @@ impl Reader {
     pub(super) fn message(&mut self, message: &Value, calls: &mut Calls) {
         calls.session_once(text::of(&message["sessionId"]));
         if self.cwd.is_none() {
-            // The second is what the host writes anew of the fields of the session.
+            // The second has the fields of the session that the host rewrites.
             let texts = [&message["content"], &message["$set"]];
             self.cwd = texts.into_iter().find_map(first_directory);
         }

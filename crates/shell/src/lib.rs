@@ -37,7 +37,7 @@ pub struct Reading {
     pub forms: Vec<String>,
     /// The last form without quotes.
     pub plain: String,
-    /// The same with what it reads, if the line contains that.
+    /// The command with its input, if the line contains that.
     pub fed: Option<String>,
     /// The last form without the options before its subcommand, and without a runner.
     pub bare: Vec<Bare>,

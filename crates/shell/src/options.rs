@@ -13,7 +13,7 @@ use crate::scan::Word;
 pub struct Bare {
     /// As it is written, and without quotes.
     pub forms: Vec<String>,
-    /// What was taken off, in each way in which a rule may name it: `--context`, `context`, `-c`, the value.
+    /// Removed options, in each form in which a rule may name them: `--context`, `context`, `-c`, the value.
     pub taken: Vec<String>,
     /// It lacks options, and not only the program that runs it.
     pub lacks_options: bool,

@@ -33,7 +33,7 @@ pub struct Word {
     pub text: String,
     /// Place in the line, in bytes.
     pub start: usize,
-    /// Its end.
+    /// End in the line, in bytes.
     pub end: usize,
 }
 
@@ -50,7 +50,7 @@ pub struct Raw {
     pub targets: Vec<String>,
     /// Lines within: `$(…)`, backticks, `<(…)`.
     pub inner: Vec<String>,
-    /// Its output is the input of the command behind it.
+    /// The next command reads its output.
     pub is_piped: bool,
     /// Text of its here-document or here-string.
     pub input: String,

@@ -315,7 +315,7 @@ impl Report for AllKinds {
 
 /// Show one record as stored
 ///
-/// Secrets are redacted. A long text that the record repeats stands there once; `--json` has the record
+/// Secrets are redacted. A long text that the record repeats is shown once; `--json` has the record
 /// as stored. Ids of remote records and of the user store work too.
 ///
 /// ```console

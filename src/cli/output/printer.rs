@@ -1,5 +1,5 @@
-//! Single point of access to standard output and standard error, and work under way, as one line on standard error
-//! that is written anew and disappears in the end.
+//! Single point of access to standard output and standard error. Work under way is one line on standard error,
+//! which is rewritten and disappears at the end.
 //!
 //! Nothing is written about work without a terminal. A thread draws the line, so that the seconds go on while work
 //! blocks.

@@ -36,7 +36,7 @@ pub(crate) enum HooksCommand {
     Uninstall(HostArgs<true>),
     /// Show where hooks are installed, the last event of each, and what may block them
     ///
-    /// The last event that a hook received, and what it answered, show that an agent host calls it.
+    /// The last event that a hook received, and its answer, show that an agent host calls it.
     /// A settings file that cannot be read does not hide the other agent hosts; the exit code is 1.
     ///
     /// ```console

@@ -169,8 +169,8 @@ pub(crate) fn install(
     Ok((done, warnings))
 }
 
-/// Returns problems of the git setup of a workspace, and the command that installs the merge driver, for a
-/// memory that git does not ignore and that has no attributes for it. Nothing is wrong in such a repository.
+/// Returns problems of the git setup of a workspace, and the command that installs the merge driver. The command
+/// is only for a memory that git tracks without the attributes; that alone is no problem.
 pub(crate) fn problems(directory: &Path) -> (Vec<String>, Option<String>) {
     let Some(repository) = Repository::of(directory) else {
         return (Vec::new(), None);

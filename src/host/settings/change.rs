@@ -1,8 +1,8 @@
-//! An entry is added to a settings file, and taken out again with every byte as it was.
+//! Adds an entry to a settings file, and removes it again with every other byte as it was.
 //!
-//! What a change replaced, and what stands there since, is kept outside the file: where that stands still, the
-//! removal restores the text. Else the entry is taken out by its place, and what is kept about entries that
-//! were added later then leads to the text before both.
+//! A file outside of the settings records the replaced text and the new text. If the new text is unchanged, the
+//! removal restores the old one. Otherwise the entry is cut out, and the records of entries added later are
+//! changed so that they lead back to the text before both.
 
 use std::path::{Path, PathBuf};
 
@@ -42,7 +42,7 @@ impl Change {
         after[..after.len() - end].clone_into(&mut self.is);
     }
 
-    /// Returns a text as it was before the change; `None` unless the new text stands there once.
+    /// Returns a text as it was before the change; `None` unless it contains the new text exactly once.
     fn undone(&self, text: &str) -> Option<String> {
         let mut places = text.match_indices(&self.is);
         let (at, _) = places.next().filter(|_| places.next().is_none())?;

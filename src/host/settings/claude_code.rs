@@ -1,9 +1,9 @@
 //! Settings of Claude Code beside its hooks: the status line, and the permission for the one tool that records
 //! lessons.
 //!
-//! Claude Code has one status line, and one of the user is never replaced. Without the permission, the agent
-//! would open a dialog when it answers, so it answers in its last message there; only this tool is allowed,
-//! and only if the person says so.
+//! Claude Code has one status line, and a user's own is never replaced. Without the permission, the tool would
+//! open a dialog, so the agent answers in its last message. Only this tool is allowed, and only on the person's
+//! request.
 
 use jsonc_parser::cst::{CstNode, CstObject};
 use jsonc_parser::json;

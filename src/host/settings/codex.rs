@@ -1,4 +1,4 @@
-//! `config.toml` of Codex: the server as a table at its end, and what blocks hooks.
+//! `config.toml` of Codex: the server as a table at its end, and settings that block hooks.
 
 use std::path::Path;
 

@@ -1,5 +1,5 @@
-//! Hooks of this program in the settings of an agent host: in its JSON, or as files of their own: a plugin, or
-//! a script per event.
+//! Hooks of this program for an agent host: entries in its JSON settings, or files of their own (a plugin, or a
+//! script per event).
 
 use std::path::PathBuf;
 

@@ -1,10 +1,10 @@
 //! Entries of this program in the settings files of agent hosts.
 //!
-//! An [`Entry`] is found in a text, added to it, and taken out again; the rest of the text keeps every byte.
-//! A file and directories that were created for it are removed with it.
+//! An [`Entry`] is found in a text, added to it, and removed again; the rest of the text keeps every byte. A
+//! file and directories that were created for it are removed with it.
 //!
-//! A file in another format is never changed, nor is an entry of somebody else. A link of the user is
-//! followed, not replaced; one of a project is refused. No copy of a file is kept: hosts store secrets in some.
+//! A file in another format is never changed, nor is an entry of somebody else. A user's link is followed, not
+//! replaced; a link in a project is refused. No copy of a file is kept, because hosts store secrets in some.
 
 mod change;
 pub(super) mod claude_code;

@@ -1,7 +1,7 @@
 //! This program as an MCP server in the settings of agent hosts.
 //!
-//! The entry is named `memctl`. One of that name that starts another program belongs to the user and is never
-//! changed.
+//! The entry is named `memctl`. An entry of that name that starts another program belongs to the user and is
+//! never changed.
 
 use std::path::Path;
 

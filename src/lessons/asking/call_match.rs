@@ -1,9 +1,10 @@
-//! Does a command that somebody wrote occur among the calls of a session?
+//! Checks if a command in a text occurs among the calls of a session.
 //!
-//! Both sides are peeled: chains, pipes, assignments, wrappers, `cd` and quotes. The call must
-//! have the words of the written command in this order; the last one may be the beginning of a word.
-//! A template part (`<file>`, `…`, `*`, `FILE`) means anything, and `~` any home directory. Within the prose of a lesson, only
-//! programs, subcommands, options and variables must have been seen: what varies is generalised there.
+//! Both sides are reduced to simple commands: chains, pipes, assignments, wrappers, `cd` and quotes are
+//! removed. The call must have the words of the written command in this order; the last one may be the
+//! beginning of a word. A template part (`<file>`, `…`, `*`, `FILE`) matches anything, and `~` any home
+//! directory. In the prose of a lesson, only programs, subcommands, options and variables must have occurred:
+//! operands vary there.
 //!
 //! Deliberately absent: what a command does, and whether it is safe.
 

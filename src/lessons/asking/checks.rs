@@ -1,8 +1,9 @@
 //! Mechanical checks of a lesson before it is stored.
 //!
-//! An agent or a model words a lesson; this says whether the session bears it out. A refusal names the
-//! field, the reason, and what would pass, so that the agent can mend it once. It also says whether the lesson
-//! is worth telling, as far as the calls show. No check asks a model, and none guesses what a sentence means.
+//! An agent or a model words a lesson; the checks compare it with the session. A refusal names the field, the
+//! reason, and a form that would pass, so that the agent can correct it once. The checks also decide if a
+//! lesson is worth telling, as far as the calls show. They ask no model, and never guess the meaning of a
+//! sentence.
 
 use std::collections::HashSet;
 
@@ -284,9 +285,9 @@ pub(crate) fn code_spans(text: &str) -> impl Iterator<Item = &str> {
     parts.map(str::trim).filter(|span| !span.is_empty())
 }
 
-/// Refuses a lesson for everybody without a moment, and one that only its error leads to where the session met
-/// the error once and mended it in one go. What holds in one project is worth a word to whoever comes next; what
-/// holds everywhere is told to agents who know the tool.
+/// Refuses a lesson for everybody without a moment. Also refuses one that only its error leads to, if the session
+/// met the error once and solved it at the next attempt. A lesson for one project helps the next agent there; one
+/// for everybody reaches agents who know the tool.
 fn check_worth(applies: &Applies, session: &[SessionCall]) -> Result<(), Refusal> {
     if applies.scope == LessonScope::Project || !applies.commands.is_empty() {
         return Ok(());

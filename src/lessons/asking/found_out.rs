@@ -1,11 +1,11 @@
-//! Findings of a session, by its calls alone: what is worth asking its agent about.
+//! Findings of a session, from its calls alone: reasons to ask its agent for a lesson.
 //!
-//! - A *recovery*: a command failed, and another form of it worked. The same command that works after
-//!   an edit is a repair of the project, not knowledge for others.
-//! - A *detour*: an agent looked at several things, or failed, before a command first worked, and the
-//!   command holds an option or a variable that one of them had shown. One call can look at many things.
+//! - A *recovery*: a command failed, and another form of it worked. The same command that works after an edit
+//!   is a repair of the project, not knowledge for others.
+//! - A *detour*: before a command first worked, the agent failed or looked at several things, and one of them
+//!   showed an option or a variable of that command. One call can look at many things.
 //!
-//! It decides only whether to ask, and names the calls. What they mean is the agent's to say.
+//! The findings only decide whether to ask, and name the calls. The agent explains them.
 
 use std::collections::HashSet;
 

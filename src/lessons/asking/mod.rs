@@ -1,12 +1,12 @@
-//! When an agent is asked about its session, and what becomes of its answer.
+//! The question to an agent about its session, and the handling of its answer.
 //!
-//! At most once a session, never where nothing was found out, never in a loop: the log of the session
-//! has a mark, regardless of what the agent host reports. Nothing to say is a good answer. Lessons in the last
-//! message are stored like those of the tool; what is refused is said once, so that the agent can correct
-//! it.
+//! An agent is asked at most once a session, only after a finding, and never in a loop: the log of the session
+//! has a mark, regardless of what the agent host reports. An empty answer is a good answer. Lessons in the
+//! last message are stored like those of the tool. Refusals are reported once, so that the agent can correct
+//! them.
 //!
-//! People can replace the words of the question by a file. Its calls are shortened and redacted; they are the
-//! agent's own, of this session.
+//! People can replace the words of the question by a file. Its calls are shortened, redacted, and only of this
+//! session.
 
 pub(crate) mod call_match;
 pub(crate) mod checks;

@@ -1,8 +1,8 @@
-//! Calls of a session: what an agent ran, and what came of it.
+//! Calls of a session: what an agent ran, and the results.
 //!
-//! A hook appends each call to the log of its session, redacted and shortened; a session file is read
-//! into the same form. Lessons are checked against these calls. So an output keeps its beginning, its
-//! end, and between them the lines that may say an error, or that show options and variables.
+//! A hook appends each call to the log of its session, redacted and shortened; a session file is read into the
+//! same form. Lessons are checked against these calls. An output therefore retains its beginning and its end,
+//! and between them the lines that may state an error, or that show options and variables.
 
 use serde::{Deserialize, Serialize};
 

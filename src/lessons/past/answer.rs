@@ -1,7 +1,7 @@
-//! Answer of a model about a past session: its form, and what is left of each lesson in it.
+//! Answer of a model about a past session: its form, and the lessons in it that pass.
 //!
-//! A model is not asked twice, so what can be repaired is repaired. A lesson whose quoted words are
-//! not in the session is left out; a model that copies none is judged by the other checks.
+//! A model is asked once, so a repairable answer is repaired. A lesson is left out if its quoted words are not
+//! in the session. If the model quotes nothing at all, the other checks decide.
 
 use serde::Deserialize;
 use serde_json::Value;

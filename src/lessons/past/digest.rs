@@ -1,9 +1,9 @@
-//! Digest of a past session: what a model is told of its calls and the messages between them, within a budget.
+//! Digest of a past session, for a model: its calls and the messages between them, within a budget.
 //!
-//! It has every call with the telling lines of its result: more of a failing one, and most of a document,
-//! since what a project prescribes costs an agent calls to find and no failure. Where that is too long,
-//! documents and results of calls that worked shrink first, then those of looking around go, then the
-//! calls of looking around. What is left out is said. All texts are redacted.
+//! Every call has the informative lines of its result. A failing call gets more of them, and a document most
+//! of its text: what a project prescribes costs an agent calls to find, and fails nowhere. If the digest is too
+//! long, documents and results of successful calls shrink first. Then the results of looking around go, then
+//! those calls. The digest says what is left out. All texts are redacted.
 
 use std::path::Path;
 

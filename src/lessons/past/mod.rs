@@ -1,9 +1,9 @@
-//! Past sessions: session files of agents in, recoveries and lessons out.
+//! Past sessions: reads session files of agents, and learns recoveries and lessons from them.
 //!
-//! - `session_files`: finds and reads session files. `learn`: stores what is new and counts what
-//!   exists, with its report. `of_host`: the session of an agent host as a record.
-//! - `past_sessions`: questions to a model about what the agents found out; `digest`: what it is told of a
-//!   session; `answer`: what is left of its answer.
+//! - `session_files`: finds and reads session files. `learn`: stores new patterns, counts existing ones, and
+//!   reports both. `of_host`: the session of an agent host as a record.
+//! - `past_sessions`: questions to a model about the agents' findings. `digest`: the session as the model sees
+//!   it. `answer`: the lessons of its answer that pass.
 
 pub(crate) mod answer;
 pub(crate) mod digest;

@@ -1,12 +1,12 @@
 //! A call in comparable form: the simple commands of a shell line, or the arguments of a tool.
 //!
-//! Plumbing is left out: pipes into programs that only look, redirections, `echo`, `timeout`,
-//! `|| true`, options of verbosity. Directories of `cd` are kept apart, because the same command
-//! elsewhere is another call.
+//! Plumbing is left out: pipes into programs that only look, redirections, `echo`, `timeout`, `|| true`,
+//! options of verbosity. The directories of `cd` are stored separately, because the same command elsewhere is
+//! another call.
 //!
-//! Commands are without quotes, assignments and the wrappers that change nothing but time, priority or
-//! environment; of each there is its program, subcommand and arguments. `ssh`, `xargs` and `find -exec` are
-//! programs here: who retries them retries the whole call. What is substituted (`$(…)`) stays as text.
+//! Commands are without quotes, assignments, and wrappers that change only time, priority or environment. Each
+//! has its program, subcommand and arguments. `ssh`, `xargs` and `find -exec` count as programs, because a
+//! retry repeats the whole call. Substitutions (`$(…)`) stay as text.
 //!
 //! Deliberately absent: what a call means, and whether it worked.
 

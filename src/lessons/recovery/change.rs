@@ -1,7 +1,7 @@
-//! Small difference of two calls: what a pattern says, and whether a call has it.
+//! Small difference of two calls: the content of a pattern, and the test if another call has it.
 //!
-//! One option, value, wrapper, assignment, quote, or a few words of one text differ; the operands
-//! are the same. Everything that is not certain is no small change.
+//! One option, value, wrapper, assignment, quote, or a few words of one text differ; the operands are the
+//! same. An uncertain difference is no small change.
 
 use std::collections::HashSet;
 
@@ -115,8 +115,8 @@ impl Change {
         self.kind == ChangeKind::Text && self.agrees(other) && self.fits(&call, line)
     }
 
-    /// Returns `true` if another failure of this kind was cured in the same way: words of its own stand in one text
-    /// where this change has others, such as the type of another column.
+    /// Returns `true` if another failure of this kind was solved in the same way: one text has other words in the
+    /// place of this change's words, such as the type of another column.
     pub(crate) fn is_made(&self, failed: &str, worked: &str) -> bool {
         let calls = || Some((Call::of(failed, None)?, Call::of(worked, None)?));
         let made = || calls().and_then(|(failed, worked)| change(&failed, &worked, ""));

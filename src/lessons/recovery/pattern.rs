@@ -1,8 +1,8 @@
-//! The pattern of a recovery: when it is evidence, and when the same failure may be told it without
-//! anybody having worded it.
+//! The pattern of a recovery: its evidence, and the conditions for telling it at the same failure although
+//! nobody has worded it.
 //!
-//! The working call must be the failing one with one small change (`change`), with nothing changed in
-//! between. Everything that is not certain is no pattern: a wrong one costs more than a missing one.
+//! The working call must be the failing one with one small change (`change`), and nothing else may have changed
+//! in between. An uncertain recovery is no pattern: a wrong one costs more than a missing one.
 //!
 //! Deliberately absent: words about the change, and any score.
 
@@ -30,10 +30,12 @@ const NEAR: usize = 30;
 ///
 /// # Errors
 ///
-/// The reason why the recovery is no pattern: `no_error` if the failing call printed none, `retry` if an equal
-/// call worked later, `still_fails` if the later call reports the same error, `dangerous` if it takes a
-/// safeguard away or destroys something, `one_off` for more than a small change, for an edit in between, and for an
-/// error that does not say that the call lacks something.
+/// The reason why the recovery is no pattern:
+/// - `no_error`: the failing call printed none.
+/// - `retry`: an equal call worked later.
+/// - `still_fails`: the later call reports the same error.
+/// - `dangerous`: the later call removes a safeguard or destroys something.
+/// - `one_off`: more than a small change, an edit in between, or an error that names nothing missing.
 pub fn of_episode(
     episode: &Episode,
     steps: &[Step],

@@ -1,11 +1,11 @@
-//! Finds episodes in the steps of a session: a failed step, the later step that reached its goal,
-//! and the retries and changes between them; and the same while a session runs.
+//! Finds episodes in the steps of a session, also while it runs: a failed step, the later step that reached
+//! its goal, and the retries and changes between them.
 //!
 //! Precision comes first. Most errors in a session are expected, given up or external, and learning
 //! from those is worse than not learning. A success must have the same goal, with more certainty
 //! the farther away it is. Errors that the agent or the user calls expected are ignored.
 //!
-//! The trace of a running session is short: most failures are never recovered from, and each step costs a write.
+//! The trace of a running session is short: most failures have no recovery, and each step costs a write.
 
 use memctl_sessions::{Remark, Step};
 use serde::{Deserialize, Serialize};

@@ -1,8 +1,8 @@
-//! Stored lessons: a new one among those that say nearly the same.
+//! Storage of lessons, and of the patterns and procedures beside them.
 //!
-//! - `new_lesson`: stores a checked lesson among those that are near; equal ones become one.
-//! - `patterns`: recoveries that nobody has worded, and one at the moment that a hook sees it.
-//! - `record`: a success that a program reports, and procedures of other programs.
+//! - `new_lesson`: stores a checked lesson with its relation to similar ones; equal lessons become one.
+//! - `patterns`: recoveries that nobody has worded, also at the moment a hook sees one.
+//! - `record`: successes that a program reports, and procedures of other programs.
 
 pub(crate) mod new_lesson;
 pub(crate) mod patterns;

@@ -1,13 +1,14 @@
-//! Storage of a checked lesson: a new procedure, one more origin of a known one, or a replacement; and the lessons
-//! that say nearly the same.
+//! Stores a checked lesson: as a new procedure, as one more origin of an existing one, or as a replacement; and
+//! reports similar lessons.
 //!
-//! The eight fields of the procedure are filled from what was said, without a grammar. A lesson of an
-//! agent is observed; that of a person counts as theirs. What a person approved is never replaced by
-//! what an agent says: both stay, and the person decides. Whether two lessons are the same is for the agent or the
-//! person to say; only equal words are the same by themselves. No model is loaded to find those that are near.
+//! The eight fields of the procedure are filled from the lesson's own words. A lesson of an agent is observed;
+//! a lesson of a person counts as their word. An agent never replaces what a person approved: both stay, and
+//! the person decides. Only equal words make two lessons the same without a decision by the agent or the
+//! person. The search for similar lessons loads no model.
 //!
-//! [`tidy`] joins lessons with the same words and retires those that stopped working, without a model: an observed
-//! one gives its origins to the approved one, which stays. One run is one change, which `memctl undo` reverts.
+//! [`tidy`] joins lessons with the same words and retires those that stopped working, without a model. An
+//! observed lesson gives its origins to the approved one, which stays. One run is one change, which
+//! `memctl undo` reverts.
 
 use std::collections::BTreeSet;
 use std::path::Path;

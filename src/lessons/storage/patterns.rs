@@ -1,9 +1,9 @@
 //! Procedures that nobody has worded yet: the pattern of a recovery, in the words of the calls.
 //!
-//! A known pattern gains one occurrence for each session and step that showed it; one with a
+//! An existing pattern gains one occurrence for each session and step that showed it. A pattern with a
 //! tombstone is not stored again.
 //!
-//! Deliberately absent: recoveries that are no pattern. The session file has them.
+//! Deliberately absent: recoveries without a pattern. The session file has them.
 
 use chrono::{DateTime, Utc};
 use serde_json::json;

@@ -1,11 +1,11 @@
-//! Reports of programs without hooks: failures and successes of agents, and procedures of an analyst, both in
-//! the form of the source documents.
+//! Reports of programs without hooks, in the form of the source documents: failures and successes of agents,
+//! and procedures of an analyst.
 //!
-//! A failure stays in the session's scratch file until a success answers it; the two become the
-//! pattern of a procedure. A known pattern or procedure is counted up instead of added.
+//! A failure stays in the session's scratch file until a success answers it; the two become the pattern of a
+//! procedure. An existing pattern or procedure is counted up instead of added.
 //!
-//! The trust of a procedure is `observed`, as for procedures learned here, because an analyst reads tool output.
-//! Prompt injection is refused, and so is a procedure with a tombstone.
+//! A procedure has trust `observed`, like one learned here, because an analyst reads tool output. Prompt
+//! injection is refused, and so is a procedure with a tombstone.
 
 use memctl_files::json::compact;
 use serde::Serialize;

@@ -1,8 +1,7 @@
-//! Evidence of lessons: a call follows what an agent was told, or not.
+//! Evidence of lessons: decides if a call follows a lesson that the agent was told.
 //!
-//! A lesson is followed by a call that runs one of the commands in its backticks; a pattern by a
-//! call that has its change. The call that failed must not have had it. A lesson that names no
-//! command has no outcome.
+//! A call follows a lesson if it runs one of the commands in its backticks, and a pattern if it has its change.
+//! The call that failed must not have had it. A lesson without a command has no outcome.
 
 use crate::lessons::asking::call_match::{occurs, without_angles};
 use crate::lessons::asking::checks::code_spans;

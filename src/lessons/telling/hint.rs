@@ -1,8 +1,7 @@
-//! Hint: what an agent is told about a failure, as a view of a procedure, and as much of it as fits.
+//! Hint: what an agent is told about a failure, as a view of a procedure, within a length limit.
 //!
-//! To fit a length limit, the worst hints are dropped first. Only if the best one alone is too long, its code is
-//! cut, with a mark. The cut must leave its two sides different: a hint with equal WRONG and CORRECT sides is
-//! misleading.
+//! To fit the limit, the worst hints are dropped first. If the best one alone is too long, its code is cut,
+//! with a mark. A cut never makes the WRONG and CORRECT sides equal, which would mislead.
 //!
 //! Pitfalls are general rules for working here, derived from classes of errors.
 
@@ -255,7 +254,7 @@ pub(crate) fn render_pitfalls(pitfalls: &[Pitfall]) -> String {
 /// Tool of the source document's sandbox.
 pub(crate) const SANDBOX_TOOL: &str = "execute_code";
 
-/// Class of errors: where it occurs, texts that must all stand in the error, and its rule.
+/// Class of errors: where it occurs, texts that the error must contain, and its rule.
 #[derive(Deserialize)]
 struct Class {
     place: String,

@@ -1,12 +1,11 @@
 //! Lessons and patterns for a failing call, and lessons for a call that is about to run.
 //!
-//! At a failure: lessons whose error phrase is in the output, then the pattern of the same failure in
-//! the same project. Then follows what an agent recorded or another program wrote for such an error.
-//! Two patterns of one failure that say different things silence each other.
+//! Order at a failure: lessons whose error phrase is in the output; then the pattern of the same failure in
+//! the same project; then records of agents and other programs for such an error. Two patterns of one failure
+//! that say different things silence each other.
 //!
-//! Reads one derived table and the entries that it names. An entry that cannot be read is passed
-//! over. Text that nobody approved is screened again here: an older store may hold what would be
-//! refused today.
+//! Reads one derived table and the entries that it names, and skips unreadable entries. Text that nobody
+//! approved is screened again: an older store may hold text that would be refused today.
 
 use std::collections::{BTreeSet, HashSet};
 

@@ -1,7 +1,7 @@
 //! Texts that tell an agent lessons: at the start of a session, before a call, at a failing call.
 //!
-//! An approved lesson is told as text; everything else is fenced as notes to be checked.
-//! Each text has a limit, and is made of whole lines.
+//! An approved lesson is plain text; everything else is fenced as data to be checked. Each text has a length
+//! limit and consists of whole lines.
 
 pub(crate) mod evidence;
 pub(crate) mod hint;

@@ -1,7 +1,7 @@
-//! State of a running agent session: recent failures, what was shown and what became of it, and pitfalls.
+//! State of a running agent session: recent failures, shown hints with their outcomes, and pitfalls.
 //!
-//! After a hint, the next steps decide. Success in the hinted way counts for the lesson, the same
-//! error again counts against it, and anything else does not count. The first of the two decides.
+//! After a hint, the next steps decide. Success in the hinted way counts for the lesson, the same error again
+//! counts against it, and anything else does not count. The first of the two decides.
 //!
 //! A session counts at most once for and once against a lesson, however often a loop repeats.
 

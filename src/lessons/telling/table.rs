@@ -1,7 +1,7 @@
-//! Derived table of procedures: hashes by which those for a call or a failure are found.
+//! Derived table of procedures: the hashes that find the procedures for a call or a failure.
 //!
-//! Writers and readers compute the same terms. A collision only costs one comparison. A procedure
-//! that may not be told has no term, and is never found; an unreadable one neither.
+//! Writers and readers compute the same terms. A collision only costs one comparison. A procedure that may not
+//! be told, or that is unreadable, has no term and is never found.
 
 use std::collections::BTreeSet;
 

@@ -1,13 +1,13 @@
-//! Later notes and rules before earlier ones about the same thing.
+//! Places later notes and rules before earlier ones about the same thing.
 //!
-//! People change a decision by writing the new one, and rarely say which record it replaces. The
-//! earlier one often has more words of a question, so the ranking alone shows what no longer holds.
-//! Two signs let a later record take the place of an earlier one that is near it in meaning:
+//! People change a decision by writing a new one, and rarely say which record it replaces. The earlier record
+//! often has more words of the query, so the ranking alone would show an outdated decision. Two signs move a
+//! later record before an earlier one with a similar meaning:
 //! - it says that it changes something ("amended", "new rule", "from now on");
-//! - both answer the question equally well: nearly the same text, the same words of the query.
+//! - both match the query equally well: nearly the same text, the same words of the query.
 //!
-//! Without a sign nothing moves: measured on texts with dates by chance, an order by date alone lost
-//! half of the first hits. A record never takes the place of one that is trusted more.
+//! Without a sign nothing moves: on texts with random dates, an order by date alone lost half of the first
+//! hits. A record never moves before one with a higher trust.
 //!
 //! Deliberately absent: a decision that the earlier record is wrong. `--replaces` says that.
 

@@ -1,5 +1,4 @@
-//! Request and result of a search; and the query's vector, computed here or given by the caller, with the
-//! embedder.
+//! Request and result of a search, and the query's vector: computed by the embedder, or given by the caller.
 
 use std::borrow::Cow;
 use std::collections::HashSet;

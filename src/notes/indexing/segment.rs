@@ -1,5 +1,5 @@
-//! Segment of an open index, and the manifest: the list of the files of all segments, and the state of the
-//! records that they cover. And the attributes of a document, with the filter for those that a search may return.
+//! Segment of an open index; the manifest, which lists the files of all segments and the state of the records
+//! that they cover; and the attributes of a document, with the filter for a search.
 //!
 //! The filter applies before counting and ranking. Excluded documents do not affect term rarity, so scores
 //! reveal nothing about them.

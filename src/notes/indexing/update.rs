@@ -1,11 +1,11 @@
 //! Brings the index up to date with the records, and saves it.
 //!
-//! Files that only grew cost nothing: their first entries have kept their places. In any others, entries
+//! Files that only grew cost nothing: their first entries have kept their places. In other files, entries
 //! are recognised by the hash of their text. New records are read and tokenized on all processors.
 //!
 //! New segments follow the old ones. A segment is merged with the newer ones after it if it has at
-//! most twice as many documents. So a document moves a few times in its life, not with every new
-//! one. A segment with deleted records is rewritten without them.
+//! most twice as many documents, so a document moves only a few times in its life. A segment with deleted
+//! records is rewritten without them.
 
 use std::collections::{HashMap, HashSet};
 

@@ -1,8 +1,8 @@
 //! Editable fields of each kind, the form of their values, and fields inside the metadata of a memory,
 //! which are set by path and checked against the type.
 //!
-//! Fields outside these tables are not editable: ids, links, times and counts are facts, not
-//! opinions. Whether a test validates a rule is one, too, but a program with tests of its own says it here.
+//! Fields outside these tables are not editable: ids, links, times and counts are facts, not opinions. The
+//! validation of a rule is a fact too, but a program with tests of its own reports it through an edit.
 
 use std::collections::HashMap;
 

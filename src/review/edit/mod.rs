@@ -1,10 +1,10 @@
 //! Edits the text of a record.
 //!
-//! Only the given fields are written; every other byte of the entry stays. A new text makes a rule
-//! or a lesson a different one: the evidence from tests and use belongs to the old text and is reset.
-//! Fields around it (confidence, cause of the mistake) reset nothing.
+//! Only the given fields are written; every other byte of the entry stays. A new text makes a rule or a lesson
+//! a different one, so the evidence from tests and use, which belongs to the old text, is reset. Fields around
+//! it (confidence, cause of the mistake) reset nothing.
 //!
-//! The guardrail of a rule gets the new text if nobody has edited it; else a warning names the file.
+//! The guardrail of a rule gets the new text unless somebody has edited it; then a warning names the file.
 //!
 //! Deliberately absent: tests. They come from the correction, not from the text of the rule.
 

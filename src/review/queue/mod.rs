@@ -2,19 +2,19 @@
 //!
 //! - `waiting`: an entry about one rule, procedure, memory or pair, as data for any display.
 //!
-//! Rules are compared within a skill, with the vectors of the built-in embedder, because the threshold was
-//! measured with it and it sends nothing to a server. Without a model nothing tells a duplicate from a related
-//! rule, so of the others only those are listed that are nearest to each other. A pair that a person or a model
-//! has judged is not listed again.
+//! Rules are compared within a skill, with the vectors of the built-in embedder: the threshold was measured
+//! with it, and it sends nothing to a server. Vectors alone cannot tell a duplicate from a related rule, so
+//! unjudged pairs are listed only if each is the other's nearest rule. A pair that a person or a model has
+//! judged is not listed again.
 //!
-//! Texts are as stored, and callers sanitize and redact them. Nothing is written.
+//! Texts are as stored; callers sanitize and redact them. Nothing is written.
 //!
 //! Deliberately absent:
 //! - decisions, which the other modules of `review` make;
 //! - outputs of skills, which `accept` and `reject` judge;
 //! - merge conflicts, which `doctor` lists and `memory resolve` settles;
-//! - results of tests that no record holds: a run of `memctl test` stores only which rules it
-//!   validated and which rules break a test.
+//! - test results outside of records: a run of `memctl test` stores only which rules it validated and which
+//!   rules break a test.
 
 mod waiting;
 

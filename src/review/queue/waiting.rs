@@ -1,5 +1,5 @@
-//! Entries of the queue: data for any display, made of candidate rules, rules of others, rules with evidence
-//! against them, and procedures and memories that nobody has approved.
+//! Entries of the queue, as data for any display: candidate rules, rules of others, rules with evidence
+//! against them, and unapproved procedures and memories.
 
 use std::cmp::Ordering;
 use std::collections::HashSet;

@@ -1,19 +1,15 @@
-//! Repeats: what past sessions of a project met again and again, and what would end it.
+//! Repeats: demands, failures and detours that recur in past sessions of a project, with a way to end each.
 //!
-//! They are what a person demanded in more than one session, and failures and detours at calls.
+//! A page has at most [`MOST`] of them, each from two sessions or more. A repeat that a rule or a lesson in
+//! force ends is not listed. Nothing is worded here: a repeat names the call, the error, the call that worked,
+//! or the person's own words. Only a person's decision about a repeat is written.
 //!
-//! A page has at most [`MOST`] of them. Each was met in two sessions at least, so what happens once is not on
-//! it, and neither is what a rule or a lesson in force ends. Nothing is worded here: a repeat names the call,
-//! the error, the call that worked, or the person's own words. Only a person's decision about one is written.
+//! A failure repeats if a call stops with the same deciding line, numbers aside. If another form of the call
+//! soon worked, the same program with the same error is enough, names aside. A detour repeats if the same
+//! programs first work with the same options and variables after several looks around.
 //!
-//! A failure is met again if a call stops with the same deciding line, numbers aside; one after which another
-//! form of the call soon worked, if the same program stops with the same error, names aside. A detour is met
-//! again if the same programs first work with the same options and variables after several looks around.
-//!
-//! Not counted: a failure that an edit follows, which is work on the project. A failed search or a failed tool for
-//! files, which is an answer. A script for one call, which belongs to one session.
-//!
-//! Deliberately absent: failures that an edit repaired. They are the work itself.
+//! Not counted: a failure that an edit follows, which is work on the project; a failed search or a failed file
+//! tool, which is an answer; and a script for one call, which belongs to one session.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;

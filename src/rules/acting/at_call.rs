@@ -1,10 +1,10 @@
-//! Rules around a call of an agent: told before it, counted by what comes after.
+//! Rules around a call of an agent: told before the call, counted by the calls after it.
 //!
-//! A host waits for this at every call, so a call without a match reads derived tables and the notes
-//! of the session, and nothing else. Nothing here permits a call.
+//! The host waits for the answer at every call. A call without a match therefore reads only derived tables
+//! and the notes of the session. No answer here permits a call.
 //!
-//! A note is told once to each agent of a session. A rule that asks or refuses answers every call
-//! that breaks it.
+//! Each agent of a session is told a note once. A rule that asks or refuses answers every call that breaks
+//! it.
 
 use chrono::{DateTime, Utc};
 use memctl_sessions::Step;

@@ -1,4 +1,4 @@
-//! Call of an agent as what patterns are matched with: commands, changed paths, new content.
+//! Call of an agent in the form that patterns match: commands, changed paths, new content.
 
 use std::ops::Range;
 

@@ -1,5 +1,5 @@
-//! What of a command a pattern is for: its text for people or not, the whole line or not, and whether the
-//! command does what it says or only looks.
+//! Conditions of a pattern on a command: text for people, runners and removed options, the whole line, and
+//! commands that only look.
 
 use memctl_shell::{Bare, Reading, Simple, basename};
 

@@ -1,23 +1,22 @@
-//! What a pattern of a rule matches in a call, and which calls make later ones fine.
+//! Matching of a rule's patterns with a call, and the earlier calls that make a later one fine.
 //!
-//! A command pattern is tried with each form of each simple command, and with the whole line if it has a sign
-//! of a chain; one with a sign of a pipe with each pipeline. The form without quotes is only for a pattern that
-//! has none. The form without the options before a subcommand, or without a runner such as `npx`, is
-//! not for a rule that speaks of one of these, and the first not for a pattern that looks for what is absent.
-//! Text for people, such as the message of a commit, is only for a pattern that names the program, or for a
-//! rule about messages. What may not stand at the beginning (`^(?!…)`) may stand in no form, and in no variable
-//! set before. A call of a tool that is no shell is matched only by a pattern that depends on the name of the
-//! tool, or on the path of a command that does the same. A path within the project is absolute only for patterns
-//! that say so.
+//! Forms of a command. Each simple command is tried in several forms, with these limits:
+//! - The whole line is tried if the pattern has a sign of a chain, each pipeline if it has a sign of a pipe.
+//! - The form without quotes is only for patterns without quotes.
+//! - The form without the options before a subcommand, or without a runner such as `npx`, is skipped for a
+//!   rule that speaks of them. The first is also skipped for a pattern that looks for something absent.
+//! - Text for people, such as a commit message, counts only for a pattern that names the program, or for a
+//!   rule about messages.
+//! - A negated beginning (`^(?!…)`) must hold for every form, and for the variables set before the command.
+//! - A call of a tool other than a shell needs a pattern on the tool's name, or on the path of a command that
+//!   does the same. Paths within the project stay relative unless the pattern is absolute.
 //!
-//! A pattern that speaks of code is no pattern for prose: in Markdown and other texts it counts only if its
-//! place names them.
+//! Content. A pattern about code matches prose files such as Markdown only if its `within` names them. A
+//! pattern with `within` matches only in a file that fits; an unknown file never fits.
 //!
-//! `unless` rules out what it matches: for a command, any of its forms with the variables set
-//! before it; for the whole line, the line; for content, the content and its files. Content with a place
-//! (`within`) counts only in a file that matches: without a known file it does not. With `after`, a
-//! call is fine if such a call succeeded earlier in the session, or stands before it in its chain. What
-//! may fail without the line (`x || true`) has not succeeded, and neither has a dry run or a look.
+//! Exceptions. `unless` is tried with all forms of the command, with the line, or with the content and its
+//! files. `after` accepts a call if a matching one succeeded earlier in the session, or stands before it in
+//! its chain. A call that may fail unnoticed (`x || true`), a dry run and a look do not count.
 
 use memctl_shell::{Bare, Simple};
 

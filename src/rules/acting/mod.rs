@@ -1,13 +1,13 @@
-//! Rules that act on calls: those that this user approved with their patterns.
+//! Rules that act on calls: those whose patterns this user has approved.
 //!
-//! A derived table holds texts that every match of a pattern contains, so that a call reads only
-//! the rules that it may break. The table decides nothing: each rule is read from its file, matched,
-//! and held against the user's own approval. A damaged or stale table loses a note, and never adds
-//! one. A number of the table holds the part of the call and up to three trigrams of one text. They are hashes:
-//! one too few in a number costs a comparison, and never a match. `^` counts as a character.
+//! A derived table holds texts that every match of a pattern contains, so that a call reads only the rules
+//! that it may break. The table only pre-selects: each rule is read from its file, matched, and compared
+//! with the user's approval. A damaged or stale table can lose a note, and never adds one. Each number in the
+//! table stands for the part of the call and up to three trigrams of one text. The trigrams are hashed, so a
+//! collision costs a comparison and loses no match. `^` counts as a character.
 //!
-//! The rules of the memory come first, then those of the user store. Rules of other workspaces
-//! never act: nobody approved their patterns here.
+//! Rules of the memory come first, then those of the user store. Rules of other workspaces never act,
+//! because nobody has approved their patterns here.
 
 pub(crate) mod at_call;
 pub(crate) mod call;

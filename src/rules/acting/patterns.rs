@@ -1,10 +1,10 @@
 //! Regular expressions of rules: checked before they are stored, and compiled.
 //!
-//! `regex_lite` matches in linear time. It has no look-around, which models write all the same
-//! (`^npm\s+i(?!.*--dry-run)`): such an expression is tried for at most [`STEPS`] steps, and matches
-//! nothing if they do not suffice. So a bad pattern loses a note, and never the time of an agent.
+//! `regex_lite` matches in linear time and has no look-around. Models write look-around all the same
+//! (`^npm\s+i(?!.*--dry-run)`). Such an expression gets at most [`STEPS`] steps, and counts as no match
+//! beyond them. A bad pattern therefore loses a note, and never delays an agent.
 //!
-//! In a command `^` is the beginning of a simple command or of the line; in content, the beginning of
+//! In a command, `^` is the beginning of a simple command or of the line. In content, it is the beginning of
 //! any line.
 
 use crate::model::{CallPart, CallPattern};

@@ -1,13 +1,13 @@
 //! Receipts of rules: what a session was told, and what its agents did next.
 //!
 //! - *told*: a rule spoke at a call, for the first time in the session.
-//! - *recurred*: the agent that was told it made another call that breaks it, whether or not it ran.
-//! - *heeded*: after it was told, a call with the same beginning obeyed it, or the session ended
-//!   after further calls of which none broke it. A later break takes that back.
+//! - *recurred*: the agent that was told made another call that breaks the rule, whether or not it ran.
+//! - *heeded*: a later call with the same beginning obeyed the rule, or the session ended after further
+//!   calls of which none broke it. A later break takes that back.
 //! - *overridden*: the person was asked about a call, and it ran.
 //!
-//! A session without any further call says nothing. The call behind a note runs before the agent has
-//! read it, and counts as nothing. A subagent, and an agent after compaction, is told again.
+//! A session without a further call counts nothing. The call that a note answers runs before the agent has
+//! read the note, so it counts nothing either. Subagents, and an agent after compaction, are told again.
 //!
 //! Pure: the caller reads and stores the notes.
 

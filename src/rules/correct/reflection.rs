@@ -1,8 +1,8 @@
 //! Second stage: words the rule, by a model if one is configured and answers.
 //!
-//! The model sees the existing rules that are nearest to the correction, and judges their relation to
-//! the new rule. Only rules that a person here vouches for are shown: text of others must not
-//! decide what becomes of a person's correction.
+//! The model sees the existing rules that are nearest to the correction, and judges their relation to the new
+//! rule. It sees only rules that this user vouches for: other people's text must not decide what a person's
+//! correction becomes.
 
 use memctl_llm::{OnProgress, Request};
 use serde::Serialize;

@@ -1,10 +1,9 @@
-//! Remarks about one output: corrections that may hold for this run only, and the value that they
-//! give.
+//! Remarks about one output: corrections that may hold for this run only, and the value that they give.
 //!
-//! Nothing is understood here. A remark repeats a number or an id of the run, says what should have
-//! been or how it was, or gives a plain value for a field of the output. What was left out is to be there next
-//! time, too.
-//! A word that generalises makes it a rule. A wrong guess costs a question, or a candidate.
+//! The words are compared, not understood. A remark repeats a number or an id of the run, says how the output
+//! was or should have been, or gives a plain value for a field. A missing part is no remark, because it should
+//! be there next time too. A word that generalises makes it a rule. A wrong guess costs a question, or a
+//! candidate.
 
 use serde_json::Value;
 

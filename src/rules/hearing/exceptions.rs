@@ -1,10 +1,10 @@
-//! Exceptions that speak of an earlier command: "never push without the tests" as
+//! Exceptions that name an earlier command: "never push without the tests" as
 //! `{"match": "^git push", "unless": "make test.*&&.*git push"}`.
 //!
-//! An exception is tried with the command itself, so it would never match. Its commands before the last one
-//! become `after`: fine once they succeeded in the session, or stand before it in the line. Several of them are
-//! several patterns, of which each needs its own. An exception that begins with another program (`^make test`)
-//! is such a command, too.
+//! `unless` is compared with the matched command alone, so such an exception would never apply. Its commands
+//! before the last one therefore become `after`: they must have succeeded in the session, or stand earlier in
+//! the line. Several of them become several patterns, each with its own `after`. An exception that begins
+//! with another program (`^make test`) counts as such a command, too.
 
 use memctl_shell::{Layer, Word, layer};
 

@@ -1,16 +1,15 @@
-//! Cheap tests of a person's message: may it state something that is to hold from now on, or something about
-//! the call just made?
+//! Cheap tests of a person's message: may it state a lasting rule, or say something about the call just made?
 //!
-//! Made for recall: the first passes about nine of ten such messages, and one of eight others. An agent
-//! that understands the message decides, so a needless pass costs one line. A long text, a document
-//! with headings, or a pasted one is a task, and passes nothing.
+//! Made for recall: the first test passes about nine in ten such messages, and one in eight of the others. The
+//! agent understands the message and decides, so a needless pass costs one line. A long text, a document with
+//! headings or a pasted one counts as a task, and never passes.
 //!
-//! English is told by its most common words. A text in another language is compared with the forms
-//! of all other languages; one in a script that has no forms passes if it is a short statement.
+//! English is recognised by its most common words. A text in another language is compared with the forms of
+//! all other languages. A text in a script without forms passes if it is a short statement.
 //!
-//! "vendor/ comes from composer and is wiped on install" has no form of a demand. It names a thing of the
-//! call before it, asks nothing and begins with no task. The words are compared, and nothing is
-//! understood: the agent that is asked does that.
+//! A statement such as "vendor/ comes from composer and is wiped on install" has no form of a demand. It
+//! passes if it names a thing of the call before it, asks nothing and begins no task. The words are compared,
+//! not understood.
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;

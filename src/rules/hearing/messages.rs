@@ -1,7 +1,7 @@
-//! Messages of a person that hooks have seen: the witness of what an agent records as theirs.
+//! Messages of a person that hooks have seen: the witness for what an agent records as the person's words.
 //!
 //! Only the person's own words are retained, redacted and cut, of the newest messages of all running
-//! sessions. They lie in the derived data of one machine and are never part of a record.
+//! sessions. They are derived data of one machine, and never part of a record.
 
 use serde::{Deserialize, Serialize};
 

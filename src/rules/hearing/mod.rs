@@ -1,12 +1,12 @@
-//! Corrections that a person gives an agent in the chat, heard at their message.
+//! Corrections that a person gives an agent in the chat, detected in their message.
 //!
 //! - `gate`: cheap test of a message, made for recall, with its forms of speech (`cues.txt`).
 //! - `messages`: the newest messages, as the witness of a quote. `quote`: its comparison.
-//! - `heard`: the rule as the agent gives it, checked. `exceptions`: those that speak of an earlier command.
+//! - `heard`: the rule as the agent gives it, checked. `exceptions`: those that name an earlier command.
 //!   `record`: the candidate that it becomes.
 //!
-//! The program notices and checks; the agent words; a person approves. Nothing that an agent says
-//! takes a rule away from the user.
+//! The program notices and checks, the agent words, a person approves. An agent's report never removes a rule
+//! of the user.
 
 mod exceptions;
 mod gate;

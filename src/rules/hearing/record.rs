@@ -1,12 +1,12 @@
-//! Records a heard rule as a candidate, beside its neighbours.
+//! Records a heard rule as a candidate, with its relation to similar rules.
 //!
-//! The quote has to be part of a message that a hook saw. Recording the same quote again changes the
-//! candidate, so that an agent can say afterwards how it relates to its neighbours.
+//! The quote must be part of a message that a hook saw. Recording the same quote again changes the candidate,
+//! so that an agent can add how it relates to its neighbours.
 //!
-//! An earlier *candidate* that the rule replaces is superseded at once. An earlier rule in force is
-//! suspended: it stays in its file, is not told, and waits in `review` until a person approves or
-//! rejects the candidate. It is suspended only if the person's own words are about it, and only if
-//! it does no more than tell: what asks or refuses goes on until the person decides.
+//! An earlier *candidate* that the rule replaces is superseded at once. An earlier rule in force is suspended:
+//! it stays in its file, is not told, and waits in `review` until a person decides about the candidate. A rule
+//! is suspended only if the person's own words are about it, and only if it does no more than tell. A rule
+//! that asks or refuses stays in force until the person decides.
 
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -1,8 +1,8 @@
 //! Decisions of a person about rules: two are merged or kept apart, one is pinned.
 //!
-//! Of two rules that say the same, the kept rule takes over the evidence, corrections and tests of the other
-//! rule, as if each correction had been recognised as a repetition. The other rule stays in the file and names
-//! the kept rule as its successor. One write changes both. A pinned rule is not retired by its evidence.
+//! In a merge, the kept rule takes over the evidence, corrections and tests of the other one. The result is
+//! the same as if each correction had been recognised as a repetition. The other rule stays in the file and
+//! names the kept rule as its successor. One write changes both. A pinned rule is not retired by its evidence.
 //!
 //! Out of scope: merging texts. A user who wants parts of both edits the kept rule.
 

@@ -1,4 +1,4 @@
-//! Rules that another program has worded: stored as they are, beside those that come of corrections.
+//! Rules that another program has worded: stored unchanged, beside those that come from corrections.
 
 use serde::Serialize;
 

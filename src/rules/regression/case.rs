@@ -1,9 +1,9 @@
 //! Regression case: the demands of a correction in repeatable form.
 //!
-//! Each case is a JSON file beside its skill, for people to read, review and edit. It contains the
-//! input, the assertions and a rubric for a judge. The rubric is absent only if the
-//! author of the assertions says that they suffice, and one of them fails on the wrong output. The `seal` is a hash of the other fields.
-//! A matching seal means that nobody edited the file, and only such files are overwritten.
+//! Each case is a JSON file beside its skill, for people to read, review and edit. It contains the input, the
+//! assertions and a rubric for a judge. The rubric is absent only if the author calls the assertions
+//! sufficient, and one of them fails on the wrong output. The `seal` is a hash of the other fields. A matching
+//! seal means that nobody edited the file, and only such files are overwritten.
 
 use std::collections::BTreeMap;
 

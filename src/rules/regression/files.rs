@@ -1,12 +1,12 @@
-//! Files of a rule in its skill: regression tests, written from corrections and read by `test`, and their removal
-//! with the guardrail sections of a rule that leaves or gets a new text.
+//! Files of a rule in its skill: writes regression tests from corrections, reads them for `test`, and removes
+//! them and the guardrail section when the rule goes or gets a new text.
 //!
-//! A file that a person has edited is never overwritten or removed: only text that is exactly as this program
-//! wrote it. A warning names its file. No failure here stops the change of the rule, which is stored by then. The
+//! A file that a person has edited is never overwritten or removed: only text exactly as this program wrote
+//! it. A warning names such a file. No failure here stops the change of the rule, which is already stored. The
 //! undo journal holds each change, except after a permanent deletion.
 //!
-//! Deliberately absent: removal of the tests of a rule that another one replaces. They stay with the rule that
-//! holds.
+//! Deliberately absent: removal of the tests of a rule that another one replaces. They stay with the rule in
+//! force.
 
 use std::path::{Path, PathBuf};
 

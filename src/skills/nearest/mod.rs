@@ -1,11 +1,11 @@
 //! Nearest-case answers: the known case whose input is most similar to the given one.
 //!
-//! Known cases are the skill's examples, and of its newest executions those that a person accepted or
-//! corrected with an expected output. Of equally similar cases a correction answers before an
-//! execution, an execution before an example, and the newest of a kind first.
+//! Cases are the skill's examples, and those of its newest executions that a person accepted or corrected with
+//! an expected output. Of equally similar cases a correction answers before an execution, an execution before
+//! an example, and the newest of a kind first.
 //!
-//! A case that was corrected without an expected output is known to be wrong: an execution then never
-//! answers, an example only if no other case is similar enough, and it names the correction.
+//! A case corrected without an expected output is wrong. Such an execution never answers. Such an example
+//! answers only if no other case is similar enough, and its answer names the correction.
 //!
 //! Inputs are compared by their features: words, and other scalars with their paths. Features shared by all
 //! cases count little.

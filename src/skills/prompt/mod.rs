@@ -1,4 +1,4 @@
-//! Prompt of a skill: up to four layers, with a selection of what was learned as layer 2.
+//! Prompt of a skill: up to four layers, with a selection of learned records as layer 2.
 //!
 //! ```text
 //! 0 WORKSPACE.md   1 DOMAIN.md   2 learned rules and procedures   3 SKILL.md

@@ -1,11 +1,11 @@
 //! Procedures of a prompt: which ones fit the input, and their text.
 //!
-//! Procedures are part of the instruction layer, so the caller passes only those that a user of this
-//! machine has approved. A procedure that has nothing to do with the input is noise, so nearness decides and
-//! not age: without an input only the procedures of the skill itself are shown.
+//! Procedures are part of the instruction layer, so the caller passes only those that a user of this machine
+//! has approved. An unrelated procedure is noise, so similarity decides and not age. Without an input, only
+//! the procedures of the skill itself are shown.
 //!
-//! Deliberately absent: the comparison itself, which is that of `search` and an argument; and evidence.
-//! Nothing counts for or against a procedure.
+//! Deliberately absent: the comparison, which is an argument; and evidence. Nothing counts for or against a
+//! procedure.
 
 use crate::model::{Procedure, ProcedureFields};
 

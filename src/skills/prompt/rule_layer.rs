@@ -1,10 +1,10 @@
 //! Rules of a prompt: which ones, within the token budget, and their text, byte for byte as in the
 //! reference implementation.
 //!
-//! The worth of a rule combines its utility, its age and its relevance for the input. A rule that
-//! nobody here vouches for gets the tokens that the others leave, is fenced as data, and is left out if it
-//! looks like a prompt injection. Each rule has its own lines, and its text cannot start another line. So a
-//! learned rule cannot forge a layer.
+//! The worth of a rule combines its utility, its age and its relevance for the input. A rule that nobody here
+//! vouches for gets the tokens that the others leave and is fenced as data. It is left out if it looks like a
+//! prompt injection. Each rule has its own lines, and its text cannot start another line, so a learned rule
+//! cannot forge a layer.
 //!
 //! Deliberately absent: randomness. Same rules, input and time give the same prompt.
 

@@ -1,7 +1,7 @@
 //! Answers of a run: from a model, with the files that it asks for, or offline from the nearest known case.
 //!
-//! Coding agents that are installed can answer for a model. They need no key here, because their user has
-//! signed in to them. A program is named to the user and never chosen, because its answers may count
+//! Installed coding agents can answer instead of a model. They need no key here, because their user has signed
+//! in to them. The user is told their names, but none is chosen automatically, because its answers may count
 //! against a subscription.
 
 use std::path::PathBuf;

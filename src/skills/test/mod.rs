@@ -1,10 +1,9 @@
 //! Runs regression cases: each without and with its rule, beside all other rules.
 //!
-//! A case that fails without its rule and passes with it validates exactly that rule. A rule that
-//! satisfies some demands of a case is validated in part. A case that passes without its rule proves
-//! nothing. If a case fails with its rule but passes with it alone, the other rules are left out one at a
-//! time. The rule that breaks the case is named and loses confidence. Each result is stored before the next
-//! case runs.
+//! A case that fails without its rule and passes with it validates exactly that rule. A rule that satisfies
+//! some demands of a case is validated in part. A case that passes without its rule proves nothing. If a case
+//! fails with its rule but passes with it alone, the other rules are left out one at a time. The rule that
+//! breaks the case is named and loses confidence. Each result is stored before the next case runs.
 //!
 //! Rules act through a prompt, so without a model no case runs. The only check is then whether a
 //! case accepts the expected output.

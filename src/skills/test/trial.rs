@@ -1,11 +1,11 @@
 //! Runs one case: calls the model without and with its rule, decides the outputs, finds the rule that breaks
 //! the case, and stores the result in the records of rules.
 //!
-//! A test counts once per rule, however often it runs: the same case is no new evidence. A later
-//! run may revoke a validation, but the evidence that was counted stays.
+//! A test counts once per rule, however often it runs: the same case is no new evidence. A later run may revoke
+//! a validation, but the counted evidence stays.
 //!
-//! An output is decided by assertions without a model, and the rest of its case by a judge. The judge sees
-//! input, output and rule, each as data in tags that it cannot close. It is not told whether the rule was in the
+//! Assertions decide an output without a model, and a judge decides the rest of the case. The judge sees input,
+//! output and rule, each as data in tags that it cannot close. It does not learn whether the rule was in the
 //! prompt. Files for other test tools call [`decide_output`], so that assertions are decided in one place.
 
 use std::collections::BTreeMap;

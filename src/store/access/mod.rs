@@ -1,9 +1,9 @@
 //! Reading through the access filter of one caller. Every read for a caller and every change to an existing
 //! record applies the filter.
 //!
-//! - Here: what a caller sees, by scope, user and time.
-//! - `scoped`: the store of one caller, and the marks that switch a memory off. `query`: reading of records, by
-//!   a query or by an id.
+//! - Here: the records visible to a caller, by scope, user and time.
+//! - `scoped`: the store of one caller, and the marks that switch a memory off. `query`: reads records by a
+//!   query or an id.
 //!
 //! An entry is visible if the scope covers its skill, its user matches the viewer, and it has not
 //! expired. Records with a user but no skill are visible to that user in every non-empty scope.

@@ -1,10 +1,10 @@
-//! Reading of records, filtered by scope, user and time: by a query, or by the id that a user types or an old
-//! log names; and removed records.
+//! Reads records, filtered by scope, user and time: by a query, or by the id that a user types or an old log
+//! names. Also reads removed records.
 //!
 //! The saved table only pre-selects by hash; every returned record is compared exactly.
 //!
 //! A removed id is taken for every caller; removed content is visible only to its user. A tombstone
-//! does not name a skill, so a limited scope sees little.
+//! does not name a skill, so a limited scope sees few of them.
 
 use std::borrow::Cow;
 use std::collections::HashSet;

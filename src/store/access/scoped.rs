@@ -1,18 +1,17 @@
-//! The store of one caller: a memory directory, filtered by scope, user and time; and the marks that switch
-//! the memory off.
+//! The store of one caller: a memory directory, filtered by scope, user and time; and the marks that disable
+//! the memory.
 //!
 //! Records outside the scope, of another user, or expired do not exist for the reader: they are not
 //! listed, counted or found by id.
 //!
-//! A memory is disabled for all callers while the file `disabled` exists in its directory, and for the
-//! users whom another file lists: their calls neither read nor write it. A copy of a memory in a database
-//! fetches that list with the records. The list fails closed: while it cannot be read, every user is
-//! refused, and the owner is not.
+//! A memory is disabled for all callers while the file `disabled` exists in its directory. Another file lists
+//! users for whom alone it is disabled: their calls neither read nor write it. A copy of a memory in a database
+//! fetches that list with the records. The list fails closed: while it is unreadable, every user except the
+//! owner is refused.
 //!
-//! The marker is a file, not a setting. A hook sees it without parsing, a user can create or remove
-//! it by hand, and no program has to edit a settings file. Readers check it before they start.
-//! Writers are refused here, under the lock, so that a long-running process writes nothing
-//! afterwards.
+//! The mark is a file, not a setting. A hook sees it without parsing, a user can create or remove it by hand,
+//! and no program has to edit a settings file. Readers check it before they start. Writers are refused here,
+//! under the lock, so that a long-running process writes nothing afterwards.
 //!
 //! Deliberately absent: the environment variable that disables one process, which the callers check; and
 //! hiding of a disabled user's records from the owner of the files.

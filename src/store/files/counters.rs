@@ -1,19 +1,18 @@
 //! Counters of shared records, which each machine keeps for itself.
 //!
-//! A session changes what is counted: how often a record was shown, helped or acted. In a file that
-//! git tracks, each session would be a change to commit, and a pull of the code would be refused.
-//! So `evidence.local.json` holds these fields, and readers see them in the text of the record.
+//! A session changes counts: how often a record was shown, helped or acted. In a file that git tracks, each
+//! session would be a change to commit, and git would refuse a pull of the code. So `evidence.local.json` holds
+//! these fields, and readers see them in the text of the record.
 //!
-//! - A field is a counter of its kind or not, see [`fields`]. Writers sort out the fields of a change;
-//!   no caller asks where a field is.
-//! - What a rule is validated by is no counter: `test` is a command of a person, and a clone or a team learns
-//!   its result.
+//! - [`fields`] says which fields of a kind are counters. Writers separate them from the other fields of a
+//!   change; no caller asks where a field is stored.
+//! - The validation of a rule is no counter: `test` is a command of a person, and its result is shared with
+//!   clones and teams.
 //! - The time of creation belongs to the key: another record that a pull brings under the same id
 //!   inherits nothing.
 //! - Records in a local file, and records at a primary database, hold their counters themselves.
 //!
-//! Deliberately absent: a merge. A record that others count as well has their counters in their
-//! copies.
+//! Deliberately absent: a merge. Each copy of a record has its own counters.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

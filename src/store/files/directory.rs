@@ -1,16 +1,13 @@
-//! The `.agentura` directory: its location, its identity and its lock.
+//! The `.agentura` directory: its location, its identity, its lock, and the names in it.
 //!
 //! Every change to records happens under a [`Lock`]. The lock is advisory and belongs to the open
 //! file: it is released when the process ends, however that happens.
 //!
-//! Names of files that more than one room of the store refers to.
-//!
-//! Directory names of origins below `remote/`.
-//!
-//! Other workspaces choose their origin names. A name may equal one of our file names, or differ
-//! from another only in case, which some file systems ignore. Directory names are therefore
-//! escaped: lower-case letters, digits, `-` and `_` stay, and every other byte becomes `%` and two
-//! digits. The names that workspaces give themselves (UUIDs) stay unchanged.
+//! File names that more than one room of the store uses are here, and the names of directories below
+//! `remote/`. Those stand for origins, whose names other workspaces choose. A name may equal one of our file
+//! names, or differ from another only in case, which some file systems ignore. Directory names are therefore
+//! escaped: lower-case letters, digits, `-` and `_` stay, and every other byte becomes `%` and two digits. The
+//! names that workspaces give themselves (UUIDs) stay unchanged.
 //!
 //! Invariants: two origins never share a directory, on any file system. No directory name contains
 //! a dot, so none equals a file name here, `.` or `..`.

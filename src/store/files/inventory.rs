@@ -1,25 +1,21 @@
-//! The data files of a memory directory: one or two for each kind of record.
+//! The files of a memory directory and their roles, as one list for export, import, purge and git.
 //!
-//! The file of a kind is shared with others, usually through git. What nobody has approved is kept
-//! in a second file, `*.local.json`, which git ignores: procedures that were observed in this person's
-//! sessions, candidate rules, and the corrections that agents passed on. Approval moves a record to the
+//! Each kind of record has one or two data files. The shared file of a kind is tracked by git. Records that
+//! nobody has approved are in a second file, `*.local.json`, which git ignores: procedures observed in this
+//! person's sessions, candidate rules, and corrections that agents passed on. Approval moves a record to the
 //! shared file.
 //!
 //! Invariants:
-//! - A record is in one file. The ids of the local file are of a form that no clone gives, see
+//! - A record is in one file. Ids in the local file have a form that no clone gives, see
 //!   [`crate::model::local`].
-//! - The file says nothing about trust: a record in the shared file may be anybody's word.
+//! - The file says nothing about trust: a record in the shared file may come from anybody.
 //! - A record moves only when its approval changes.
+//! - An unknown file is reported and never modified: a user or another program put it there.
 //!
-//! The files of a memory directory and their roles, as one list for export, import and purge.
-//!
-//! Any other file is reported as unknown and never modified: a user or another program put it
-//! there.
-//!
-//! Git sees what people share: approved rules, lessons, memories and corrections, removals, settings
-//! and the identity. Everything else is of this machine: what nobody has approved, runs, sessions,
-//! logs with their proofs, counters, and derived files. A pull of the code is never refused because
-//! an agent worked here. A file that git tracks already stays tracked. Lines from a person stay.
+//! Git sees what people share: approved rules, lessons, memories and corrections, removals, settings and the
+//! identity. Everything else is of this machine: unapproved records, runs, sessions, logs with their proofs,
+//! counters, and derived files. So an agent's work here never makes git refuse a pull of the code. A file that
+//! git tracks already stays tracked. Lines from a person stay.
 
 use std::ffi::OsStr;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! Tombstones of removed records: a removed record is not relearned unasked, and its id is not
+//! Tombstones of removed records: a removed record is not learned again without a request, and its id is not
 //! reused.
 //!
 //! A tombstone holds the id, the time, and a keyed hash of the content. The hash identifies the

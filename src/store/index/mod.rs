@@ -3,9 +3,9 @@
 //! - Here: directories of derived files, with one writer at a time, and positions of entries.
 //! - `terms`: table of the entries that contain a term. `sessions`: derived files of sessions.
 //!
-//! A file is written once under a unique name, then memory-mapped by any reader. One file, the
-//! list, names the valid files and is replaced as a whole, so a reader with a list has a consistent
-//! state. A listed file that is gone was replaced; reading the list again helps.
+//! A file is written once under a unique name, then memory-mapped by any reader. One file, the manifest, names
+//! the valid files and is replaced as a whole, so a reader has a consistent state. If a listed file is missing,
+//! it was replaced; reading the manifest again helps.
 //!
 //! Deliberately absent: the meaning of the files, and waiting. A process that does not get the lock
 //! does not save.

@@ -1,17 +1,15 @@
 //! Derived files of sessions.
 //!
-//! - Log of a running session: its calls, and what became of the question to its agent. Each event of an
-//!   agent host is a process of its own and appends one line. Nothing is read or rewritten for that, and
-//!   no lock is taken, so parallel calls lose nothing. When a log is full, it becomes the older half of the
-//!   next one, so its size is bounded and the newest calls stay.
+//! - Log of a running session: its calls, and the outcome of the question to its agent. Each event of an agent
+//!   host is a process of its own and appends one line, without a read or a lock, so parallel calls lose
+//!   nothing. A full log becomes the older half of the next one: its size is bounded, and the newest calls stay.
 //! - Notes of a running session carry shown hints and watched failures from one event to the next. Without
-//!   them a hint may be shown twice, and nothing else is lost. They have a lock of their own: two
-//!   simultaneous events do not overwrite each other's notes, and a long hold of the memory's lock does not
-//!   block an agent.
+//!   them a hint may be shown twice, and nothing else is lost. They have a lock of their own: simultaneous
+//!   events do not overwrite each other's notes, and a long hold of the memory's lock blocks no agent.
 //! - List of the processed session files: an unchanged file need not be read again. Without it, files are
-//!   read again, and known origins prevent double counting.
+//!   read again, and recorded origins prevent double counting.
 //!
-//! Files are named by a hash, because a session's name is untrusted. Those of the oldest sessions go.
+//! Files are named by a hash, because a session's name is untrusted. Those of the oldest sessions are removed.
 //!
 //! Deliberately absent: the meaning of lines and notes, redaction (the caller's), and syncing to disk.
 

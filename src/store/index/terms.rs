@@ -1,18 +1,15 @@
 //! Derived tables from terms to the entries of a kind that contain them, one for each data file.
 //!
-//! A few reads find one entry among ten thousand, which is fast enough for a hook on every failing
-//! call. A term is a number that the caller computes. If that computation changes, the `scheme`
-//! must change too, and the table is rebuilt. It is brought up to date if it does not match its file
-//! exactly (inode, size, both times): only entries with a text that it does not know are read. It may be
-//! deleted at any time.
+//! A few reads find one entry among ten thousand, which is fast enough for a hook on every failing call. A term
+//! is a number that the caller computes. If that computation changes, the `scheme` must change too, and the
+//! table is rebuilt. A table that does not match its file exactly (inode, size, both times) is updated: only
+//! entries with a new text are read. It may be deleted at any time.
 //!
-//! Beside its terms, an entry may have facts: bytes, of the same number for each entry, from which counts
-//! over a whole file are made.
+//! An entry may also have facts: a fixed number of bytes, from which counts over a whole file are made.
 //!
 //! On disk, little-endian: a header of 104 bytes with a checksum, `{ at: 8, length: 4, hash of the text: 8,
 //! facts }` per entry, then `{ term: 8, entry: 4 }` per posting, sorted by term. A damaged row leads to text
-//! that is not valid JSON, and the entry counts as not found. A table that is brought up to date is checked
-//! as a whole before.
+//! that is not valid JSON, and the entry counts as not found. Before an update, the whole table is checked.
 
 use std::cell::OnceCell;
 use std::fs::File;
@@ -495,7 +492,7 @@ mod tests {
             &["PROC-003", "PROC-009", "PROC-005"],
             &["PROC-004", "PROC-005"],
         );
-        // A table with damage is made anew.
+        // A damaged table is rebuilt.
         let table = dir.path().join(".index/procedures.terms");
         let mut bytes = std::fs::read(&table).unwrap();
         *bytes.last_mut().unwrap() ^= 1;

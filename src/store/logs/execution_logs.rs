@@ -1,6 +1,5 @@
-//! The execution log of agents, `execution_logs.jsonl`: one action per line, append-only. Lines are
-//! removed only with their session, or by a purge. Reads and writes of memories are lines by themselves, without the
-//! texts.
+//! The execution log of agents, `execution_logs.jsonl`: one action per line, append-only. Reads and writes of
+//! memories are actions too, logged without texts. Lines are removed only with their session, or by a purge.
 //!
 //! The log is read from its end, so that the newest actions cost the same in a log of any length.
 //! Lines are in time order; a reader that knows the start of a session reads no further back. Lines

@@ -1,18 +1,17 @@
-//! Logs of agents, in lines, and what is counted beside them.
+//! Logs of agents, in lines, and the counters beside them.
 //!
 //! - `execution_logs`: actions of agents. `shared`: lines on their way to a database.
-//! - Here: the hint log, `hints.jsonl`, with one line for each error with known hints, written when its outcome
-//!   is known; the count of calls that ran although their rules were not checked in time; and how often a record
-//!   was put into a prompt or an answer.
+//! - Here: the hint log, `hints.jsonl`, with one line for each error that had hints, written when its outcome is
+//!   certain; the count of calls that ran although their rules were not checked in time; and how often a
+//!   record was put into a prompt or an answer.
 //!
-//! One byte of `.index/late_calls` stands for one late call: the thread that writes it may wait for
-//! nothing. The file is this machine's, and deleting it starts again at zero.
+//! One byte of `.index/late_calls` stands for one late call, because the thread that writes it must not wait.
+//! The file is of this machine, and deleting it starts again at zero.
 //!
-//! Reads must neither wait nor fail because they are counted. So a count of a read is one line that is
-//! appended without a lock, and a failed append is ignored. A large file is folded to one line a
-//! record by a process that gets its lock at once; a line appended at that moment may be lost. The file is
-//! derived: it is in no export, no sync and no merge. Without it the counts start at zero, and nothing else is
-//! lost.
+//! A count must neither delay nor fail a read. So each read appends one line without a lock, and a failed
+//! append is ignored. A process that gets the lock of a large file at once folds it to one line a record; a
+//! line appended at that moment may be lost. The file is derived: it is in no export, no sync and no merge.
+//! Without it the counts start at zero, and nothing else is lost.
 
 pub(crate) mod execution_logs;
 pub(crate) mod shared;

@@ -1,9 +1,9 @@
-//! Audit events that a caller sees: their own, and those of others on their records, of this copy and of all
-//! copies at a database. Events and actions of agents on their way there.
+//! Audit events visible to a caller, of this copy and of all copies at a database: their own, and those of
+//! others on their records. And the transfer of events and actions of agents to the database.
 //!
 //! A line is written to its file first and sent later, so that neither a hook nor a read waits for the
 //! database. A derived file notes for each database how far a log has been sent. If it is lost, or if the
-//! log has been rewritten, everything is sent again: an event has an id, and what is there stays.
+//! log has been rewritten, everything is sent again: an event has an id, and existing ones stay.
 //!
 //! Deliberately absent: verification of the lines of other copies. Each copy verifies the chain of its own
 //! audit log; the database only adds lines.

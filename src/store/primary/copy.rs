@@ -1,9 +1,9 @@
-//! Files as a copy of a primary database: where it is, a writer's turn at it, and changes from it.
+//! Files as a copy of a primary database: its location, a writer's turn at it, and changes from it.
 //!
 //! A file in the directory names the location, not an environment variable. A caller without the
 //! variable would write only to this copy, and the other copies would never see the change.
 //!
-//! A derived file stores how far the files of a copy are; if it is lost, changes are fetched again without
+//! A derived file stores the last change that the copy has. If it is lost, changes are fetched again without
 //! harm.
 
 use std::collections::HashSet;

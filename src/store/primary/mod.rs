@@ -9,7 +9,7 @@
 //!
 //! Logs (`audit`, `changes`, `hints`, the execution log) belong to the copy that wrote them.
 //!
-//! Here is what a database offers; `copy` brings the files up to date with it.
+//! Here is the interface of the database; `copy` brings the files up to date with it.
 //!
 //! Deliberately absent: the database itself, which implements [`Primary`].
 

@@ -1,9 +1,9 @@
 //! Skills directory: lists skills, loads one by name with the layers above it, and suggests similar names.
 //!
-//! A loaded skill has its layers, its defects, and the files that it brings along. The key `files` of the metadata
-//! names these: a map of paths to descriptions, a list of either, or one path. The prompt lists them with their
-//! descriptions, and a model reads those that it asks for. As in Agent Skills, the prompt has no content of them
-//! before it is needed.
+//! A loaded skill has its layers, its defects, and its bundled files. The metadata key `files` names these: a
+//! map of paths to descriptions, a list of either, or one path. The prompt lists them with their descriptions,
+//! and the model asks for those that it wants to read. As in Agent Skills, the prompt has none of their content
+//! before that.
 
 use std::fmt;
 use std::path::{Component, Path, PathBuf};

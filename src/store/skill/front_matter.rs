@@ -8,10 +8,9 @@
 //! metadata is read line by line, with a remark. The file is refused only if that finds no key
 //! either. Unknown keys are kept.
 //!
-//! Real skill files contain `description: Use when: the user asks`, tabs, and values that begin
-//! with `@` or `%`. For such metadata, the parser of lines accepts `key: value` at the start of a line,
-//! quotes, and lines that continue a value. It never fails, takes linear time, and skips lines that it does
-//! not understand.
+//! Real skill files contain `description: Use when: the user asks`, tabs, and values that begin with `@` or
+//! `%`. For such metadata, the line parser accepts `key: value` at the start of a line, quotes, and lines that
+//! continue a value. It never fails, takes linear time, and skips lines in any other form.
 
 use std::path::{Path, PathBuf};
 

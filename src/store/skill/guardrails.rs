@@ -4,14 +4,11 @@
 //! correction is data: it goes on one line, after a label. So it cannot forge a heading, a rule or
 //! the source of another correction.
 //!
-//! [`join`] merges the sections of two branches. [`rewrite()`] removes or rewords the section of a
-//! correction.
+//! [`join`] merges the sections of two branches. [`rewrite()`] removes or rewords the section of a correction,
+//! if it is exactly as it was written. A section that a person has edited or extended is left alone and
+//! reported.
 //!
 //! Deliberately absent: file access. [`super::Skills::guardrail_files`] lists the files.
-//!
-//! Removes or rewords the section of a correction, if it is exactly as it was written.
-//!
-//! All other bytes stay. A section that a person has edited or extended is left alone and reported.
 
 /// Heading that stays last; new sections go before it.
 const MARKER: &str = "## When to Add New Guardrails";
@@ -74,7 +71,7 @@ fn insert(text: &str, section: &str) -> String {
 }
 
 /// Merges two texts with a common base, section by section: a section that one side has added,
-/// reworded or removed is taken from it, whatever its number there. New sections get new numbers.
+/// reworded or removed is taken from that side, even under another number. New sections get new numbers.
 /// Returns `None` if both sides have reworded one section, or have other changes: these need a manual
 /// merge.
 pub fn join(base: &str, ours: &str, theirs: &str) -> Option<String> {

@@ -1,16 +1,16 @@
-//! A workspace, opened: its records, its skills, its settings, and what verbs share.
+//! An open workspace: its records, its skills, its settings, and helpers that operations share.
 //!
-//! - [`Workspace`]: context of every verb; a verb is a function over it, such as `skills::run`.
-//! - [`Records`]: its records alone, for verbs that need nothing else.
-//! - [`Settings`], [`Providers`]: what the configuration says.
+//! - [`Workspace`]: context of every operation, which is a function over it, such as `skills::run`.
+//! - [`Records`]: its records alone, for operations that need nothing else.
+//! - [`Settings`], [`Providers`]: the configuration.
 //! - `redacting_writer`: every write of user text, without its secrets.
-//! - Here too: the record that an id, an id prefix or `latest` means, records of any kind in one form, lines of the
+//! - Here too: the record for an id, an id prefix or `latest`, records of any kind in one form, lines of the
 //!   execution log, and audit events of reads.
 //!
-//! Writers audit themselves. Verbs that answer with records audit the read: always for kinds that belong to a
+//! Writers audit themselves. Operations that return records audit the read: always for kinds that belong to a
 //! user (memories, sessions), and for every kind if `audit.reads = all`.
 //!
-//! Deliberately absent: the verbs themselves.
+//! Deliberately absent: the operations themselves.
 
 pub(crate) mod providers;
 pub(crate) mod redacting_writer;

@@ -1,7 +1,7 @@
 //! Writes of files that are no records: guardrails, tests, exports, answers set aside.
 //!
-//! Every text is redacted here, as the store redacts its records. So no operation has to do it, and
-//! none can skip it. A test reads the source and rejects other ways to write a file.
+//! Every text is redacted here, as the store redacts its records, so no operation can skip it. A test reads the
+//! source and rejects other ways to write a file.
 
 use std::io;
 use std::path::Path;

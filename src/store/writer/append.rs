@@ -1,13 +1,12 @@
-//! Adding of records, with ids from the store; and records that say the same as an existing one, which are not
-//! added.
+//! Adds records, with ids from the store. A record that says the same as an existing one is not added.
 //!
 //! Additions of one kind are written together: one transaction of the database, one append to the
 //! file, one wait for the disk. Each has its own caller, so that the records of several requests can
 //! share a write (`group_commit`).
 //!
-//! Digests of the entries of a file are for requests that look for an equal one. Only entries that came
-//! since the last look are read; a file that was replaced is read again. The caller gets no text, so that
-//! entries of other users stay hidden: a digest that is known only says that it pays to search.
+//! A request that looks for an equal record uses digests of the entries. Only entries added since the last
+//! look are read; a replaced file is read again. The caller gets no text, so that entries of other users stay
+//! hidden: an existing digest only says that a search is worthwhile.
 //!
 //! Deliberately absent: exactness of digests. Two texts may have one digest, and an entry may be expired
 //! or belong to somebody else.

@@ -1,20 +1,17 @@
-//! Records that move between the local and the shared file of their kind.
+//! Moves records between the local and the shared file of their kind, and updates the references to them.
 //!
-//! - A record that is approved moves to the shared file, in the order of its id: two people who
-//!   approve records rarely write the same lines, so git can merge them. It gets an id there that the
-//!   source documents know, and keeps the one that it had in [`LOCAL_ID`].
-//! - An undo moves it back, under the id that it had.
-//! - What refers to it follows both ways (see `rename`); `Scoped::current_id` finds it by its old id.
+//! - An approved record moves to the shared file, in the order of its id: two people who approve records
+//!   rarely write the same lines, so git can merge them. It gets an id there in the form of the source
+//!   documents, and keeps its local one in [`LOCAL_ID`].
+//! - An undo moves it back, under its local id.
+//! - References follow both ways (see `rename`); `Scoped::current_id` finds the record by its old id.
 //!
-//! A record is written to its new file before it leaves the old one. A note says what moves until that
+//! A record is written to its new file before it leaves the old one. A note names the moving records until that
 //! is done, so that the next writer finishes after a crash.
 //!
-//! Deliberately absent: other ids for records that clash. No clone gives the id of a local record.
-//!
-//! References to a record that got another id when it moved between two files.
-//!
-//! Deliberately absent: ids inside sentences, and logs, whose lines are what happened. A reader of a
-//! log asks [`Scoped::current_id`](crate::store::Scoped::current_id).
+//! Deliberately absent: new ids for clashes, since no clone gives the id of a local record; and changes to ids
+//! in sentences and in logs, whose lines are past events. A reader of a log asks
+//! [`Scoped::current_id`](crate::store::Scoped::current_id).
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 

@@ -3,13 +3,13 @@
 //! One write, from a record to the disk:
 //!
 //! 1. [`Scoped::write`] takes the lock, and the turn at the primary database if there is one.
-//! 2. A verb checks what the caller may do and redacts the text: `append` (which numbers records without
-//!    an id), `update` (and the reversal of writes) or `remove`.
-//! 3. [`Writer::change_file`] reads the file (`JsonFile::prepare`, which repairs a torn tail), and begins again if another
-//!    program changes it meanwhile.
-//! 4. The verb writes the undo journal and the audit log, and then by [`Writer::write_through`] the primary database and
-//!    the file: `JsonFile::append` or `JsonFile::change`, which return once the bytes are on disk.
-//! 5. What this user vouches for is approved (`trust`).
+//! 2. `append` (which numbers records without an id), `update` (also for reversals) or `remove` checks the
+//!    caller's access and redacts the text.
+//! 3. [`Writer::change_file`] reads the file (`JsonFile::prepare`, which repairs a torn tail), and begins again
+//!    if another program changes it meanwhile.
+//! 4. The undo journal and the audit log are written. Then [`Writer::write_through`] writes the primary database
+//!    and the file: `JsonFile::append` or `JsonFile::change`, which return once the bytes are on disk.
+//! 5. Records that this user vouches for are approved (`trust`).
 //!
 //! Files of the room:
 //!

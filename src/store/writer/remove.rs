@@ -1,5 +1,5 @@
-//! Removal of records with tombstones: a removed record is not relearned unasked, and its id is not
-//! reused.
+//! Removal of records with tombstones: a removed record is not learned again without a request, and its id is
+//! not reused.
 //!
 //! Tombstones come first: a crash in between leaves records that can be removed again, not reusable
 //! ids.
@@ -180,7 +180,7 @@ impl Writer {
             }
         }
         let going: Vec<_> = going.iter().map(|entry| (entry, content(entry))).collect();
-        // A record whose content is not kept is nobody's.
+        // A record without retained content has no user.
         let records = going.iter().map(|(entry, content)| {
             let text = content.as_ref().map_or(&b""[..], |_| &entry.text);
             (entry.id.as_str(), text)

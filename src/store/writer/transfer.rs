@@ -1,10 +1,10 @@
-//! Byte-for-byte transfer of records and log lines between memory directories.
+//! Byte-for-byte transfer of records and log lines between memory directories, and the name of this copy.
 //!
-//! An entry of a directory is imported as the same text, even if a strict parser rejects it. The text
-//! around the entries of a file (a `format`, keys of other programs) stays there.
+//! An entry is imported as the same text, even if a strict parser rejects it. The text around the entries of a
+//! file (a `format`, keys of other programs) stays in its directory.
 //!
-//! Name of this copy of a memory: copies of a workspace share its identity and differ in this name. It stays
-//! out of version control, and a purge keeps it.
+//! Copies of a workspace share its identity and differ in the name of the copy. That name stays out of version
+//! control, and a purge keeps it.
 //!
 //! Deliberately absent: the choice of records and ids to import; see `upkeep::exchange`.
 

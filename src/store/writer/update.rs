@@ -1,10 +1,10 @@
 //! Changes of fields, and the reversal of writes; all other bytes of a record stay.
 //!
-//! Counters of a shared record go to the file of this machine: a change of nothing else leaves the
-//! shared file as it is.
+//! Counters of a shared record go to the file of this machine, so a change of counters alone leaves the shared
+//! file as it is.
 //!
 //! A reversal, from the undo journal, is a write like any other: it is journaled and audited, and can be
-//! reverted itself. It never overwrites later changes, and leaves values that are already as before.
+//! reverted itself. It never overwrites later changes, and skips values that are already restored.
 
 use std::collections::{HashMap, HashSet};
 

@@ -1,6 +1,6 @@
-//! Exports memories as JSON Lines, which an import restores; and this format.
+//! Exports memories as JSON Lines, and defines this format. An import restores them.
 //!
-//! An export holds only what the caller may see, and no secrets. A file is written completely or
+//! An export holds only records visible to the caller, and no secrets. A file is written completely or
 //! not at all, and replaces nothing but an earlier export.
 //!
 //! ```text
@@ -14,7 +14,7 @@
 //! other programs cannot read as JSON (`NaN`, which Python writes) is the string `text` instead. So every
 //! line is valid JSON. The counts show if the file is complete.
 //!
-//! Deliberately absent: the layout of an entry in its file, and what other programs keep around the entries.
+//! Deliberately absent: the layout of an entry in its file, and text of other programs around the entries.
 
 use std::collections::BTreeMap;
 use std::io::Read as _;

@@ -1,15 +1,13 @@
-//! Git queries about the repository of a workspace.
+//! Git queries about the repository of a workspace, also from within a merge driver.
 //!
 //! Uses the installed `git`, so that its configuration and environment apply. Without git or a
 //! repository, queries return nothing.
 //!
-//! Deliberately absent: commits. Only users make them.
-//!
-//! Identifies the commits of a merge from within a merge driver.
-//!
 //! Git passes the contents of one file to a merge driver, without their commits. A merge, a rebase,
-//! a cherry-pick and a stash leave different, incomplete traces. So all traces are tried, and a
+//! a cherry-pick and a stash leave different, incomplete traces of these. So all traces are tried, and a
 //! commit counts as a side only if it has exactly the given content.
+//!
+//! Deliberately absent: commits. Only users make them.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;

@@ -5,9 +5,9 @@
 //! the record too, or both texts must be equal. Any other record whose id is taken on our side gets
 //! a new id, and keeps the old one in its list of former ids.
 //!
-//! Git takes a file that one side alone has changed as it is. So a record of theirs keeps its id if
-//! such a file of theirs holds or names it, and ours gives way ([`Ids::given_up`]). It also keeps an
-//! id that an earlier merge gave it.
+//! Git takes a file that only one side has changed as it is. So a record of theirs keeps its id if such a file
+//! of theirs holds or names it, and our record gets a new one ([`Ids::given_up`]). It also keeps an id that an
+//! earlier merge gave it.
 //!
 //! The result depends only on the three versions of all files, so the ids are the same for every
 //! file that is merged.

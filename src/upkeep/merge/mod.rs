@@ -1,13 +1,13 @@
-//! Merges two branches of the same memory, and resolves the fields that a merge left open in a record: a person
-//! chooses ours or theirs.
+//! Merges two branches of the same memory. And resolves a field that a merge left in conflict: a person chooses
+//! ours or theirs.
 //!
 //! Git merges one file at a time, but records refer to each other across files. So every file merge
 //! reads all versions of all files, and the result is a pure function of them: each file gets the
 //! same new ids, in any order of the files.
 //!
 //! Git takes a file that only one branch has changed as it is, without calling this program. So the
-//! records that such a file holds or names keep their ids. Where both branches have such files that
-//! give one id to two records, ours counts, and `Joined::outdated` lists the other file.
+//! records that such a file holds or names keep their ids. If both branches have such files that give one id to
+//! two records, ours counts, and `Joined::outdated` lists the other file.
 //!
 //! Deliberately absent: git itself. The caller reads the three versions.
 

@@ -196,7 +196,7 @@ proptest! {
     }
 }
 
-/// What git makes of two sides: it takes a file that one side alone has changed as it is.
+/// Merges two sides as git does: a file that only one side has changed is taken as it is.
 fn merged_by_git(base: &Files, ours: &Files, theirs: &Files) -> Files {
     let mut files = joined(base, ours, theirs).files;
     for (path, before) in base {
@@ -219,7 +219,7 @@ proptest! {
         let base = World::default().with(1, &comes(2));
         let (ann, ben) = (base.clone().with(2, &comes(a)), base.clone().with(3, &comes(b)));
         let shared = merged_by_git(&base.files(), &ben.files(), &ann.files());
-        // Ann edits while Ben pushes his merge; then each pulls.
+        // Ann edits while Ben pushes a merge; then each pulls.
         let next = ann.clone().with(4, &Story { comes: later, edits, ..Story::default() });
         let (ann, next) = (ann.files(), next.files());
         let all = contents(&shared).len() + 2 * usize::from(later);

@@ -1,4 +1,4 @@
-//! Collects statistics: reads each record once, and counts. Of executions it reads the table of [`runs`].
+//! Collects statistics: reads each record once, and counts. For executions it reads the table of [`runs`].
 
 use std::collections::HashSet;
 

@@ -1,4 +1,4 @@
-//! Counts of each week: sessions and what they were told, hints, verdicts, and what was learned.
+//! Counts of each week: sessions with their hints and rules, verdicts, and learned records.
 //!
 //! A week begins on Monday and ends on Sunday, in UTC. Weeks without data are left out.
 

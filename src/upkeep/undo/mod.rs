@@ -1,13 +1,13 @@
 //! Reverts a change: the last one, or a named one.
 //!
-//! A change is all that one command wrote: records, fields of records, guardrails, tests. All of it
+//! A change is everything that one command wrote: records, fields of records, guardrails, tests. All of it
 //! is checked before any write. If a part has been changed since, or a later record depends on it,
 //! nothing is reverted and the reasons are reported. A revert is a change too, and can be reverted
 //! by its name.
 //!
-//! The plan of a revert folds the lines of the undo journal into one effect per target, by pure functions. They
-//! group lines into changes and mark the reverted ones. They find the state of a record before the first line
-//! of a change, and after the last one. `steps` performs it.
+//! Pure functions plan a revert. They group the lines of the undo journal into changes, mark the reverted ones,
+//! and fold the lines of a change into one effect per target: its state before the first line, and after the
+//! last one. `steps` performs the plan.
 //!
 //! Out of scope: logs, which describe past events, and files outside of `skills/`. The undo journal of a
 //! foreign checkout must not be able to name such files.

@@ -1,8 +1,8 @@
 //! Explains a record: its origin and its effects.
 //!
-//! The chain is a tree from the requested record: first its causes, then its effects. Upward steps
-//! follow causes only and downward steps effects only, so that a chain does not become the whole
-//! store. Executions begin and end it.
+//! The chain is a tree from the requested record: first its causes, then its effects. Upward steps follow only
+//! causes and downward steps only effects, so that a chain does not become the whole store. Executions are its
+//! ends.
 //!
 //! A link to a removed record is shown. Within a scope it is hidden, because a removed record and a
 //! record of others look alike there.

@@ -1,8 +1,8 @@
 //! Follows the links of one record.
 //!
-//! Each record is followed once. What leads on from a record is data ([`Leads`]): one function for each kind
-//! says it, and [`Walk::visit`] alone follows it. Executions that refer to a record are found in the table of
-//! [`runs`], and other records by a scan of the file of their kind: one correction or rule is made for many
+//! Each record is followed once. The outgoing links of a record are data ([`Leads`]): one function for each kind
+//! collects them, and [`Walk::visit`] alone follows them. The table of [`runs`] finds the executions that refer
+//! to a record. A scan of the file of their kind finds other records, because one correction or rule has many
 //! executions. Only entries whose text contains the id are parsed as JSON.
 
 use std::borrow::Cow;
@@ -78,7 +78,7 @@ impl Direction {
 struct Leads(Vec<(Link, Direction)>);
 
 impl Leads {
-    /// Adds links to records, which their ids name. What is no id of a record is left out.
+    /// Adds links to the records with these ids. Other texts are left out.
     fn records(
         &mut self,
         relation: Relation,

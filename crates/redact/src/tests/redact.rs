@@ -30,7 +30,7 @@ fn a_password_ends_where_its_text_ends() {
     check("The password is ", "Tr0ub4dor&3xyz", ".");
     check("The password is ", "aB&3dors9", ", I think.");
     check("password: ", "Tr0ub4dor&3xyz", "\nport: 1");
-    // What follows is no part of it.
+    // Text after the secret stays.
     check("https://x.example/?password=", "hunter2", "&next=1");
     check("password: ", "hunter2", "&mode=1");
     check("<b>password: ", "hunter2", "&amp;</b>");

@@ -355,7 +355,7 @@ pub(crate) struct NewLogRow {
     error_message: Option<String>,
 }
 
-/// `POST /rest/v1/agent_execution_logs`: as in the source document, each line stands in a session.
+/// `POST /rest/v1/agent_execution_logs`: as in the source document, each line belongs to a session.
 pub(crate) async fn insert_logs(call: Call, query: Query, Items(rows): Items<NewLogRow>) -> Answer {
     at_most(rows.len())?;
     for row in &rows {

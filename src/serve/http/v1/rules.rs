@@ -156,7 +156,7 @@ pub(crate) async fn update_reflexion(
     });
     let given: Vec<(String, String)> = given.collect();
     let work = call.work(Use::Writes, "serve reflexions", async move |workspace| {
-        // No other record is edited here, whatever its id.
+        // Only rules are edited here.
         workspace.store.get::<Reflexion>(&id)?;
         Ok(review::edit(workspace, &id, &given)?)
     });

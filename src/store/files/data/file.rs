@@ -3,10 +3,9 @@
 //! The saved table of offsets locates the entries if it matches the file; otherwise a scan does.
 //! Reading needs no lock and waits at most briefly. Writing is in `write`.
 //!
-//! Reading ahead: entries that are read in the order of the file come from few large reads of it.
-//!
-//! Only bytes before the tail are kept, because those change only when the file is replaced. A thread
-//! that finds another one reading does not wait, and reads for itself.
+//! Read-ahead: entries that are read in the order of the file come from few large reads. Only bytes before the
+//! tail are cached, because those change only when the file is replaced. A thread that finds the cache in use
+//! does not wait, and reads for itself.
 
 use std::collections::HashSet;
 use std::fs::File;

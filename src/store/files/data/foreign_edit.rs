@@ -1,5 +1,5 @@
-//! Detection of edits to a data file by programs that take no lock: editors, and other memory
-//! tools.
+//! Detection of edits to a data file by programs that take no lock: editors, and other memory tools. And
+//! recovery before a write: a torn tail is saved to a copy, then cut off.
 //!
 //! Such programs save in two ways: they rename a new file over the old one, or truncate the old one
 //! and write it again. A writer here compares the state of the file with the state it read, right
@@ -10,15 +10,11 @@
 //! - A rename never overwrites a version that was not read; see `atomic::replace_unchanged`.
 //! - An append to a file that was just truncated is removed from it again.
 //! - A truncated, empty or missing file is not repaired while a save may be in progress.
+//! - Bytes that a crash left after the last complete entry are never discarded.
 //!
-//! One gap remains, which only a lock closes: an editor that truncates **and** writes the file
-//! between the comparison and the following system call is overwritten from the old end on. In
-//! addition, an editor that saves a copy read before an append removes the appended entry, as with
-//! every other program.
-//!
-//! Recovery of a data file before a write: a torn tail is cut off.
-//!
-//! Bytes that a crash left after the last complete entry are saved to a copy, never discarded.
+//! Only a lock could close two gaps. An editor that truncates **and** writes the file between the comparison
+//! and the following system call is overwritten from the old end on. An editor that saves a copy read before
+//! an append removes the appended entry, as with every other program.
 
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};

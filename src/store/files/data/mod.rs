@@ -1,8 +1,8 @@
 //! Data files: one JSON file of records per kind.
 //!
 //! - Here: an entry of a data file, as text.
-//! - `file`: reading. `write`: appending at a constant cost, changes that rewrite the file, and changes from
-//!   another place. `scan`: finds the entries, and lines of positions for messages.
+//! - `file`: reading. `write`: appends at a constant cost, changes that rewrite the file, and changes from
+//!   another copy. `scan`: finds the entries, and line numbers for messages.
 //! - `offsets`: derived table of entry offsets.
 //! - `foreign_edit`: detection of edits by programs that take no lock, and repair of a torn tail.
 

@@ -1,22 +1,22 @@
-//! Writing of one data file: appends, changes that rewrite it, and changes from another place.
+//! Writing of one data file: appends, changes that rewrite it, and changes from another copy.
 //!
 //! Invariants:
 //! - An unchanged entry is never rewritten, and keeps every byte.
-//! - A change or removal writes the file anew, syncs, and renames.
-//! - A verdict on an execution is written over the old one, whatever the size of the file, if it takes the
-//!   same room within one sector of the disk: a crash leaves the old one or the new one.
+//! - A change or removal writes a new file, syncs it, and renames it over the old one.
+//! - A verdict on an execution is written over the old one, at any file size, if it has the same length within
+//!   one sector of the disk. A crash then leaves the old verdict or the new one.
 //! - A file with relevant damage, or of a newer format, is not written.
 //! - A file that another program has changed since the read is not written either. The write fails
 //!   with [`Error::Changing`], counts as not done, and [`retried`] retries it. See `foreign_edit`.
 //!
 //! Every write requires the [`Lock`].
 //!
-//! In an append, the closing brackets are replaced by the new entries and the closing
-//! brackets, in one write, which is then synced. Its cost is independent of the size of the file.
+//! An append replaces the closing brackets by the new entries and new brackets, in one write that is then
+//! synced. Its cost is independent of the size of the file.
 //!
-//! Changes also come from another place: of another workspace, or of the primary database. The last of several
-//! changes to one record wins. The order of the file stays: new records go to the end, changed ones keep their
-//! position. After a crash, applying the same changes again completes them.
+//! Changes also come from another workspace, or from the primary database. The last of several changes to one
+//! record wins. New records go to the end of the file, changed ones keep their position. After a crash,
+//! applying the same changes again completes them.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::File;

@@ -160,7 +160,7 @@ fn a_section_that_one_branch_has_reworded_or_removed_meets_those_of_the_other() 
         append(text, &added).unwrap()
     };
     let base = with(&with("# G\n", "CORR-001"), "CORR-003");
-    // The other branch has merged a section before ours, so that ours has another number there.
+    // On their branch, a section was merged before ours, which has another number there.
     let theirs = with(&with(&with("# G\n", "CORR-001"), "CORR-002"), "CORR-003");
     let mine = Guardrail {
         correction_id: "CORR-001",

@@ -9,8 +9,8 @@
 //!   by force.
 //! - The target, after all links, is inside the workspace.
 //!
-//! Deliberately absent: reading rules back from the block (`memory import` skips it), an undo (a second
-//! export writes the rules as they are then), and rules that the user's own text says in other words.
+//! Deliberately absent: reading rules back from the block, which `memory import` skips; an undo, since another
+//! export writes the current rules; and a comparison with rules in the user's own text.
 
 pub(super) mod block;
 

@@ -1,5 +1,5 @@
-//! Existing records, their origins, and tombstones, as far as an import needs them, and new ids for
-//! records whose own id is taken.
+//! Existing records, their origins and tombstones, as an import needs them; and free ids for records whose own
+//! id is taken.
 
 use std::collections::{HashMap, HashSet};
 

@@ -2,10 +2,10 @@
 //!
 //! - `sources`: recognises a file or directory, and reads it.
 //! - `records`: records in this program's own format, which keep their text.
-//! - `existing`: what is here already, and free ids.
+//! - `existing`: existing records, and free ids.
 //! - Here too: notes of other programs, which become observed memories that a person has yet to approve.
 //!
-//! Every record read is counted as imported, known already, or skipped with a reason. Existing
+//! Every record read is counted as imported, existing already, or skipped with a reason. Existing
 //! records do not change.
 //!
 //! The text of such a note is screened like tool output: a prompt injection or hidden text is skipped.
