@@ -65,9 +65,11 @@ pub fn respond(
             let tool = event.tool.as_deref();
             let learned = adviser.succeeded(&session, tool, &event.input, &event.output)?;
             let project = here.project_name().unwrap_or_default();
-            let origin = (event.session_id.as_str(), project.as_str());
             for pattern in learned.iter().filter(|_| !here.is_of_user) {
-                learn_at_once(adviser.store, pattern, origin, adviser.now, adviser.random)?;
+                learn_at_once(
+                    adviser.store, pattern, &event.session_id, &project, adviser.now,
+                    adviser.random,
+                )?;
             }
             noted
         }

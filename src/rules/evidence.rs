@@ -289,7 +289,7 @@ pub fn give_verdict(
     if outcome == Outcome::Rejected {
         rules = concerned(&workspace.store, &workspace.store.get(&id)?)?;
         let reason = reason.as_deref().unwrap_or_default();
-        blamed = blame(workspace, (&id, &rules), reason, named, &mut warnings)?;
+        blamed = blame(workspace, &id, &rules, reason, named, &mut warnings)?;
     }
     let mut left_out = Vec::new();
     // The report shows the reason as it is stored.
@@ -385,7 +385,8 @@ pub struct BlamedRule {
 /// Finds the rules that a rejection of an execution counts against, among those that apply to it.
 fn blame(
     workspace: &Workspace,
-    (id, rules): (&str, &[Reflexion]),
+    id: &str,
+    rules: &[Reflexion],
     reason: &str,
     named: &[String],
     warnings: &mut Vec<String>,

@@ -107,7 +107,7 @@ pub(crate) fn assemble(
         Some(input) => near(workspace, input, Some(Trust::Approved), warnings)?,
         None => Vec::new(),
     };
-    let assembly = of_records(workspace, skill, (&rules, &procedures, &near), input);
+    let assembly = of_records(workspace, skill, &rules, &procedures, &near, input);
     let is_shown = |procedure: &&Procedure| {
         let mut injected = assembly.injected.iter();
         injected.any(|record| record.id == procedure.procedure_id)
@@ -179,14 +179,16 @@ pub(crate) fn assemble_layers(
     rules: &[Reflexion],
     input: Option<&str>,
 ) -> Assembly {
-    of_records(workspace, skill, (rules, &[], &[]), input)
+    of_records(workspace, skill, rules, &[], &[], input)
 }
 
 /// Assembles the prompt from rules and approved procedures with their scores for the input.
 fn of_records(
     workspace: &Workspace,
     skill: &Skill,
-    (rules, procedures, near): (&[Reflexion], &[Procedure], &[(String, f64)]),
+    rules: &[Reflexion],
+    procedures: &[Procedure],
+    near: &[(String, f64)],
     input: Option<&str>,
 ) -> Assembly {
     let directory = workspace.store.directory();

@@ -75,7 +75,7 @@ impl Shape {
 pub(super) fn key(text: &[u8], at: usize, end: usize, shape: &str) -> Option<Range<usize>> {
     let Shape { before, behind } = Shape::read(shape)?;
     match before {
-        Some(Part::Run(set, least, most)) => around(text, at, end, (set, least, most), &behind),
+        Some(Part::Run(set, least, most)) => around(text, at, end, set, least, most, &behind),
         _ => behind_prefix(text, at, end, &behind),
     }
 }
@@ -114,7 +114,9 @@ fn around(
     text: &[u8],
     at: usize,
     end: usize,
-    (set, least, most): (Set, usize, usize),
+    set: Set,
+    least: usize,
+    most: usize,
     parts: &[Part],
 ) -> Option<Range<usize>> {
     let own_line = set.run_before(text, at, most);
@@ -216,7 +218,7 @@ pub(super) fn end_of(text: &[u8], mut at: usize, parts: &[Part]) -> Option<usize
     for (i, part) in parts.iter().enumerate() {
         at = match *part {
             Part::Run(set, least, most) => {
-                end_of_run(text, at, set, (least, most), parts.get(i + 1))?
+                end_of_run(text, at, set, least, most, parts.get(i + 1))?
             }
             Part::Is(byte) => {
                 at = over_breaks(text, at);
@@ -235,7 +237,8 @@ fn end_of_run(
     text: &[u8],
     mut at: usize,
     set: Set,
-    (least, most): (usize, usize),
+    least: usize,
+    most: usize,
     behind: Option<&Part>,
 ) -> Option<usize> {
     let mut count = 0;

@@ -135,7 +135,7 @@ impl Peeler {
         let joins: Vec<Join> = all.iter().map(|raw| raw.join).collect();
         for (at, mut raw) in all.into_iter().enumerate() {
             raw.is_piped = joins.get(at + 1) == Some(&Join::Pipe);
-            self.join(&raw, (depth, at), before, &mut left);
+            self.join(&raw, depth, at, before, &mut left);
             before = self.found.len();
             // Substituted commands run first.
             for inner in &raw.inner {
@@ -173,7 +173,8 @@ impl Peeler {
     fn join(
         &mut self,
         raw: &Raw,
-        (depth, at): (usize, usize),
+        depth: usize,
+        at: usize,
         before: usize,
         left: &mut Option<usize>,
     ) {
@@ -278,11 +279,11 @@ impl Peeler {
             } else {
                 body.to_owned()
             };
-            reading(&line, &words, (&starts, at), end, &body)
+            reading(&line, &words, &starts, at, end, &body)
         };
         let has_prose = takes_text || !prose.is_empty();
         let simple = Simple {
-            typed: reading(line, words, (&starts, at), end, body),
+            typed: reading(line, words, &starts, at, end, body),
             quiet: has_prose.then(|| other(prose::quiet)),
             silent: has_prose.then(|| other(prose::silent)),
             pipeline: Vec::new(),
@@ -341,7 +342,8 @@ impl Simple {
 fn reading(
     line: &str,
     words: &[Word],
-    (starts, at): (&[usize], usize),
+    starts: &[usize],
+    at: usize,
     end: usize,
     body: &str,
 ) -> Reading {

@@ -71,7 +71,7 @@ pub(crate) fn test(context: &Context, args: &TestArgs) -> Done {
         return Ok(Box::new(report));
     }
     if let (Some(case), Some(output), Some(skill)) = (&args.case, &args.output, &skill) {
-        return decide(context, args, (skill, case, output));
+        return decide(context, args, skill, case, output);
     }
     let plan = wait(skills::plan_tests(
         &workspace,
@@ -87,11 +87,7 @@ pub(crate) fn test(context: &Context, args: &TestArgs) -> Done {
 }
 
 /// Decides one output. The judge is the model of `--model`, else the program in `MEMCTL_JUDGE`.
-fn decide(
-    context: &Context,
-    args: &TestArgs,
-    (skill, case, output): (&SkillPath, &str, &str),
-) -> Done {
+fn decide(context: &Context, args: &TestArgs, skill: &SkillPath, case: &str, output: &str) -> Done {
     let text = context.read(Path::new(output))?;
     let program = context.environment.var("MEMCTL_JUDGE");
     let program = program.map(|program| format!("exec:{program}"));

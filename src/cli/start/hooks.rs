@@ -66,13 +66,13 @@ pub(crate) fn hooks(context: &Context, command: &HooksCommand) -> Done {
     match command {
         HooksCommand::Install(args) => {
             let HostArgs { host, project } = args.of;
-            let place = place(context, Item::Hooks, (host, project), args.read_only)?;
+            let place = place(context, Item::Hooks, host, project, args.read_only)?;
             let changed = place.install()?;
             let notes = notes(context, &place, project);
             Ok(Box::new(place.done(changed, Events::of(host), notes)))
         }
         HooksCommand::Uninstall(args) => {
-            let place = place(context, Item::Hooks, (args.host, args.project), false)?;
+            let place = place(context, Item::Hooks, args.host, args.project, false)?;
             let changed = place.remove()?;
             Ok(Box::new(place.done(changed, Events::default(), Vec::new())))
         }
@@ -82,7 +82,7 @@ pub(crate) fn hooks(context: &Context, command: &HooksCommand) -> Done {
                 .map_or(Host::with_hooks().collect(), |host| vec![host]);
             let mut found = Vec::new();
             for host in hosts {
-                let place = place(context, Item::Hooks, (host, args.project), false)?;
+                let place = place(context, Item::Hooks, host, args.project, false)?;
                 let mut report = found_in(&place, args.host.is_some(), host::hooks_status)?;
                 let (absent, broken) = (InstallationStatus::Absent, InstallationStatus::Broken);
                 if ![absent, broken].contains(&report.standing) {
@@ -112,7 +112,8 @@ pub(crate) fn found_in<T: Default>(
 pub(crate) fn place(
     context: &Context,
     item: Item,
-    (host, project): (Host, bool),
+    host: Host,
+    project: bool,
     read_only: bool,
 ) -> Result<Place, UserError> {
     let (name, of) = (host.name(), host.profile());

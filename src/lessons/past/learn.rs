@@ -276,9 +276,10 @@ fn take(
         note_learned(
             records,
             &mut writer,
-            (&session.id, session.format),
+            session,
             options,
-            (&report.learned[before.0..], &report.merged[before.1..]),
+            &report.learned[before.0..],
+            &report.merged[before.1..],
         );
         report
             .warnings
@@ -323,15 +324,16 @@ fn call_hash(step: &Step) -> String {
 fn note_learned(
     records: &Records<'_>,
     writer: &mut Writer,
-    (session, format): (&str, Option<Format>),
+    session: &Session,
     options: &LearnOptions,
-    (learned, merged): (&[String], &[String]),
+    learned: &[String],
+    merged: &[String],
 ) {
     if learned.is_empty() && merged.is_empty() {
         return;
     }
-    let format = format.map_or("session", Format::name);
-    let own = format!("{format}/{}", redacted(session));
+    let format = session.format.map_or("session", Format::name);
+    let own = format!("{format}/{}", redacted(&session.id));
     let named = options.session.as_ref().or(options.host_session.as_ref());
     let scribe = Scribe::new(records.now, records.random, Some(named.unwrap_or(&own)));
     drop(writer.note_execution_logs(vec![ExecutionLog {

@@ -191,7 +191,8 @@ fn state(pattern: &Pattern) -> &'static str {
 pub(crate) fn learn_at_once(
     store: &Scoped,
     pattern: &Pattern,
-    (session, project): (&str, &str),
+    session: &str,
+    project: &str,
     now: DateTime<Utc>,
     random: fn() -> String,
 ) -> Result<(), Error> {

@@ -149,19 +149,15 @@ pub(crate) fn render_hints(hints: &[Hint]) -> String {
 /// Hints in the source document's format, without a heading; empty if there are none.
 pub(crate) fn render_blocks(hints: &[Hint]) -> String {
     let block = |hint: &Hint| {
-        let code = (hint.failing_code.as_str(), hint.working_code.as_str());
-        render_block(&hint.lesson, &hint.error_key, code)
+        let (failing, working) = (&hint.failing_code, &hint.working_code);
+        render_block(&hint.lesson, &hint.error_key, failing, working)
     };
     hints.iter().map(block).collect()
 }
 
 /// One hint: its lesson if it has one, else failing and working code, else the steps of a procedure
 /// without a failing call.
-pub(crate) fn render_block(
-    lesson: &str,
-    error_key: &str,
-    (failing, working): (&str, &str),
-) -> String {
+pub(crate) fn render_block(lesson: &str, error_key: &str, failing: &str, working: &str) -> String {
     if !lesson.is_empty() {
         let lesson = lines(lesson).collect::<Vec<_>>().join(" ");
         return format!("\n  LESSON: {lesson}\n");

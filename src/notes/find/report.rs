@@ -337,7 +337,7 @@ impl GivenVector {
         let Self { embedding, vector } = self;
         let mut index = Index::open(&workspace.store)?;
         index.update(true, &mut |_, _| {})?;
-        index.set_vector((kind, id), embedding, vector)?;
+        index.set_vector(kind, id, embedding, vector)?;
         if let Some(primary) = workspace.store.primary() {
             let put = primary.put_vector(kind, id, &embedding.name, vector);
             put?;

@@ -100,7 +100,8 @@ impl Index {
     /// vectors of another embedder.
     pub(crate) fn set_vector(
         &mut self,
-        (kind, id): (Kind, &str),
+        kind: Kind,
+        id: &str,
         embedding: &Embedding,
         vector: &[f32],
     ) -> Result<(), Error> {

@@ -248,7 +248,7 @@ impl Primary for PgStore {
         vector: &[f32],
     ) -> Result<(), Fault> {
         self.read(async |reader, origin| {
-            sync::put_vector(reader, (origin, kind, id), embedder, vector).await
+            sync::put_vector(reader, origin, kind, id, embedder, vector).await
         })
     }
 

@@ -114,11 +114,11 @@ impl Sessions {
     }
 
     /// Runs `statement` with each set of parameters, all in one transaction. Stores nothing and
-    /// fails if rows were written after `after`. The turn has begun after the change `began_after`.
+    /// fails if rows were written after `base.after`.
     async fn store(
         &mut self,
         origin: &str,
-        (after, began_after): (i64, i64),
+        base: Base,
         statement: &str,
         all: &[Vec<&(dyn ToSql + Sync)>],
     ) -> Result<Reached, Error> {
@@ -141,7 +141,7 @@ impl Sessions {
             client.batch_execute(begin).await.map_err(&failed)
         };
         let has_changed = async {
-            let row = client.query_one(&asked, &[&origin, &after]).await;
+            let row = client.query_one(&asked, &[&origin, &base.after]).await;
             Ok(row.map_err(&failed)?.get::<_, bool>(0))
         };
         let stored = all.iter().map(|parameters| async {
@@ -150,7 +150,7 @@ impl Sessions {
         });
         let reached = async {
             let row = client
-                .query_one(&reached, &[&began_after])
+                .query_one(&reached, &[&base.began_after])
                 .await
                 .map_err(&failed)?;
             Ok(Reached {
@@ -200,7 +200,7 @@ impl Sessions {
     async fn put(
         &mut self,
         origin: &str,
-        after: (i64, i64),
+        base: Base,
         kind: Kind,
         rows: &[PrimaryRow],
     ) -> Result<Reached, Error> {
@@ -223,13 +223,13 @@ impl Sessions {
         let chunks: Vec<[Vec<&str>; 4]> = rows.chunks(ROWS).map(columns).collect();
         let all: Vec<_> = chunks.iter().map(|of| parameters(&origin, of)).collect();
         let upsert = table(kind).upsert();
-        self.store(origin, after, &upsert, &all).await
+        self.store(origin, base, &upsert, &all).await
     }
 
     async fn bury(
         &mut self,
         origin: &str,
-        after: (i64, i64),
+        base: Base,
         kind: Kind,
         removed: &[(String, String)],
     ) -> Result<Reached, Error> {
@@ -239,8 +239,17 @@ impl Sessions {
             .unzip();
         let bury = table(kind).bury();
         let removed: [Vec<&(dyn ToSql + Sync)>; 1] = [vec![&origin, &ids, &tombstones]];
-        self.store(origin, after, &bury, &removed).await
+        self.store(origin, base, &bury, &removed).await
     }
+}
+
+/// Numbers of the changes that a write builds on.
+#[derive(Debug, Clone, Copy)]
+struct Base {
+    /// Last change before the write.
+    after: i64,
+    /// Last change before the first write of the turn.
+    began_after: i64,
 }
 
 /// Exclusive write access to a memory.
@@ -259,6 +268,13 @@ impl std::fmt::Debug for PgTurn {
 }
 
 impl PgTurn {
+    fn base(&mut self, after: i64) -> Base {
+        Base {
+            after,
+            began_after: *self.began_after.get_or_insert(after),
+        }
+    }
+
     /// Runs `work` with the sessions and the name of the memory, and blocks until it is done.
     fn done(
         &mut self,
@@ -278,8 +294,8 @@ impl Turn for PgTurn {
         if table(kind).has_vector {
             self.shared.has_new_texts.store(true, Ordering::Relaxed);
         }
-        let after = (after, *self.began_after.get_or_insert(after));
-        self.done(async |sessions, origin| sessions.put(origin, after, kind, rows).await)
+        let base = self.base(after);
+        self.done(async |sessions, origin| sessions.put(origin, base, kind, rows).await)
     }
 
     fn bury(
@@ -288,8 +304,8 @@ impl Turn for PgTurn {
         kind: Kind,
         removed: &[(String, String)],
     ) -> Result<Reached, Fault> {
-        let after = (after, *self.began_after.get_or_insert(after));
-        self.done(async |sessions, origin| sessions.bury(origin, after, kind, removed).await)
+        let base = self.base(after);
+        self.done(async |sessions, origin| sessions.bury(origin, base, kind, removed).await)
     }
 }
 

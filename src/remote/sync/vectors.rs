@@ -73,10 +73,12 @@ async fn prepare(connection: &Connection, embedder: &str) -> Result<String, Erro
     connection.vector_schema().await
 }
 
-/// Sets the vector of a record: its origin, kind and id.
+/// Sets the vector of a record.
 pub(in super::super) async fn put_vector(
     connection: &Connection,
-    (origin, kind, id): (&str, Kind, &str),
+    origin: &str,
+    kind: Kind,
+    id: &str,
     embedder: &str,
     vector: &[f32],
 ) -> Result<(), Error> {

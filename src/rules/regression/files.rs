@@ -151,19 +151,20 @@ impl<'a> SkillFiles<'a> {
             let reason = Reason::TooLarge { limit: MAX_BYTES };
             return Err(skill::refused(&Refused { path, reason }));
         }
-        self.update((path, before), &text, case::is_untouched)
+        self.update(&path, before.as_deref(), &text, case::is_untouched)
     }
 
     /// Writes a stored case in the formats of other tools.
     pub(crate) fn export(&mut self, case: &Case, warnings: &mut Vec<String>) -> Result<(), Error> {
         for (name, text) in export::helpers() {
-            let file = self.test(name)?;
-            self.update(file, &text, export::is_untouched)?;
+            let (path, before) = self.test(name)?;
+            self.update(&path, before.as_deref(), &text, export::is_untouched)?;
             // All skills share their text: they are no files of this case.
             self.changed.pop();
         }
-        let file = self.test(&format!("{}.py", case.id))?;
-        self.update(file, &export::deepeval(case), export::is_untouched)?;
+        let (path, before) = self.test(&format!("{}.py", case.id))?;
+        let text = export::deepeval(case);
+        self.update(&path, before.as_deref(), &text, export::is_untouched)?;
         let (path, before) = self.test(export::PROMPTFOO)?;
         if let Some(text) = before.as_deref().filter(|text| !export::is_untouched(text)) {
             if !text.contains(&case.correction_id) {
@@ -175,21 +176,22 @@ impl<'a> SkillFiles<'a> {
             return Ok(());
         }
         let text = export::promptfoo(&case.skill, &whole_cases(self.skills, self.skill)?);
-        self.update((path, before), &text, export::is_untouched)
+        self.update(&path, before.as_deref(), &text, export::is_untouched)
     }
 
     /// Writes a file unless a person has edited it or its text is already equal.
     fn update(
         &mut self,
-        (path, before): (PathBuf, Option<String>),
+        path: &Path,
+        before: Option<&str>,
         text: &str,
         is_untouched: impl Fn(&str) -> bool,
     ) -> Result<(), Error> {
         let is_ours = |before: &str| is_untouched(before) && before != text;
-        if before.as_deref().is_none_or(is_ours) {
-            return self.change(&path, before.as_deref(), Some(text));
+        if before.is_none_or(is_ours) {
+            return self.change(path, before, Some(text));
         }
-        self.changed.push(self.skills.shown(&path));
+        self.changed.push(self.skills.shown(path));
         Ok(())
     }
 

@@ -205,8 +205,10 @@ fn blocks(hints: &[&Hinted]) -> String {
     let mut text = String::new();
     for hint in hints {
         text.extend(["\n", &hint.id, " (", &hint.why, ")"]);
-        let code = (hint.wrong.as_str(), hint.correct.as_str());
-        text.push_str(&render_block(&hint.lesson, &hint.error_key, code));
+        let (failing, working) = (&hint.wrong, &hint.correct);
+        text.push_str(&render_block(
+            &hint.lesson, &hint.error_key, failing, working,
+        ));
     }
     text
 }

@@ -37,7 +37,8 @@ const AGENTS: [(&str, &str); 3] = [
 
 /// Answers with a model. One that asks for files of the skill is called once more, with them.
 pub(super) async fn answer(
-    (skills, skill): (&Skills, &Skill),
+    skills: &Skills,
+    skill: &Skill,
     llm: &Llm,
     mut request: Request,
     progress: OnProgress<'_>,
@@ -120,7 +121,8 @@ pub(crate) fn output(text: &str) -> Box<RawValue> {
 /// the input.
 pub(super) fn answer_offline(
     workspace: &Workspace,
-    (skills, skill): (&Skills, &Skill),
+    skills: &Skills,
+    skill: &Skill,
     input: &RawValue,
     report: &mut RunReport,
 ) -> Result<(), Error> {

@@ -85,7 +85,7 @@ pub async fn run(
     report.outcome = Some(Outcome::PendingReview);
     let start = Instant::now();
     match &chosen {
-        Chosen::Offline => answer_offline(workspace, (&skills, &skill), &input, &mut report)?,
+        Chosen::Offline => answer_offline(workspace, &skills, &skill, &input, &mut report)?,
         Chosen::Model(llm) => {
             let request = Request {
                 system: assembly.prompt,
@@ -93,7 +93,7 @@ pub async fn run(
                 schema: None,
                 max_tokens: workspace.settings.max_output_tokens,
             };
-            let answered = answer((&skills, &skill), llm, request, progress, &mut report).await;
+            let answered = answer(&skills, &skill, llm, request, progress, &mut report).await;
             if let Err(error) = answered {
                 if !records {
                     return Err(error.into());

@@ -109,12 +109,11 @@ pub fn join(versions: &Versions) -> Result<Joined, Unjoinable> {
         let text: String = lines.flat_map(|line| [line, "\n".to_owned()]).collect();
         joined.files.insert(tombstones_file(), text.into_bytes());
     }
-    let base_ids = (&versions.base, &ids.base);
-    let no_ids = (&Files::new(), &HashMap::new());
+    let (base, base_ids) = (&versions.base, &ids.base);
     let (files, refused) = skills::union(
-        &skills::with_ids(&versions.base, &ids.base, base_ids),
-        &skills::with_ids(&versions.ours, &of_ours, no_ids),
-        &skills::with_ids(&versions.theirs, &ids.theirs, base_ids),
+        &skills::with_ids(base, base_ids, base, base_ids),
+        &skills::with_ids(&versions.ours, &of_ours, &Files::new(), &HashMap::new()),
+        &skills::with_ids(&versions.theirs, &ids.theirs, base, base_ids),
     );
     joined.files.extend(files);
     let why = "both sides have changed it by hand, or one has removed it";

@@ -25,12 +25,13 @@ pub fn is_of_corrections(path: &str) -> bool {
     is_case || path.rsplit('/').next() == Some(GUARDRAILS)
 }
 
-/// Returns the files of skills of one side with other ids, and case files under other names. `base` is the common ancestor
-/// with its own new ids: an id in a file of that time means the record of that time.
+/// Returns the files of skills of one side with other ids, and case files under other names. `base` is the common
+/// ancestor with its own new ids: an id in a file that is unchanged since means the record of that time.
 pub(crate) fn with_ids(
     files: &Files,
     ids: &HashMap<String, String>,
-    (base, of_base): (&Files, &HashMap<String, String>),
+    base: &Files,
+    base_ids: &HashMap<String, String>,
 ) -> Files {
     let mut out = Files::new();
     for (path, bytes) in files.iter().filter(|(path, _)| is_of_corrections(path)) {
@@ -41,7 +42,7 @@ pub(crate) fn with_ids(
             .and_then(|bytes| std::str::from_utf8(bytes).ok())
         {
             for word in all_words(before) {
-                match of_base.get(word) {
+                match base_ids.get(word) {
                     Some(new) => ids.insert(word.to_owned(), new.clone()),
                     None => ids.remove(word),
                 };

@@ -193,7 +193,7 @@ fn look(context: &Context, step: &mut Step) -> Result<(), UserError> {
 fn place(context: &Context, item: Item, host: Host, step: &mut Step) -> Result<Place, UserError> {
     let place = match item {
         Item::Server => mcp::place(context, host, in_project(host), false)?,
-        _ => hooks::place(context, item, (host, false), false)?,
+        _ => hooks::place(context, item, host, false, false)?,
     };
     step.path = Some(place.settings.shown());
     Ok(place)
