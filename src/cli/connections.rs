@@ -1,15 +1,15 @@
-//! Connections of a workspace: its models, and which of the files and the database keeps its memory.
+//! Connections of a workspace: its models, and the choice between files and a database for its memory.
 //!
 //! A key goes to no host but its own.
 //!
 //! A directory that holds no records yet becomes a copy of a memory in the database, under the name of its
-//! project, as `memctl remote join` does it. Records that are in files stay there, and a line says what moves or
-//! shares them: nothing of a person's is sent to a database unasked.
+//! project, as with `memctl remote join`. Records in files stay there, and a line names the commands that
+//! move or share them: nothing of a person is sent to a database without a request.
 //!
-//! Many shells have a `DATABASE_URL` of something else. A database without our schema is never touched. It, or one
-//! that cannot be used, is named by the command that asked it, and by the first in a directory: nobody is to believe
-//! that records went there. What a database is, is kept for an hour, so that no
-//! command waits for one that does not answer. Hooks do not come here: they answer from the files.
+//! Many shells have a `DATABASE_URL` for something else. A database without our schema is never touched.
+//! The first command in a directory names such a database, and so does a command that asked for it: nobody
+//! should believe that records went there. The answer of a database is cached for an hour, so that no
+//! command waits for one that does not respond. Hooks do not come here: they answer from the files.
 
 use std::collections::BTreeMap;
 use std::num::NonZero;
@@ -323,10 +323,10 @@ impl Named {
         if let Some(cached) = cached.filter(is_fresh).filter(|_| !is_asked_anew) {
             return Ok(cached.clone());
         }
-        let asked = remote::is_ours(&self.address);
-        let asked = wait(async { tokio::time::timeout(ANSWER_WITHIN, asked).await })?;
+        let is_ours = remote::is_ours(&self.address);
+        let is_ours = wait(async { tokio::time::timeout(ANSWER_WITHIN, is_ours).await })?;
         let unusable = |reason| Database::Unusable { reason };
-        let database = match asked {
+        let database = match is_ours {
             Ok(Ok(true)) => Database::Ours,
             Ok(Ok(false)) => Database::Foreign,
             Ok(Err(error)) => unusable(error.to_string()),

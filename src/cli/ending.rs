@@ -1,4 +1,4 @@
-//! How a command ends before it is done: an interrupt, a crash, or a deadline.
+//! Early ends of a command: an interrupt, a crash, or a deadline.
 
 use std::ffi::OsString;
 use std::panic::{self, AssertUnwindSafe, PanicHookInfo};

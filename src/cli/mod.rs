@@ -1,11 +1,11 @@
-//! Command line: parses the arguments, calls a verb, and prints its report as text or JSON.
+//! Command line: parses the arguments, calls an operation, and prints its report as text or JSON.
 //!
 //! One file per group of functions, each with its argument structs (their doc comments are the help),
-//! its commands and their pages. Decisions about memory belong to the verbs.
+//! its commands and their pages. Decisions about memory belong to the operations.
 //!
 //! - `start`, `skills`, `learn`, `review`, `memory`, `share`, `care`: commands, by the groups of the
 //!   help. `help`: the groups, pages and messages of the parser. `schema`: for programs.
-//! - `context`: the workspace that a command works on, and what the user gives. `connections`: its
+//! - `context`: the workspace of a command, and input from the user. `connections`: its
 //!   models, prompts and database. `arguments`: values of options.
 //! - `output`: pages, tables and JSON. `ask`: questions and prices.
 //!   `ending`: interrupts, crashes and deadlines.

@@ -236,12 +236,12 @@ impl Host {
         match action {
             CallAction::Off | CallAction::Note => self.answer(event, &note(&rules)),
             CallAction::Ask => {
-                let asked =
+                let request =
                     format!("The user wants to be asked about this call, by their rule: {rules}");
                 match self {
                     // They cannot ask for a rule; Codex 0.169.0 discards the answer.
-                    Self::Codex | Self::OpenCode | Self::Cline => self.answer(event, &asked),
-                    _ => self.decision(event, "ask", &asked).to_string(),
+                    Self::Codex | Self::OpenCode | Self::Cline => self.answer(event, &request),
+                    _ => self.decision(event, "ask", &request).to_string(),
                 }
             }
             CallAction::Deny => {
@@ -333,24 +333,26 @@ mod tests {
 
     fn hints() -> impl Strategy<Value = Vec<Hint>> {
         let hint =
-            (text(), text(), text(), any::<bool>()).prop_map(|(key, wrong, right, said)| Hint {
-                id: "PROC-001".to_owned(),
-                kind: Kind::Procedure,
-                lesson: String::new(),
-                error_key: key,
-                failing_code: wrong,
-                working_code: right,
-                success_output: String::new(),
-                score: 1.0,
-                confidence: 0.5,
-                evidence: Evidence::default(),
-                trust: if said {
-                    Trust::Approved
-                } else {
-                    Trust::Observed
-                },
-                why: String::new(),
-                advice: Vec::new(),
+            (text(), text(), text(), any::<bool>()).prop_map(|(key, wrong, right, is_approved)| {
+                Hint {
+                    id: "PROC-001".to_owned(),
+                    kind: Kind::Procedure,
+                    lesson: String::new(),
+                    error_key: key,
+                    failing_code: wrong,
+                    working_code: right,
+                    success_output: String::new(),
+                    score: 1.0,
+                    confidence: 0.5,
+                    evidence: Evidence::default(),
+                    trust: if is_approved {
+                        Trust::Approved
+                    } else {
+                        Trust::Observed
+                    },
+                    why: String::new(),
+                    advice: Vec::new(),
+                }
             });
         proptest::collection::vec(hint, 0..4)
     }

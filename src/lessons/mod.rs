@@ -11,12 +11,12 @@
 //!
 //! `vocabulary` has the programs, options and phrases that all of them know calls by.
 //!
-//! Invariants: the program puts nothing into words; an agent, a model or a person does, and every word is
-//! checked against the session. What nobody approved is shown as data. A lookup reads a derived table: no
-//! model, no network, no runtime. Outcomes are counted, and an agent never waits for the count.
+//! Invariants: an agent, a model or a person words a lesson, never the program, and every word is checked
+//! against the session. Unapproved lessons are shown as data. A lookup reads a derived table: no model, no
+//! network, no runtime. Outcomes are counted, and an agent never waits for the count.
 //!
-//! Deliberately absent: `rules`. Whether a rule forbids what a lesson advises is a function that the caller
-//! of [`HintService`] gives.
+//! Deliberately absent: `rules`. The caller of [`HintService`] passes the function that decides if a rule
+//! forbids a lesson.
 
 pub(crate) mod asking;
 pub mod failure;

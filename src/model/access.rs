@@ -1,14 +1,12 @@
-//! `domain/skill` names, and the scope that limits access to their records.
+//! `domain/skill` names, the scope that limits access to their records, and the identity of a caller: the
+//! owner of the files, or one of the users with records in them.
 //!
 //! A [`SkillPath`] is validated on construction, so joining it to a directory never leaves that
 //! directory. A [`Scope`] fails closed: a record without a domain, or an empty list of domains,
 //! grants nothing.
 //!
-//! Identity of a caller: the owner of the files, or one of the users with records in them.
-//!
-//! A [`Viewer`] narrows what the [`Scope`] admits, and fails closed. Of the kinds
-//! with users ([`Kind::has_user`](super::Kind::has_user)), a user sees only records with exactly
-//! the same user id.
+//! A [`Viewer`] narrows the [`Scope`], and fails closed. Of the kinds with users
+//! ([`Kind::has_user`](super::Kind::has_user)), a user sees only records with exactly the same user id.
 //!
 //! Deliberately absent: authentication. A process that can read the files reads all of them; a
 //! server must authenticate its callers before it creates a viewer.

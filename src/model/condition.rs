@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_condition_is_refused() {
+    fn invalid_condition_is_refused() {
         for bad in ["", "tone", "=x", " >= 3", "tone!x", "metadata.=x"] {
             assert_eq!(bad.parse::<Condition>(), Err(InvalidCondition), "{bad}");
         }

@@ -4,10 +4,9 @@
 //! type. All interfaces use the same message; an interface without a command line replaces the
 //! hint.
 //!
-//! Only error types that implement [`Explain`] convert, so every type has a decided kind. A failure
-//! that no rule covers is [`Kind::Internal`].
-//!
-//! Explanations of errors of libraries, and of the crates of this workspace.
+//! Only error types that implement [`Explain`] convert, so every type has a decided kind; errors of
+//! libraries and of the crates of this workspace implement it here. A failure that no rule covers is
+//! [`Kind::Internal`].
 
 use std::error::Error;
 use std::io;

@@ -1,9 +1,7 @@
-//! The closed set of record kinds, the interface that they share, and the syntax of their ids.
+//! The closed set of record kinds, their common interface, the syntax of their ids, and trust in records.
 //!
 //! A new kind needs a struct, an `impl Record`, and one arm in each `match` here. A test iterates
 //! over [`Kind::ALL`] to find omissions.
-//!
-//! Trust in records, and the labels of those that no user has stated.
 //!
 //! The source documents fix two forms of ids. `CORR-003` carries a counter. `EXEC-20260220124341` carries
 //! the second of its creation, with `-2`, `-3` … for later ids of the same second. The store

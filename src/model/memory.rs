@@ -1,6 +1,4 @@
-//! Typed notes that users write.
-//!
-//! Beside them: when records expire.
+//! Typed notes that users write, and the expiry of records.
 
 use chrono::{DateTime, Datelike as _, NaiveDate, NaiveDateTime, SecondsFormat, TimeDelta, Utc};
 use serde::{Deserialize, Serialize};

@@ -1,13 +1,11 @@
-//! Metadata schemas of the memory types: the source document's five schemas as tables.
+//! Metadata schemas of the memory types, as tables, and the validation of metadata, with suggestions for
+//! mistyped names and values.
 //!
-//! These tables are the only definition: validation and `memory add --help` read them.
+//! The tables hold the source document's five schemas and are the only definition: validation and `memory
+//! add --help` read them. Metadata is checked as JSON text and never rewritten: fields outside the schema
+//! are kept byte for byte.
 //!
-//! Deliberately absent: schemas for fields that users add.
-//!
-//! Validation of metadata, with suggestions for mistyped names and values.
-//!
-//! Metadata is checked as JSON text and never rewritten: fields outside the schema are kept byte
-//! for byte. Deliberately absent: automatic correction of a user's input.
+//! Deliberately absent: schemas for fields that users add, and automatic correction of a user's input.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -390,7 +388,7 @@ mod tests_of_misfit {
     }
 
     #[test]
-    fn what_does_not_fit_is_named_with_what_is_allowed() {
+    fn invalid_value_is_named_with_the_allowed_ones() {
         use MemoryType as T;
         let check = |of, json: &str, expected: &[&str]| {
             assert_eq!(misfits(of, json), expected, "{json}");

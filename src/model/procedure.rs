@@ -1,16 +1,8 @@
-//! Procedure: what a recovery or a detour taught, with its lesson, its conditions and the pattern
-//! that it came from.
+//! Procedure: the record of a recovery or a detour, with the eight fields of its `data`, and its lesson:
+//! one line, the conditions for telling it to an agent, and its error pattern.
 //!
-//! The eight fields of a procedure's `data`, as text.
-//!
-//! A field of another type does not hide the others: it counts as missing. The fields are claims of
-//! a file, so readers redact and screen them.
-//!
-//! Lesson of a procedure: its one line, the conditions under which an agent is told it, and the
-//! error pattern that it was learned from.
-//!
-//! Data only. Every text is a claim of a file: readers redact and screen it. A field of another type
-//! does not hide the others.
+//! Data only. Every text is a claim of a file: readers redact and screen it. A field of another type counts as
+//! missing and does not hide the others.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -236,8 +228,8 @@ fn one_layout_of<T: Serialize>(part: Option<&T>) -> String {
     text.and_then(Result::ok).unwrap_or_default()
 }
 
-/// Trust of a record that was learned from a session: observed until a user approves it. What a person wrote
-/// is theirs.
+/// Trust of a record that was learned from a session: observed until a user approves it. A person's own
+/// record counts as their word.
 fn trust(stored: &str) -> Trust {
     match stored {
         "approved" => Trust::Approved,

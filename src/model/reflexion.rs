@@ -1,5 +1,5 @@
-//! Rules: what corrections taught, with the evidence for and against; and the effect of outcomes on a rule's
-//! counts, confidence and utility.
+//! Rules: learned from corrections, with the evidence for and against them; and the effect of outcomes on a
+//! rule's counts, confidence and utility.
 //!
 //! The confidence starts at the score of the rule's text and moves with every counted outcome. It
 //! is the mean of a Beta posterior, updated one outcome at a time, so the stored value is the whole

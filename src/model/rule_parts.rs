@@ -1,23 +1,16 @@
-//! Parts of a rule: the calls that break it and the answer to them, the messages that it was heard in, its
-//! relations to other rules, and the judgement before a review.
+//! Parts of a rule: the calls that break it and the answer to them, the messages that state it, its
+//! relations to other rules, the judgement before a review, and its evidence and receipts. Also a line of
+//! `hints.jsonl`: the outcome of an error that had hints.
 //!
 //! Data only: claims of a file. Patterns act only if this user confirmed exactly these patterns of
 //! exactly this rule (`store::trust`); `rules::acting::patterns` checks and matches them.
 //!
-//! - A relation is stored with the newer rule, so that a pair that was judged once is not compared by its
-//!   words again.
+//! - A relation is stored with the newer rule, so that a judged pair is not compared by its words again.
 //! - A judgement is advice for the person who reviews, and never raises the trust of a record.
-//!
-//! Evidence from use for a rule or a lesson.
-//!
-//! The posterior is a Beta distribution with prior (2, 2): an untried record has one half, and a
-//! few outcomes move it. It equals the reference implementation's
-//! `utility_score = (helped + 2) / (injected + 4)` if every injection that did not help counts
-//! against the rule.
-//!
-//! Receipts of a rule that acts at calls: what agents did after they were told it.
-//!
-//! Outcome of an error with known hints: a line of `hints.jsonl`.
+//! - Evidence is a Beta distribution with prior (2, 2): an untried record has one half, and a few outcomes move
+//!   it. It equals the reference implementation's `utility_score = (helped + 2) / (injected + 4)` if every
+//!   injection that did not help counts against the rule.
+//! - Receipts count what agents did after they were told a rule at a call.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};

@@ -1,13 +1,11 @@
-//! Sessions of agents: entries of `sessions.json`, with the fields of the source document's
-//! `agent_sessions`, and the transitions of their states.
+//! Sessions of agents, entries of `sessions.json`, with the fields of the source document's
+//! `agent_sessions` and the transitions of their states. And the log of an agent's actions, one line of
+//! `execution_logs.jsonl` each, with the fields of the source document's `agent_execution_logs`.
 //!
 //! An agent host with its own sessions also assigns their names. Log lines written during such a
 //! session carry the host's name, which `session_data.native_id` stores to link the two.
 //!
-//! Beside them, the log of an agent's actions: one line of `execution_logs.jsonl` each, with the fields of the
-//! source document's `agent_execution_logs`.
-//!
-//! The file is append-only. A line with malformed fields is read with the fields that parse; a line
+//! The log is append-only. A line with malformed fields is read with the fields that parse; a line
 //! that is not an object is skipped.
 
 use serde::{Deserialize, Serialize};

@@ -1,8 +1,6 @@
-//! Text without understanding: words, lines, and quoted names.
+//! Text without understanding: words, lines, quoted names, and the similarity of errors and of commands.
 //!
-//! Similarity of errors, and of commands.
-//!
-//! Both are from 0 to 1, so that a threshold means the same in a store of any size. Words are
+//! Similarities are from 0 to 1, so that a threshold means the same in a store of any size. Words are
 //! stemmed as in search. Words common to all errors ("failed", "not found") and placeholders have
 //! little weight.
 

@@ -448,7 +448,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said_without_the_password() {
+    fn error_names_the_problem_without_the_password() {
         let check = |url: &str, expected: &str| {
             let error = Address::parse(url).unwrap_err().to_string();
             assert!(error.contains(expected), "{url}: {error}");

@@ -1,9 +1,7 @@
-//! Schema migrations.
+//! Schema migrations, and a check of the existing objects before the first one.
 //!
 //! Each version is applied in one transaction together with its row in `memctl.migrations`, so it
 //! is applied completely or not at all. A released version never changes; its checksum verifies that.
-//!
-//! Check for existing objects in a database before the first migration.
 //!
 //! Tables created from the seeds' SQL are compatible: they keep their rows and get the missing
 //! columns. Any other object with one of our names belongs to another program, and the migration is

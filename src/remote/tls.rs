@@ -442,7 +442,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_certificate_binds_nothing() {
+    fn invalid_certificate_binds_nothing() {
         let whole = certificate(&[RSA, &[11]].concat());
         for end in 0..whole.len() {
             assert_eq!(end_point(&whole[..end]), None, "{end}");

@@ -403,7 +403,7 @@ mod tests_of_briefing {
             "created_at": "2026-02-01T00:00:00+00:00"})
     }
 
-    fn said(text: &str, project: &str) -> Value {
+    fn rule_of_project(text: &str, project: &str) -> Value {
         let mut rule = rule(text, "", 0.1);
         rule["said"] = json!([{"quote": text, "session": "s", "workspace": project, "turn": 1}]);
         rule
@@ -449,8 +449,8 @@ mod tests_of_briefing {
             old,
             proven,
             rule("general", "", 0.3),
-            said("bound", "shop"),
-            said("elsewhere", "blog"),
+            rule_of_project("bound", "shop"),
+            rule_of_project("elsewhere", "blog"),
         ];
         let expected = ["bound", "proven", "old", "general", "ran", "other"];
         assert_eq!(order(&rules, &["dev/ran"]), expected);

@@ -1,10 +1,9 @@
 //! Limits, defaults and checks of the arguments that more than one interface takes.
 //!
-//! The command line, HTTP and MCP each parse requests of their own form, and fill the options of
-//! the verb: [`FindOptions`](crate::notes::FindOptions),
-//! [`HintOptions`](crate::lessons::HintOptions) and so on. The numbers that an argument may have, its
-//! value if it is absent and the error if it is invalid do not depend on the interface. They are
-//! decided here.
+//! The command line, HTTP and MCP each parse requests in their own form, and fill the options of an
+//! operation: [`FindOptions`](crate::notes::FindOptions), [`HintOptions`](crate::lessons::HintOptions) and
+//! so on. The range of an argument, its default and the error for an invalid value do not depend on the
+//! interface. They are decided here.
 //!
 //! Deliberately absent: the forms of requests. Names and descriptions of their fields belong to one
 //! interface.

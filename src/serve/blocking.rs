@@ -1,8 +1,7 @@
-//! From an asynchronous server to a verb, and back: the one place where a request waits for the
-//! memory.
+//! From an asynchronous server to an operation, and back: the one place where a request waits for the memory.
 //!
-//! Verbs block on files and locks, and some await a model. So a verb runs on a thread of its own,
-//! together with the opening of the memory. The runtime of the server drives the calls of a model.
+//! Operations block on files and locks, and some await a model. So an operation runs on a thread of its
+//! own, which also opens the memory. The runtime of the server drives the calls of a model.
 
 use tokio::runtime::Handle;
 use tokio::task::{JoinError, spawn_blocking};

@@ -155,9 +155,9 @@ impl ServerHandler for Server {
         let mut offered = self.offered();
         let Some(operation) = offered.find(|offered| offered.name() == request.name) else {
             let tools: Vec<&str> = self.offered().map(Operation::name).collect();
-            let asked = request.name.escape_debug();
+            let name = request.name.escape_debug();
             let message = format!(
-                "unknown tool `{asked}`; available tools: {}",
+                "unknown tool `{name}`; available tools: {}",
                 tools.join(", ")
             );
             return Err(ErrorData::invalid_params(message, None));

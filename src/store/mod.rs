@@ -16,7 +16,8 @@
 //!    that is the primary store of a memory.
 //! 5. `access`: reading through the access filter: scope, user, expiry.
 //! 6. `undo_journal`: the replaced values of every write. `primary::copy`: files as a copy of a database.
-//! 7. `index`: derived data: positions, terms, storage for indexes, notes of sessions. `pulled`: remote records.
+//! 7. `index`: derived data: positions, terms, storage for indexes, notes of sessions. `pulled`: remote
+//!    records.
 //! 8. `writer`: writing under the lock, and all that extends it: removal, undo, transfer, repair.
 //! 9. `logs`: execution log, hint log, and lines on their way to a database.
 //! 10. `skill`: skills on disk. `project` and `here`: where a session works. `workspace`: all of it, opened.

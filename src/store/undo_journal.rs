@@ -439,7 +439,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_removed_for_good_leaves_no_line() {
+    fn permanent_removal_leaves_no_line() {
         let dir = tempfile::tempdir().unwrap();
         let lock = Lock::take(dir.path(), Duration::from_secs(1)).unwrap();
         note(&lock, "a", "MEM-001").unwrap();

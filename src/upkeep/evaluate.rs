@@ -131,7 +131,7 @@ pub fn evaluate(
             }
             None => None,
         };
-        let asked = Asked {
+        let query = Asked {
             text,
             vector: vector.as_deref(),
             fusion,
@@ -140,7 +140,7 @@ pub fn evaluate(
             limit: DEPTH,
             weight: |_| 1.0,
         };
-        let hits = ranker.rank(&asked)?;
+        let hits = ranker.rank(&query)?;
         times.push(start.elapsed().as_secs_f64() * 1000.0);
         let dated = |hit: &Ranked| Dated {
             document: hit.document,

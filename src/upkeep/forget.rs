@@ -3,9 +3,9 @@
 //! A deleted record leaves a tombstone. Deleting a session also deletes its action log.
 //!
 //! A purge removes the whole memory: records, data derived from them, and copies. Settings, prompts and the
-//! workspace name stay: they belong to a person and hold no record. Unknown files stay too, and so do files that
-//! corrections wrote into skills. The report names them for removal by hand. Within a scope, or for a user,
-//! only visible records are removed.
+//! workspace name stay: they belong to a person and hold no record. Unknown files stay too, and so do files
+//! that corrections wrote into skills. The report names them for removal by hand. Within a scope, or for a
+//! user, only visible records are removed.
 //!
 //! Out of scope: wiping. Deleted files may be readable on the disk until they are overwritten.
 

@@ -90,7 +90,7 @@ fn a_quarantined_fix_says_why_and_is_hinted_from_then_on() {
 }
 
 #[test]
-fn what_a_person_said_needs_no_approval_and_an_unknown_id_approves_nothing() {
+fn persons_rule_needs_no_approval_and_an_unknown_id_approves_nothing() {
     let workspace = learnt();
     let run = [
         "run",

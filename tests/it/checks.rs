@@ -129,7 +129,7 @@ fn a_rule_acts_once_it_is_approved() {
 }
 
 #[test]
-fn what_cannot_act_says_why() {
+fn pattern_that_cannot_act_says_why() {
     let workspace = ruled(RULE);
     let with = |fields: &Value| {
         let mut rule = rule(RULE);
@@ -411,7 +411,7 @@ fn recorded_sessions_get_the_note_once() {
 }
 
 #[test]
-fn whoever_changes_the_patterns_in_the_file_switches_them_off() {
+fn changed_patterns_in_the_file_are_switched_off() {
     let workspace = ruled(RULE);
     workspace.json(&["memory", "approve", "REFL-001"]);
     let path = workspace.memory("reflexion_entries.json");
@@ -456,7 +456,7 @@ fn a_clone_and_its_approvals_bring_no_rule_that_acts() {
 }
 
 #[test]
-fn what_agents_do_after_a_note_is_counted_once_a_session() {
+fn outcome_after_a_note_is_counted_once_a_session() {
     let workspace = ruled(RULE);
     workspace.json(&["memory", "approve", "REFL-001"]);
     assert_eq!(counts(&workspace), [0; 4]);

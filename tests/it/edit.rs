@@ -130,7 +130,7 @@ fn other_words_are_as_sure_as_they_were_before_anybody_tried_them() {
 }
 
 #[test]
-fn what_stands_around_a_rule_does_not_make_it_another() {
+fn fields_around_a_rule_do_not_make_it_another() {
     let workspace = ruled();
     let args = [
         "memory", "edit", "refl-0", "--set", "confidence=0.65", "--set", "root_cause=It guessed.",
@@ -172,7 +172,7 @@ fn what_stands_around_a_rule_does_not_make_it_another() {
 }
 
 #[test]
-fn what_cannot_be_edited_is_refused_before_anything_is_written() {
+fn uneditable_field_is_refused_before_any_write() {
     let workspace = ruled();
     let text = workspace.read(RULES);
     for (id, set, said) in [

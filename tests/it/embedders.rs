@@ -264,7 +264,7 @@ fn a_size_that_does_not_fit_is_named() {
 }
 
 #[test]
-fn who_is_not_there_costs_the_meaning_and_nothing_else() {
+fn missing_embedder_costs_only_the_semantic_half() {
     let mut workspace = workspace();
     let unheard = FakeModel::answering(|_| Behaviour::Hang);
     let failing = FakeModel::answering(|_| Behaviour::status(500));

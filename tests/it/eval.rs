@@ -65,7 +65,7 @@ fn words_alone_do_not_find_what_is_said_otherwise() {
 }
 
 #[test]
-fn what_cannot_be_used_is_named_with_its_line() {
+fn unusable_line_is_named() {
     let workspace = workspace();
     let run = |arguments: &[&str]| Ran::of(workspace.command().args(arguments).output().unwrap());
     workspace.write("set/none.jsonl", "{\"id\": 1}\n");

@@ -92,7 +92,7 @@ fn import(workspace: &Workspace, args: &[&str]) -> Value {
 }
 
 #[test]
-fn what_was_exported_and_purged_comes_back() {
+fn exported_memory_is_restored_after_a_purge() {
     let workspace = remembering();
     let before = data_files(&workspace);
     let report = workspace.json(&["memory", "export", "--output", "memory.jsonl"]);
@@ -250,7 +250,7 @@ fn ids_that_clash_get_new_ones_and_every_reference_follows() {
 }
 
 #[test]
-fn what_was_forgotten_here_stays_forgotten_until_it_is_asked_for() {
+fn forgotten_record_is_imported_only_on_request() {
     let workspace = remembering();
     workspace.json(&["memory", "export", "--output", "memory.jsonl"]);
     workspace.run(&["memory", "forget", "PROC-001"]).succeeds();

@@ -97,7 +97,7 @@ print("yaml" if yaml else "skipped: Python has no yaml")
 "#;
 
 #[test]
-fn what_was_said_is_data_in_every_form() {
+fn text_of_a_correction_is_data_in_every_form() {
     let Some(python) = program("python3") else {
         return;
     };
@@ -240,7 +240,7 @@ fn exports_are_written_on_request() {
 }
 
 #[test]
-fn what_was_edited_by_hand_stays() {
+fn file_edited_by_hand_stays() {
     let workspace = corrected(SAID, CHECKS);
     let edited = [
         "test_correction_1.py", "test_promptfoo.yaml", "memctl_checks.py",

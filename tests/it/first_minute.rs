@@ -121,7 +121,7 @@ impl Machine {
 
 /// One key keeps what would end a repeat, and then it is gone from the page.
 #[test]
-fn what_past_sessions_repeat_is_kept_by_one_key() {
+fn one_key_keeps_a_repeat_of_past_sessions() {
     let machine = Machine::new();
     for day in [17, 18] {
         machine.past(day, SAID, SEED);

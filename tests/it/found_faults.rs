@@ -259,7 +259,7 @@ fn doctor_and_status_first_say_that_memory_is_off_and_what_switches_it_on() {
 }
 
 #[test]
-fn what_is_gone_for_good_offers_no_undo_and_hints_name_the_right_place() {
+fn permanent_removal_offers_no_undo_and_hints_name_the_right_place() {
     let workspace = Workspace::sample();
     workspace
         .run(&["correct", "hr/resume-screen", "Name it."])

@@ -494,7 +494,7 @@ fn two_edits_of_one_field_are_left_to_a_person_and_the_file_stays_json() {
 }
 
 #[test]
-fn what_one_branch_has_forgotten_stays_forgotten() {
+fn record_that_one_branch_removed_stays_removed() {
     let edit = ["memory", "edit", "REFL-001", "--set", "root_cause=Mine."];
     let forget = ["memory", "forget", "REFL-001"];
     for (ours, theirs) in [

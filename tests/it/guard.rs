@@ -209,7 +209,7 @@ fn planted_secrets_reach_no_file_and_no_output() {
 }
 
 #[test]
-fn what_is_no_secret_is_stored_as_it_was_given() {
+fn text_without_a_secret_is_stored_unchanged() {
     let workspace = Workspace::sample();
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/redact/fixtures");
     let mut text = String::new();
@@ -239,7 +239,7 @@ fn what_is_no_secret_is_stored_as_it_was_given() {
 
 #[test]
 #[cfg_attr(windows, ignore = "it runs a program of Unix")]
-fn what_an_old_file_holds_is_not_put_before_a_model() {
+fn secrets_of_an_old_file_do_not_reach_a_model() {
     let workspace = Workspace::sample();
     let secret = format!("gh{}{}", "p_", random(36, "abcXYZ0123456789"));
     let rule = json!({ "reflexion_id": "REFL-001", "skill": SKILL, "rule": format!("Use {secret}."),

@@ -144,7 +144,7 @@ fn the_manual_and_the_completions_know_every_command() {
 }
 
 #[test]
-fn what_is_remembered_looks_as_it_did() {
+fn pages_of_records_match_their_snapshots() {
     let workspace = Workspace::over("reference");
     for (name, arguments) in [
         ("status", &["memory", "status"][..]),

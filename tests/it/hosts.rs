@@ -172,7 +172,7 @@ fn the_same_error_again_speaks_against_the_hint_until_it_retires() {
 }
 
 #[test]
-fn what_has_just_been_learnt_is_hinted_at_the_first_failure() {
+fn new_lesson_is_a_hint_at_the_first_failure() {
     let workspace = Workspace::sample();
     workspace.run(&["init"]).succeeds();
     let session = "fixtures/transcripts/steps.jsonl";
@@ -188,7 +188,7 @@ fn what_has_just_been_learnt_is_hinted_at_the_first_failure() {
 }
 
 #[test]
-fn what_is_no_failure_of_the_agent_gets_no_hint() {
+fn call_without_a_failure_of_the_agent_gets_no_hint() {
     let workspace = taught();
     let event: Value = serde_json::from_str(&failure(&workspace, "a", COMMAND, ERROR)).unwrap();
     let with = |name: &str, value: Value| {

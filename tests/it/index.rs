@@ -91,7 +91,7 @@ fn files(directory: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
-fn what_was_appended_is_found_at_once_a_thousand_times() {
+fn appended_record_is_found_at_once_a_thousand_times() {
     let dir = tempfile::tempdir().unwrap();
     let store = store(dir.path());
     for n in 0..500 {
@@ -256,7 +256,7 @@ fn a_crowd_searches_and_writes_and_each_finds_its_own() {
 }
 
 #[test]
-fn what_is_forgotten_leaves_no_word_behind() {
+fn forgotten_record_leaves_no_word() {
     let workspace = Workspace::empty();
     let directory = workspace.root().join(".agentura");
     append(

@@ -430,7 +430,7 @@ fn upward_and_sideways_imports_are_seen() {
 }
 
 #[test]
-fn what_is_reserved_is_seen_wherever_else_it_stands() {
+fn reserved_call_is_detected_in_other_modules() {
     check("rules/a.rs", "println!(\"x\");", &["println!"]);
     let edge = "println!(\"x\"); std::env::args();";
     check("cli/skills/run.rs", edge, &[]);

@@ -113,7 +113,7 @@ fn real_hosts_are_read_with_their_outcomes() {
 }
 
 #[test]
-fn what_is_learnt_has_the_fields_of_its_documents() {
+fn learned_procedure_has_the_fields_of_the_source_document() {
     let workspace = initialised();
     let report = workspace.json(&["learn", &format!("{SESSIONS}/steps.jsonl")]);
     assert_eq!(report["learned"], json!(["PROC-001"]));
@@ -228,7 +228,7 @@ fn a_session_that_goes_on_is_read_again() {
 }
 
 #[test]
-fn what_was_removed_on_purpose_is_not_learnt_again() {
+fn removed_lesson_is_not_learned_again() {
     let workspace = initialised();
     let path = format!("{SESSIONS}/steps.jsonl");
     workspace.run(&["learn", &path]).succeeds();
@@ -242,7 +242,7 @@ fn what_was_removed_on_purpose_is_not_learnt_again() {
 }
 
 #[test]
-fn what_memory_put_into_a_session_teaches_nothing() {
+fn text_from_memory_teaches_nothing() {
     let workspace = initialised();
     let hint = "<memctl-7f3a>ERROR: KeyError: 'a'\nWRONG: x\nCORRECT: y</memctl-7f3a>";
     let line = |input: &str, output: &str, ok: bool| {

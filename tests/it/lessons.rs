@@ -353,7 +353,7 @@ fn the_command_checks_and_says_what_would_pass() {
 }
 
 #[test]
-fn what_a_person_approved_is_not_replaced_by_an_agent() {
+fn agent_does_not_replace_an_approved_lesson() {
     let workspace = initialised();
     building(&workspace);
     let stored = workspace.json(&["lesson", "add", LESSON]);

@@ -252,7 +252,7 @@ fn a_cut_answer_is_interrupted() {
 }
 
 #[test]
-fn what_would_not_change_is_asked_once() {
+fn unchanging_answer_is_requested_once() {
     let once = |behaviour: Behaviour, kind, says: &str| {
         let behaviours = [behaviour.clone(), Behaviour::text("never asked for")];
         each_wire(&behaviours, None, |wire, result, log, server| {

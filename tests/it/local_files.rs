@@ -131,7 +131,7 @@ fn git(workspace: &Workspace, args: &[&str]) -> String {
 
 #[test]
 #[cfg_attr(windows, ignore = "it needs git")]
-fn what_a_session_or_a_look_changes_is_not_tracked() {
+fn changes_of_sessions_and_reads_are_not_tracked() {
     let workspace = repository();
     workspace.run(&RUN).succeeds();
     let rule = "When screening for senior roles, ALWAYS weigh system design separately.";
@@ -166,7 +166,7 @@ fn what_a_session_or_a_look_changes_is_not_tracked() {
 
 #[test]
 #[cfg_attr(windows, ignore = "it needs git")]
-fn a_clone_without_the_driver_is_mended_by_the_command_of_the_help() {
+fn clone_without_the_driver_is_repaired_by_the_command_of_the_help() {
     let mut workspace = repository();
     let add = |workspace: &Workspace, content: &str| {
         let args = [

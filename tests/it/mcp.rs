@@ -260,7 +260,7 @@ fn settings_that_change_while_it_serves_count_at_the_next_search() {
 }
 
 #[test]
-fn what_an_agent_remembers_is_found_marked_and_can_be_forgotten() {
+fn agents_memory_is_found_marked_and_can_be_forgotten() {
     let workspace = remembering();
     let mut server = Server::greeted(&workspace, &["mcp"]);
     let (kept, _) = server.done(
@@ -456,7 +456,7 @@ fn a_correction_that_is_passed_on_waits_for_a_person() {
 }
 
 #[test]
-fn what_is_wrong_names_the_way_out() {
+fn error_names_the_next_step() {
     let workspace = remembering();
     let mut server = Server::greeted(&workspace, &["mcp"]);
     let check = |server: &mut Server, tool: &str, arguments: Value, expected: &str| {
@@ -645,7 +645,7 @@ fn an_agent_begins_no_memory() {
 }
 
 #[test]
-fn what_others_write_in_between_is_seen() {
+fn writes_of_others_in_between_are_seen() {
     let workspace = remembering();
     let mut server = Server::greeted(&workspace, &["mcp"]);
     let ask = json!({"query": "saffron"});

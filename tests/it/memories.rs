@@ -170,7 +170,7 @@ fn every_example_goes_in_comes_back_typed_and_is_found() {
 }
 
 #[test]
-fn what_does_not_fit_is_refused_as_a_whole_and_writes_nothing() {
+fn invalid_memory_is_refused_as_a_whole_and_writes_nothing() {
     let workspace = workspace();
     let check = |of: &str, metadata: &str, expected: &[&str]| {
         let ran = add(&workspace, of, "x", metadata, &[]);
@@ -439,7 +439,7 @@ fn reading(id: &str) -> Vec<Vec<String>> {
 }
 
 #[test]
-fn what_has_expired_is_gone_from_every_way_of_reading_at_once() {
+fn expired_record_is_hidden_from_every_read_at_once() {
     let mut workspace = Workspace::sample();
     workspace.run(&["init"]).succeeds();
     let (of, _, metadata) = EXAMPLES[3];
@@ -671,7 +671,7 @@ fn an_edited_memory_still_fits_its_type() {
 }
 
 #[test]
-fn what_hands_wrote_before_there_were_users_works_for_the_owner() {
+fn entry_written_by_hand_without_a_user_works_for_the_owner() {
     let workspace = workspace();
     let text = r#"{"entries": [
       {"id": "MEM-007", "memory_type": "brand_memory", "content": "Voice: calm",   "metadata": {"tone": "calm", "big": 12345678901234567890123}, "created_at": "2026-01-01T00:00:00Z", "mine": [1e300]},

@@ -143,7 +143,7 @@ fn the_tests_of_the_merged_rule_are_for_the_one_that_holds() {
 }
 
 #[test]
-fn what_cannot_be_one_stays_two() {
+fn records_that_differ_stay_two() {
     let workspace = two();
     let mut rules = workspace.stored("reflexion_entries.json");
     let entries = rules["entries"].as_array_mut().unwrap();

@@ -328,7 +328,7 @@ fn lasting_troubles_are_told_and_recorded() {
 }
 
 #[test]
-fn what_a_failed_call_has_cost_is_recorded() {
+fn cost_of_a_failed_call_is_recorded() {
     let cut = Behaviour::answer("half of it", |answer| answer.stop = "max_tokens");
     let server = FakeModel::queue([cut]);
     let workspace = Wire::Anthropic.workspace(&server);

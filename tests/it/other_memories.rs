@@ -172,7 +172,7 @@ json.dump(m.get_all(filters={"user_id": "bob"}, top_k=100)["results"], open("bob
 
 #[test]
 #[ignore = "needs the real mem0: make test-clients"]
-fn what_mem0_gives_out_comes_in_whole() {
+fn export_of_mem0_is_imported_completely() {
     let Some(program) = client("mem0/bin/python") else {
         return;
     };

@@ -252,7 +252,7 @@ fn a_promoted_rule_is_told_once_and_with_its_name() {
 }
 
 #[test]
-fn what_only_takes_a_rule_back_is_no_rule() {
+fn message_that_only_withdraws_a_rule_is_no_rule() {
     let workspace = ruled("Never leave console.log in the code.");
     workspace.json(&["approve", "REFL-001"]);
     let quote = "Forget what I said about console.log.";

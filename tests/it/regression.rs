@@ -53,7 +53,7 @@ fn a_correction_leaves_a_case() {
 }
 
 #[test]
-fn what_nobody_asserts_is_left_to_a_judge_and_a_remark_leaves_no_case() {
+fn demand_without_an_assertion_is_left_to_a_judge_and_a_remark_leaves_no_case() {
     let workspace = executed();
     correct(
         &workspace,

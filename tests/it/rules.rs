@@ -103,7 +103,7 @@ fn counts(workspace: &Workspace) -> [u64; 3] {
 
 #[test]
 #[cfg_attr(windows, ignore = "it runs a program of Unix")]
-fn what_people_make_of_an_output_counts_for_and_against_its_rules() {
+fn verdict_on_an_output_counts_for_and_against_its_rules() {
     let workspace = ran();
     correct(&workspace, "Never name competitors in the summary", &[]);
     let run = || {

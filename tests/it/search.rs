@@ -30,7 +30,7 @@ fn write_memories(workspace: &Workspace, contents: impl IntoIterator<Item = Stri
 }
 
 #[test]
-fn what_is_said_otherwise_is_found_by_its_meaning() {
+fn paraphrase_is_found_by_its_meaning() {
     let workspace = workspace();
     let query = ["memory", "search", "verify regulatory requirements"];
     let report = workspace.json(&query);
@@ -49,7 +49,7 @@ fn what_is_said_otherwise_is_found_by_its_meaning() {
 }
 
 #[test]
-fn what_fits_neither_way_is_left_out() {
+fn record_without_a_keyword_or_semantic_match_is_left_out() {
     let workspace = workspace();
     for query in [
         "execution_id input_summary output_summary",

@@ -93,7 +93,7 @@ fn a_session_goes_from_its_start_to_its_end() {
 }
 
 #[test]
-fn what_does_not_fit_is_told_with_its_field_its_value_and_what_is_allowed() {
+fn invalid_value_is_named_with_its_field_and_the_allowed_values() {
     let (workspace, id) = started();
     workspace.json(&[
         "session", "progress", "latest", "--status", "awaiting_approval", "--percent", "60",
@@ -341,7 +341,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(16) })]
 
     #[test]
-    fn what_other_programs_keep_with_a_session_keeps_every_byte(
+    fn fields_of_other_programs_in_a_session_keep_every_byte(
         fields in prop::collection::vec(("[a-zé]{1,8}", prop::sample::select(vec![
             "1062.0", "1e400", "12345678901234567890123", "\"\\u00e9\\n\"", "[ 1,2 ,{}]", "{\"k\":  null}", "-0.0",
         ])), 1..6),
@@ -435,7 +435,7 @@ fn the_sessions_of_another_user_do_not_exist() {
 }
 
 #[test]
-fn what_a_user_does_outside_of_any_session_is_still_his() {
+fn action_outside_of_a_session_belongs_to_its_user() {
     let workspace = Workspace::sample();
     workspace
         .run(&[
@@ -451,7 +451,7 @@ fn what_a_user_does_outside_of_any_session_is_still_his() {
 }
 
 #[test]
-fn what_a_run_reads_and_writes_stands_in_the_log() {
+fn reads_and_writes_of_a_run_are_logged() {
     let mut workspace = Workspace::sample();
     workspace
         .run(&["session", "start", "--step", "screening"])
@@ -521,7 +521,7 @@ fn what_a_run_reads_and_writes_stands_in_the_log() {
 }
 
 #[test]
-fn what_is_learnt_stands_in_the_log() {
+fn learned_lessons_are_logged() {
     let workspace = Workspace::empty();
     // A path of its own, which has a drive on Windows.
     let sessions = workspace.root().join("stock.jsonl");

@@ -178,7 +178,7 @@ fn a_fork_with_a_copied_history_is_no_second_observation() {
 }
 
 #[test]
-fn what_is_no_session_is_an_error_that_says_so() {
+fn file_without_a_session_is_an_error() {
     let workspace = Workspace::empty();
     workspace.run(&["init"]).succeeds();
     workspace.write("notes.txt", "We met on Monday.\n");

@@ -144,7 +144,7 @@ fn the_figures_are_those_of_the_history() {
 }
 
 #[test]
-fn what_is_not_known_is_no_number() {
+fn unknown_value_is_no_number() {
     let workspace = Workspace::empty();
     let stats = workspace.json(&["stats"]);
     for path in [
@@ -253,7 +253,7 @@ fn the_page_needs_nothing_else_and_stored_text_is_text() {
 }
 
 #[test]
-fn what_cannot_be_written_is_said_and_nothing_is_lost() {
+fn failed_write_is_reported_and_loses_nothing() {
     let workspace = remembered();
     fs::create_dir(workspace.root().join("pages")).unwrap();
     for (path, why, hint) in [

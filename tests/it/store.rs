@@ -312,7 +312,7 @@ fn crash(before: &[u8], after: &[u8], written: usize) {
 }
 
 #[test]
-fn what_a_crash_left_is_put_aside_and_reported() {
+fn leftovers_of_a_crash_are_set_aside_and_reported() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("corrections.json");
     let torn = "{\n  \"corrections\": [\n    {\"correction_id\": \"CORR-001\"},\n    {\"user_correction\": \"half a sent";
@@ -337,7 +337,7 @@ fn what_a_crash_left_is_put_aside_and_reported() {
 }
 
 #[test]
-fn whoever_holds_the_lock_reads_what_is_there_and_waits_for_nobody() {
+fn lock_holder_reads_the_file_and_waits_for_nobody() {
     let dir = tempfile::tempdir().unwrap();
     let torn = "{\n  \"corrections\": [\n    {\"correction_id\": \"CORR-001\"},\n    {\"user_corr";
     fs::write(dir.path().join("corrections.json"), torn).unwrap();

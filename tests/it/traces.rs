@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::workspace::Workspace;
 
 #[test]
-fn what_the_traces_of_an_agent_show_is_learnt() {
+fn recoveries_in_traces_are_learned() {
     let workspace = Workspace::sample();
     let traces = concat!(
         env!("CARGO_MANIFEST_DIR"),

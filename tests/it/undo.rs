@@ -91,7 +91,7 @@ fn there_and_back(workspace: &Workspace, what: &str, act: impl FnOnce(&Workspace
 }
 
 #[test]
-fn whatever_a_command_changed_is_taken_back_to_the_byte() {
+fn undo_restores_every_byte_of_a_command() {
     let workspace = corrected();
     let words = "When the role names a degree, NEVER accept a certificate instead.";
     let undone = there_and_back(&workspace, "a correction", |workspace| {
@@ -161,7 +161,7 @@ fn whatever_a_command_changed_is_taken_back_to_the_byte() {
 }
 
 #[test]
-fn what_was_taken_back_may_be_said_again_and_what_was_learnt_is_not_learnt_again() {
+fn reverted_correction_may_be_repeated_and_a_reverted_lesson_is_not_learned_again() {
     let workspace = corrected();
     let words = "When the role names a degree, NEVER accept a certificate instead.";
     correct(&workspace, words);
@@ -275,7 +275,7 @@ fn a_forged_journal_touches_no_other_file() {
 }
 
 #[test]
-fn what_is_forgotten_for_good_leaves_nothing_to_take_back() {
+fn permanent_removal_leaves_nothing_to_undo() {
     let workspace = corrected();
     workspace.json(&[
         "memory",

@@ -191,7 +191,7 @@ fn a_test_that_passes_without_its_rule_is_worthless() {
 }
 
 #[test]
-fn what_nothing_can_check_is_judged() {
+fn demand_without_an_assertion_is_judged() {
     let trained = Trained::new();
     trained.correct("Write the note kindly, as to a friend who is worried about it.");
     let ran = trained.test(&[]);

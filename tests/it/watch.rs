@@ -115,7 +115,7 @@ fn piped_it_prints_a_line_for_each_execution() {
 }
 
 #[test]
-fn what_another_program_writes_is_seen_too_and_none_is_missed() {
+fn writes_of_another_program_are_shown_and_none_is_missed() {
     let workspace = scripted();
     fs::create_dir(workspace.memory("")).unwrap();
     let first = numbered(0, 60);

@@ -171,7 +171,7 @@ fn every_link_leads_to_the_others() {
 
 #[test]
 #[cfg_attr(windows, ignore = "it runs a program of Unix")]
-fn what_was_forgotten_is_said_and_what_belongs_to_others_is_not() {
+fn forgotten_record_is_named_and_records_of_others_are_not() {
     let (workspace, first, _) = corrected(0);
     workspace.run(&["memory", "forget", "CORR-001"]).succeeds();
     let report = workspace.json(&["memory", "why", "REFL-001"]);

@@ -123,7 +123,7 @@ pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
 }
 
 /// Writes a text over the text of an existing private file, in place and without waiting for the disk: for
-/// notes that may be lost, at a quarter of the time of a replacement. What is left of a longer text becomes
+/// notes that may be lost, at a quarter of the time of a replacement. The rest of a longer text becomes
 /// spaces. Creates the file if it is missing.
 pub fn overwrite_note(path: &Path, text: &[u8]) -> io::Result<()> {
     refuse_special(path)?;

@@ -163,7 +163,7 @@ fn a_tree_goes_without_what_its_links_lead_to() {
 
 #[test]
 #[cfg_attr(windows, ignore = "Wine makes no symbolic links")]
-fn what_a_person_names_is_replaced_where_it_is_a_file() {
+fn named_path_is_replaced_only_if_it_is_a_file() {
     let (top, _own) = tree();
     let file = top.path().join("outside/file");
     named::replace(&file, b"new").unwrap();
@@ -213,7 +213,7 @@ fn each_byte_has_two_digits() {
 /// Only root can give files away.
 #[test]
 #[cfg(unix)]
-fn what_root_makes_by_path_belongs_to_the_owner_of_its_directory() {
+fn file_that_root_creates_by_path_belongs_to_the_owner_of_its_directory() {
     use std::os::unix::fs::{MetadataExt as _, chown};
     let top = tempfile::tempdir().unwrap();
     if chown(top.path(), Some(65534), Some(65534)).is_err() {

@@ -1,9 +1,9 @@
 //! Writes below a directory: replacement by a temporary file and a rename, appends, and in-place
 //! updates.
 //!
-//! Replacement of files that other programs edit without a lock: only the version read is replaced.
+//! A file that other programs edit without a lock is replaced only if it is still the version that was read.
 //!
-//! Temporary file names: random, so that nothing can be planted under them, and of one pattern, so
+//! Names of temporary files are random, so that nothing can be planted under them, and of one pattern, so
 //! that a later writer recognizes those of killed processes.
 
 use std::ffi::{OsStr, OsString};

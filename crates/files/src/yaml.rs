@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_refused_names_its_line() {
+    fn refusal_names_its_line() {
         let check = |yaml: &str, line: usize, reason: &str| {
             let (found, message) = parse(yaml).unwrap_err();
             assert_eq!(found, line, "{yaml}: {message}");

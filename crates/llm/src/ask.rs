@@ -159,8 +159,8 @@ impl Llm {
         let first = self.bill(question);
         question.earlier = Some(first.clone());
         question.draft = Draft::default();
-        let asked = self.once(&again, question).await;
-        let (reason, paid) = match asked {
+        let outcome = self.once(&again, question).await;
+        let (reason, paid) = match outcome {
             Ok(()) => match structure::fitting(&question.draft.text, schema) {
                 Ok(object) => return Ok(object.to_owned()),
                 Err(reason) => (reason, self.bill(question)),

@@ -112,7 +112,7 @@ impl Chat {
         loop {
             let has_form = !self.rejects_form.load(Relaxed);
             let connection = &self.connection;
-            let asked = if self.is_anthropic {
+            let outcome = if self.is_anthropic {
                 let body = self.for_anthropic(request, has_form);
                 let answer = connection.fetch("/v1/messages", &body, of_anthropic, attempts);
                 answer.await
@@ -121,11 +121,11 @@ impl Chat {
                 let answer = connection.fetch("/chat/completions", &body, of_openai, attempts);
                 answer.await
             };
-            match asked {
+            match outcome {
                 Err(error)
                     if matches!(error.kind, ErrorKind::BadRequest(400 | 422))
                         && self.gives_up(&error.to_string()) => {}
-                asked => return asked,
+                outcome => return outcome,
             }
         }
     }
@@ -176,16 +176,16 @@ impl Chat {
     }
 
     fn for_openai(&self, request: &Request, has_form: bool) -> Value {
-        let asked = if has_form {
+        let question = if has_form {
             request.clone()
         } else {
             in_words(request)
         };
         let mut messages = Vec::new();
-        if !asked.system.is_empty() {
-            messages.push(json!({"role": "system", "content": asked.system}));
+        if !question.system.is_empty() {
+            messages.push(json!({"role": "system", "content": question.system}));
         }
-        messages.push(json!({"role": "user", "content": asked.user}));
+        messages.push(json!({"role": "user", "content": question.user}));
         // `OpenAI` has deprecated the name that other servers use.
         let is_openai = self.connection.endpoint.provider == OPENAI;
         let limit = if is_openai == self.wants_other_limit.load(Relaxed) {

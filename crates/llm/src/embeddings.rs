@@ -109,16 +109,16 @@ impl Embeddings {
         }
         let limit = self.connection.endpoint.limits.answer_within;
         let embed = async {
-            let asked = self.ask(texts, SENT, limit).await;
+            let outcome = self.ask(texts, SENT, limit).await;
             let is_long = |text: &&str| beginning(text, SENT_LESS) != *text;
-            match asked {
+            match outcome {
                 Err(error)
                     if matches!(error.kind, ErrorKind::BadRequest(400 | 413 | 422))
                         && texts.iter().any(is_long) =>
                 {
                     self.ask(texts, SENT_LESS, limit).await
                 }
-                asked => asked,
+                outcome => outcome,
             }
         };
         let embedded = tokio::time::timeout(limit, embed).await;

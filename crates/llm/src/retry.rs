@@ -59,7 +59,7 @@ pub(super) fn decide(
     left: Duration,
     random: f64,
 ) -> Decision {
-    let asked = match fault {
+    let server_wait = match fault {
         Fault::Status {
             status,
             headers,
@@ -82,7 +82,7 @@ pub(super) fn decide(
         _ => None,
     };
     let limit = LONGEST_WAIT.min(left);
-    match asked {
+    match server_wait {
         Some(wait) if wait > limit => Decision::WaitTooLong(wait),
         _ if retries >= policy.max_retries => Decision::GiveUp,
         Some(wait) => Decision::Retry(wait),
@@ -243,9 +243,9 @@ mod tests {
     #[test]
     fn a_wait_that_is_too_long_ends_the_question_at_once() {
         let day = Duration::from_hours(24);
-        let asked = [("retry-after", "86400")];
+        let headers = [("retry-after", "86400")];
         assert_eq!(
-            decide_on(0, &fault(429, &asked)),
+            decide_on(0, &fault(429, &headers)),
             Decision::WaitTooLong(day)
         );
         assert_eq!(

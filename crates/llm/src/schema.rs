@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_enforced_is_said() {
+    fn unsupported_keyword_moves_into_the_description() {
         check(
             false,
             &json!({"type": "number", "description": "Certainty", "minimum": 0, "maximum": 1}),

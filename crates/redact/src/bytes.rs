@@ -1,5 +1,5 @@
-//! Reading of texts, for all modules: sets of bytes, words, the breaks that a terminal, a shell or a JSON writer
-//! inserts, and the tables of `rules/` with their rows and lists of words.
+//! Reading of texts, for all modules: sets of bytes, words, the breaks that a terminal, a shell or a JSON
+//! writer inserts, and the tables of `rules/` with their rows and lists of words.
 
 use std::sync::LazyLock;
 

@@ -302,7 +302,7 @@ mod tests {
         }
 
         #[test]
-        fn whatever_is_fenced_is_taken_out_whole(text in "(?s).{0,80}|(</?memctl-data-[a-z0-9]{0,3}>?|\u{200b}){0,4}", nonce in "[a-z0-9]{4,8}") {
+        fn fenced_text_is_removed_completely(text in "(?s).{0,80}|(</?memctl-data-[a-z0-9]{0,3}>?|\u{200b}){0,4}", nonce in "[a-z0-9]{4,8}") {
             let fenced = fence(&[&text], &nonce);
             let left = strip_fenced(&fenced);
             prop_assert_eq!(left.as_ref(), "");

@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_tool_printed_is_cleaned_and_judged() {
+    fn tool_output_is_redacted_and_screened() {
         let token = format!("gh{}_{}", "p", "a1B2c3D4e5".repeat(4));
         let shown = fence(&["an old hint"], "n0nce");
         let admitted = admit(&format!("{shown}\nusing {token}\n"));

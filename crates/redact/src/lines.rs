@@ -282,7 +282,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_tools_put_in_front_of_lines_is_seen_through() {
+    fn prefixes_of_tools_are_recognised() {
         let check = |line: &str, rest: &str| {
             let length = prefix(line.as_bytes());
             assert_eq!(&line[length..], rest, "{line}");

@@ -1,8 +1,8 @@
-//! One pass over a text that finds all secrets, and the secrets to look for, as data: tables of anchors, and the
-//! shapes at them.
+//! One pass over a text that finds all secrets, and the secrets to look for, as data: tables of anchors,
+//! and the shapes at them.
 //!
-//! Anchors mark candidates, and the rule of each anchor decides there. What is escaped in a line
-//! or encoded is searched as a text of its own (`views`). A second pass checks only line ends, for prefixes
+//! Anchors mark candidates, and the rule of each anchor decides there. Escaped or encoded
+//! text in a line is searched as a text of its own (`views`). A second pass checks only line ends, for prefixes
 //! that a line break splits.
 //!
 //! - `rules/vendors.tsv`: keys with a prefix or another fixed part. It grows by editing data.

@@ -2,8 +2,8 @@
 //! from a person but not from a model.
 //!
 //! It looks for features that such texts need: a claimed role or prompt layer, an order to ignore
-//! instructions (`rules/words.tsv`), invisible characters, and commands that do harm on any machine. Developers'
-//! ordinary sentences must pass, so a single word never suffices.
+//! instructions (`rules/words.tsv`), invisible characters, and commands that do harm on any machine.
+//! Developers' ordinary sentences must pass, so a single word never suffices.
 //!
 //! Some invisible characters have legitimate uses: joiners in emoji, Persian and Indic scripts, direction marks
 //! beside Hebrew and Arabic, one variation selector after an emoji. They pass in those contexts and count
@@ -571,7 +571,7 @@ mod tests_of_hidden {
     }
 
     #[test]
-    fn what_is_at_home_is_not_hidden() {
+    fn invisible_character_in_its_context_is_allowed() {
         for text in [
             "plain",
             "👨‍👩‍👧 ❤️ 1️⃣ 🏴\u{E0067}\u{E0062}\u{E0073}\u{E0063}\u{E0074}\u{E007F}",
@@ -586,7 +586,7 @@ mod tests_of_hidden {
     }
 
     #[test]
-    fn what_is_smuggled_is_seen() {
+    fn smuggled_text_is_detected() {
         for text in [
             "ap\u{200b}prove",
             "\u{202e}evil",
@@ -605,7 +605,7 @@ mod tests_of_hidden {
     }
     proptest! {
         #[test]
-        fn what_is_visible_stays_so(text in "[aé1¥😀葛ש🏴❤\u{200b}\u{200c}\u{200d}\u{200f}\u{ad}\u{fe0f}\u{fe00}\u{e0067}\u{e007f}\u{e0100}]{0,12}") {
+        fn visible_text_stays(text in "[aé1¥😀葛ש🏴❤\u{200b}\u{200c}\u{200d}\u{200f}\u{ad}\u{fe0f}\u{fe00}\u{e0067}\u{e007f}\u{e0100}]{0,12}") {
             let once = visible(&text).into_owned();
             let twice = visible(&once);
             prop_assert_eq!(twice.as_ref(), once.as_str());

@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_worth_more_counts_more() {
+    fn higher_grade_counts_more() {
         let (good, better) = (1.0, 3.0);
         let ideal = Metrics::of(&[better, good], &[good, better]);
         near(get(&ideal, "ndcg@10"), 1.0);

@@ -165,11 +165,11 @@ mod tests {
     fn frequency_is_that_among_the_admitted_documents() {
         let mut texts = chat();
         texts.extend(["a greyhound"; 24]);
-        let asked = "the plan of Anton";
-        check(&texts, None, asked, asked);
+        let query = "the plan of Anton";
+        check(&texts, None, query, query);
         let admitted = (0..texts.len()).map(|document| document < 24).collect();
-        check(&texts, Some(admitted), asked, "the plan of");
+        check(&texts, Some(admitted), query, "the plan of");
         let few = chat().into_iter().take(FEWEST - 1).collect::<Vec<_>>();
-        check(&few, None, asked, asked);
+        check(&few, None, query, query);
     }
 }

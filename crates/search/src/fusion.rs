@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_no_vector_neither_wins_nor_loses_by_that() {
+    fn missing_vector_changes_no_rank() {
         assert!((coverage(0.4, None) - 0.4).abs() < 1e-12);
         assert!(coverage(0.4, Some(0.3)) < 0.4 && coverage(0.4, Some(0.5)) > 0.4);
         assert!((coverage(0.0, Some(-1.0))).abs() < 1e-12);
@@ -335,7 +335,7 @@ mod tests {
         }
 
         #[test]
-        fn what_both_halves_prefer_comes_first(words in 0.0f64..1.0, meaning in -1.0f64..1.0, more in 0.0f64..1.0, nearer in 0.0f64..1.0) {
+        fn hit_of_both_halves_comes_first(words in 0.0f64..1.0, meaning in -1.0f64..1.0, more in 0.0f64..1.0, nearer in 0.0f64..1.0) {
             let score = coverage(words, Some(meaning));
             prop_assert!((0.0..=1.0).contains(&score));
             prop_assert!(coverage(words + more, Some(meaning + nearer)) >= score);

@@ -34,11 +34,11 @@ pub(crate) struct Scores {
 }
 
 /// Distinct words of a query.
-pub(crate) fn asked(query: &str) -> Vec<String> {
-    let mut asked = words(query);
-    asked.sort();
-    asked.dedup();
-    asked
+pub(crate) fn query_words(query: &str) -> Vec<String> {
+    let mut query_words = words(query);
+    query_words.sort();
+    query_words.dedup();
+    query_words
 }
 
 /// Number of admitted documents and their average length in words.
@@ -85,7 +85,7 @@ fn admitted(part: &Part<'_>, postings: &Postings<'_>) -> usize {
 /// Scores every document that contains a query word.
 pub(crate) fn score(parts: &[Part<'_>], query: &str) -> Result<Scores, Damaged> {
     let (documents, average) = measure(parts);
-    let words = asked(query);
+    let words = query_words(query);
     let found = each(parts, parts.len() >= MANY, |part| find(part, &words));
     let found = found.into_iter().collect::<Result<Vec<_>, Damaged>>()?;
     let count = |word: usize| -> usize {

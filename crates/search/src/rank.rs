@@ -8,7 +8,7 @@ use memctl_files::parallel::each;
 
 use super::attributes::{Attributes, KINDS};
 use super::fusion::{Best, FLOOR, Fusion, Half, Hit, View, between, coverage, ranks, rrf};
-use super::keyword::{self, Scores, asked};
+use super::keyword::{self, Scores, query_words};
 use super::segment::{Damaged, Part, Segment};
 use super::segment_builder::Builder;
 use super::vectors::{Nearness, QueryVector};
@@ -132,7 +132,7 @@ impl<'a> Ranker<'a> {
     ///
     /// Returns [`Damaged`] if a segment is damaged.
     pub fn rank(&self, question: &Question<'_>) -> Result<Vec<Ranked>, Damaged> {
-        let wants_words = question.fusion != Fusion::Semantic || question.asked().is_none();
+        let wants_words = question.fusion != Fusion::Semantic || question.query_vector().is_none();
         let words = if wants_words {
             self.by_words(question.text)?
         } else {
@@ -144,7 +144,7 @@ impl<'a> Ranker<'a> {
     /// Ranks with precomputed keyword scores. They must be for the same documents, filter and query
     /// text.
     pub fn rank_with(&self, question: &Question<'_>, words: &ByWords) -> Vec<Ranked> {
-        let query = question.asked().map(QueryVector::new);
+        let query = question.query_vector().map(QueryVector::new);
         let cosines = each(&self.parts, self.total >= MANY_VECTORS, |part| {
             let cosines = part.vectors.zip(query.as_ref());
             let cosines =
@@ -345,14 +345,14 @@ impl<'a> Ranker<'a> {
             let holding = keyword::holding(&self.parts, &word)?;
             Ok((word, holding))
         };
-        asked(query).into_iter().map(count).collect()
+        query_words(query).into_iter().map(count).collect()
     }
 }
 
 impl Question<'_> {
     /// Query vector to compare; `None` for a ranking by keywords, and if the model does not know the script
     /// of the text. An empty text always passes.
-    fn asked(&self) -> Option<&[f32]> {
+    fn query_vector(&self) -> Option<&[f32]> {
         let is_read = self.text.is_empty() || is_readable(self.text);
         self.vector
             .filter(|_| is_read && self.fusion != Fusion::Keyword)
@@ -375,7 +375,7 @@ fn is_readable(query: &str) -> bool {
 #[derive(Debug)]
 pub struct Corpus<'q> {
     query: &'q str,
-    asked: Vec<String>,
+    query_words: Vec<String>,
     texts: Builder,
 }
 
@@ -384,17 +384,17 @@ impl<'q> Corpus<'q> {
     pub fn new(query: &'q str) -> Self {
         Self {
             query,
-            asked: asked(query),
+            query_words: query_words(query),
             texts: Builder::default(),
         }
     }
 
     /// Adds a text.
     pub fn add(&mut self, text: &str) {
-        let asked = &self.asked;
+        let query_words = &self.query_words;
         let is_asked = |word: &str| {
-            asked
-                .binary_search_by(|asked| asked.as_str().cmp(word))
+            query_words
+                .binary_search_by(|query_words| query_words.as_str().cmp(word))
                 .is_ok()
         };
         self.texts.add_words(&Attributes::default(), text, is_asked);

@@ -491,8 +491,8 @@ mod tests {
         for centre in &centres {
             let query = near(centre);
             let exact = top(&|i| vectors[i].iter().zip(&query).map(|(a, b)| a * b).sum());
-            let asked = QueryVector::new(&query);
-            let cosines = slots.cosines(&asked, None);
+            let query = QueryVector::new(&query);
+            let cosines = slots.cosines(&query, None);
             let ours = top(&|i| cosines[i]);
             found += exact.iter().filter(|i| ours.contains(i)).count();
         }

@@ -1,5 +1,5 @@
 //! Single-document formats: lists of messages, trajectories, older session files of Gemini CLI. The same
-//! messages may also stand one per line. A document that breaks off counts up to there.
+//! messages may also come one per line. A truncated document counts up to its end.
 
 use serde_json::Value;
 

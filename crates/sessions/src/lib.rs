@@ -2,8 +2,8 @@
 //! content.
 //!
 //! Pure: the caller provides bytes. Memory depends on the number of calls, whose outputs are cut, and on the
-//! longest line, or on the size of a single document. Unreadable input is reported with its line and skipped. Text that hosts and memories inject is removed, so that nothing is
-//! learned from it.
+//! longest line, or on the size of a single document. Unreadable input is reported with its line and skipped.
+//! Text that hosts and memories inject is removed, so that nothing is learned from it.
 //!
 //! Deliberately absent: the classification of failures, and learning.
 
@@ -375,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_person_did_not_type_is_said_by_another() {
+    fn untyped_text_gets_another_speaker() {
         let line = |text: &str| format!("{}\n", serde_json::json!({ "user": text }));
         let text = format!(
             "{{\"session\":\"s\"}}\n{}{}",

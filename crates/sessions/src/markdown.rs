@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_file_does_not_hold_is_not_known() {
+    fn missing_input_is_reported_as_missing() {
         let element = |tool: &str, inside: &str| {
             format!(
                 "<tool-use data-tool-type=\"write\" data-tool-name=\"{tool}\"><details>\n\

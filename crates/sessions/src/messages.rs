@@ -1,9 +1,9 @@
 //! Messages of the two APIs: with a list of content blocks (`text`, `tool_use`, `tool_result`), and with
 //! `tool_calls`, answered by messages with the role `tool`. Most programs of the latter set no error flag.
 //!
-//! Claude Code has messages of the first kind: one event per line. A message of the model spans several lines, one
-//! block each; a result is in a line of the user. Unknown line types are skipped, since there are many and they
-//! change.
+//! Claude Code has messages of the first kind: one event per line. A message of the model spans several
+//! lines, one block each; a result is in a line of the user. Unknown line types are skipped, since there
+//! are many and they change.
 
 use serde_json::Value;
 

@@ -1,11 +1,11 @@
 //! The part of a message that its person typed.
 //!
 //! A host writes more in a person's name: the text of a slash command, the output of a program, a
-//! notice. A person pastes what others wrote: a pull request, a patch, a mail. Such words are data: a
+//! notice. A person pastes text of others: a pull request, a patch, a mail. Such words are data: a
 //! "never" in them is no wish of this person.
 //!
 //! The form decides, never the words: elements of hosts, quoted lines, heads of a record with its
-//! author, patches, and a document with headings. What follows a pasted text cannot be told from it.
+//! author, patches, and a document with headings. Text after a pasted one counts as pasted too.
 
 use std::sync::LazyLock;
 
@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_hosts_and_others_wrote_is_not_the_persons() {
+    fn text_of_hosts_and_others_is_not_the_persons() {
         let check = |message: &str, expected: &str| {
             assert_eq!(own_words(message), expected, "{message}");
         };

@@ -1,5 +1,5 @@
-//! Text helpers for session files: fields of JSON, injected text, and length limits; and JSON that may be cut off
-//! or have half a character.
+//! Text helpers for session files: fields of JSON, injected text, and length limits; and JSON that may be
+//! cut off or have half a character.
 
 use std::borrow::Cow;
 
@@ -74,7 +74,7 @@ pub(super) fn without_injected(text: &str) -> Cow<'_, str> {
     without_elements(text, INJECTED, "")
 }
 
-/// Removes the elements with these names, and fences of this program. What a cut text leaves open ends with it.
+/// Removes the elements with these names, and fences of this program. An open element ends with the text.
 pub(super) fn without_elements<'t>(text: &'t str, names: &[&str], instead: &str) -> Cow<'t, str> {
     let mut rest = String::new();
     let (mut copied, mut at) = (0, 0);
@@ -200,7 +200,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_injected_is_taken_out() {
+    fn injected_text_is_removed() {
         let check = |text: &str, expected: &str| assert_eq!(without_injected(text), expected);
         check("a", "a");
         check("a<system-reminder>x</system-reminder>b", "ab");

@@ -1,5 +1,5 @@
-//! Host-independent trace of an agent: tool calls in order, and the messages between them; and its growth as a
-//! reader finds them: answers find their calls.
+//! Host-independent trace of an agent: tool calls in order, and the messages between them. Readers add
+//! calls and answers as they find them; each answer is matched with its call.
 
 use memctl_redact::{Clean, composed};
 use serde::Serialize;

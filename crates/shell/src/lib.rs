@@ -2,18 +2,18 @@
 //!
 //! - `scan`: the line split at its operators: words with their places, joins, redirections, lines within.
 //! - `wrappers`: layers before the program of a command, and programs that run another one.
-//! - `options`: options between a program and its subcommand, and what a runner such as `npx` runs.
+//! - `options`: options between a program and its subcommand, and the command of a runner such as `npx`.
 //! - `prose`: text for people within a command.
 //!
-//! [`commands`] puts both together. Chains, pipes, subshells, substitutions, `sh -c '…'`, `ssh HOST '…'` and
-//! `find -exec` are taken apart, and so is the input of a shell that the line contains. Assignments and wrappers
-//! such as `sudo -u X` are taken off one after the other, so that a pattern may begin with the program, a wrapper
-//! or an assignment.
+//! [`commands`] combines them. Chains, pipes, subshells, substitutions, `sh -c '…'`, `ssh HOST '…'` and
+//! `find -exec` are split, and so is the input of a shell that the line contains. Assignments and wrappers
+//! such as `sudo -u X` are removed one after the other, so that a pattern may begin with the program, a
+//! wrapper or an assignment.
 //!
 //! Nothing is executed, and no line makes it fail.
 //!
 //! Deliberately not read: the content of variables, aliases, functions and scripts; brace and glob
-//! expansion; what `eval` puts together; PowerShell and `cmd`. Lines within lines are read four levels deep, and
+//! expansion; the result of `eval`; PowerShell and `cmd`. Lines within lines are read four levels deep, and
 //! of a line at most 64 commands.
 
 mod options;
@@ -477,7 +477,7 @@ mod tests {
     }
 
     #[test]
-    fn what_came_before_in_the_line_is_known() {
+    fn earlier_commands_of_the_line_are_reported() {
         let all = commands("export CI=1; cd web && A=2; rm x && ls");
         let rm = &all[3];
         assert_eq!((rm.words[0].as_str(), rm.directory.as_str()), ("rm", "web"));
@@ -488,7 +488,7 @@ mod tests {
     }
 
     #[test]
-    fn what_runs_only_after_a_success_is_in_its_chain() {
+    fn command_after_a_success_is_in_its_chain() {
         // Does `y` run only if `x` succeeded, and does the line fail if `x` does?
         let check = |line: &str, is_chained: bool, fails: bool| {
             let all = commands(line);

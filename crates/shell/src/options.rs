@@ -380,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_runner_runs_is_found() {
+    fn command_of_a_runner_is_found() {
         let check = |line: &str, expected: &str| {
             let simple = &commands(line)[0];
             let mut bare = simple.typed.bare.iter().filter(|bare| !bare.lacks_options);

@@ -1,6 +1,6 @@
-//! Text for people within a command: messages, titles, what is printed, and what is searched for.
+//! Text for people within a command: messages, titles, printed text, and search texts.
 //!
-//! A name in such a text is no use of it, and an option in it is none.
+//! A name in such a text is not used, and an option in it has no effect.
 
 use crate::basename;
 use crate::scan::Word;
@@ -34,8 +34,8 @@ const LISTENERS: &[&str] = &["patch", "less", "more", "wc", "mail", "sed", "awk"
 /// Text for people: the word, and the byte of it where the text begins.
 pub(crate) type Prose = (usize, usize);
 
-/// Returns the text for people in a command. What is printed counts if it `is_shown`, and goes to no file and
-/// no program.
+/// Returns the text for people in a command. Printed text counts if it `is_shown`: it goes to no file and no
+/// program.
 pub(crate) fn in_command(words: &[Word], is_shown: bool) -> Vec<Prose> {
     let text = |at: usize| words.get(at).map_or("", |word| word.text.as_str());
     let program = basename(text(0));

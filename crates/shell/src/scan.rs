@@ -1,7 +1,7 @@
 //! Splits a shell line at its operators into commands and their words.
 //!
-//! Quotes are taken off the words, and kept in the places of the line. Redirections are no words,
-//! and neither are patterns of `case`, lists of arrays, and operators in `[[ … ]]` and `(( … ))`.
+//! Words are without quotes; their places in the line include them. Redirections are no words, and neither are
+//! patterns of `case`, lists of arrays, and operators in `[[ … ]]` and `(( … ))`.
 
 use std::ops::Range;
 

@@ -1,5 +1,5 @@
-//! `lesson`, `hint` and `record`: lessons that an agent or a person words, and what agents without hooks call: hints for
-//! failures, and the recording of failures and recoveries.
+//! `lesson`, `hint` and `record`: lessons in the words of an agent or a person; and for agents without
+//! hooks, hints and the recording of failures and recoveries.
 //!
 //! An agent's lesson is checked against the calls of its session, and a refusal says what would pass.
 //! A person needs no session: at a terminal their word counts, through a pipe it waits for approval.

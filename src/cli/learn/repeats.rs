@@ -1,8 +1,8 @@
-//! Repetitions in past sessions, as a page, and the keys that end it.
+//! Repetitions in past sessions, as a page, and the keys that end them.
 //!
-//! `setup` and `stats` show the page. On a terminal, `setup` goes through it: one key keeps what waits or the
-//! person's own words, another takes words of theirs, a third lets their own agent word the lessons of that
-//! session, price first.
+//! `setup` and `stats` show the page. On a terminal, `setup` goes through it. One key keeps the waiting
+//! record or the person's own words, another takes new words. A third lets the person's own agent word the
+//! lessons of that session, after it shows the price.
 
 use std::io;
 

@@ -136,8 +136,8 @@ fn past_lessons(
     bar.reach(0, calls);
     let mut on_session = |done: usize| bar.reach(done, calls);
     let mut progress = |_: Progress<'_>| {};
-    let asked = past_sessions::ask(workspace, plan, &mut on_session, &mut progress);
-    Ok(Some(wait(asked)??))
+    let report = past_sessions::ask(workspace, plan, &mut on_session, &mut progress);
+    Ok(Some(wait(report)??))
 }
 
 /// Shows the lessons of past sessions, and what was refused.
@@ -156,7 +156,7 @@ pub(crate) fn show_past(past: &PastReport, page: &mut Page) {
             page.bad(format!("{}: ", session.path), problem);
         }
     }
-    let asked = match past.questions.len() as u64 {
+    let calls_made = match past.questions.len() as u64 {
         0 => format!(
             "{} asked about",
             plural(past.sessions.len() as u64, "session")
@@ -170,7 +170,7 @@ pub(crate) fn show_past(past: &PastReport, page: &mut Page) {
         (past.nothing, "found nothing out"),
         (past.left_out, "left for another run"),
     ]);
-    let mut ends = [vec![asked], rest].concat();
+    let mut ends = [vec![calls_made], rest].concat();
     ends.push(price(past.cost_usd));
     page.dim(ends.join(" · "));
 }

@@ -1,5 +1,5 @@
-//! `edit`, `forget`, `memory conflicts`, `memory resolve`: changes of records by hand: their text, their end, and what
-//! two of them, or two branches, say differently.
+//! `edit`, `forget`, `memory conflicts`, `memory resolve`: changes of records by hand, their removal, and
+//! contradictions between two records or two branches.
 
 use clap::{ArgGroup, Args};
 use serde::Serialize;

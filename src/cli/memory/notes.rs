@@ -1,4 +1,4 @@
-//! `memory add`, `memory prune`, `memory purge`: typed memories, and the end of records.
+//! `memory add`, `memory prune`, `memory purge`: adds typed memories, and removes expired records or all.
 
 use std::fmt::Write as _;
 

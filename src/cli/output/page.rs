@@ -1,5 +1,5 @@
-//! Page of text, built before anything is written, with the warnings and the exit code that belong
-//! to it; and its tables, which fit the terminal: an elastic column drops the middle of its cells, or the end of prose.
+//! Page of text, built before anything is written, with its warnings and its exit code; and its tables,
+//! which fit the terminal: an elastic column drops the middle of its cells, or the end of prose.
 
 use chrono::{DateTime, Utc};
 use serde_json::{Map, Value};

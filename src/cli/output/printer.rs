@@ -1,8 +1,8 @@
 //! Single point of access to standard output and standard error. Work under way is one line on standard error,
 //! which is rewritten and disappears at the end.
 //!
-//! Nothing is written about work without a terminal. A thread draws the line, so that the seconds go on while work
-//! blocks.
+//! Nothing is written about work without a terminal. A thread draws the line, so that the seconds go on
+//! while work blocks.
 
 use std::io::{self, IsTerminal as _, Write as _};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};

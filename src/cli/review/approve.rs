@@ -1,4 +1,4 @@
-//! `approve`, `memory pin`, `memory promote`: a person's word about records.
+//! `approve`, `memory pin`, `memory promote`: decisions of a person about records.
 
 use clap::Args;
 use serde::Serialize;

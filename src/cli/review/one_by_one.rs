@@ -1,11 +1,12 @@
 //! `review` on a terminal: one entry after the other, each with the keys that decide about it.
 //!
-//! Like `git add -p`: the record is printed (the text that is decided about, why it waits, where it comes from, its
-//! evidence), a letter and Enter decide, and the next record follows. Each decision is stored at once, by the verb of
-//! its command, as a change of its own in the undo journal. An answer that is no key changes nothing.
+//! Like `git add -p`: the record is printed with its text, the reason why it waits, its source and its
+//! evidence. A letter and Enter decide, and the next record follows. Each decision is stored at once, by
+//! the operation of its command, as a change of its own in the undo journal. Any other answer changes
+//! nothing.
 //!
-//! Deliberately absent: a screen of its own, since what was printed stays above and the terminal scrolls it; a
-//! filter (`--skills`); what agents get now (`memory prompt`).
+//! Deliberately absent: a screen of its own, since the terminal scrolls what was printed; a filter
+//! (`--skills`); the current texts for agents (`memory prompt`).
 
 use std::collections::VecDeque;
 use std::io::BufRead as _;
@@ -488,7 +489,7 @@ mod tests {
     }
 
     #[test]
-    fn what_replaces_stands_below_what_it_replaces() {
+    fn replacement_is_printed_below_the_old_text() {
         let pair = [("older", "ALWAYS name it."), ("newer", "NEVER name it.")];
         assert_eq!(
             text(WaitingKind::Contradiction, &pair, None),

@@ -1,8 +1,8 @@
-//! `watch`: one line for each execution, hint, lesson and rule, as it comes.
+//! `watch`: one line for each new execution, hint, lesson and rule.
 //!
-//! File system events trigger each read, whichever program writes. The watch is on the directory, not
-//! on the files: a rewrite replaces them, and they may not exist yet. It starts before the first read,
-//! so that no change is missed. A file that cannot be read yet, or that another program is rewriting, is read again at
+//! File system events trigger each read, whichever program writes. The watch is on the directory, not on
+//! the files: a rewrite replaces them, and they may not exist yet. It starts before the first read, so that
+//! no change is missed. A file that is unreadable, or that another program is rewriting, is read again at
 //! its next event.
 
 use std::collections::HashSet;

@@ -1,4 +1,4 @@
-//! `run`, and the verdicts on what ran: `accept`, `reject`.
+//! `run`, and the verdicts on executions: `accept`, `reject`.
 
 use std::path::PathBuf;
 

@@ -203,8 +203,8 @@ impl Report for Tested<TestReport> {
             .collect();
         if self.report.calls > 0 {
             let cost = self.report.cost_usd.map(|cost| format!(", ${cost:.4}"));
-            let asked = plural(self.report.calls as u64, "call");
-            parts.push((Style::Dim, asked + &cost.unwrap_or_default()));
+            let calls = plural(self.report.calls as u64, "call");
+            parts.push((Style::Dim, calls + &cost.unwrap_or_default()));
         }
         let parts = parts.iter().map(|(style, text)| (*style, text.as_str()));
         let parts = parts.flat_map(|part| [(Style::Plain, "  "), part]).skip(1);

@@ -1,12 +1,12 @@
 //! `hook`: handler of agent hook events.
 //!
-//! An agent never notices an error here: the exit code is 0, nothing is printed on standard output, and the process
-//! ends [`DEADLINE`] after the event is complete, even with work left. The store repairs an
-//! interrupted write. A call whose rules could not be checked in that time is counted, and the answer
-//! says so.
+//! An agent never notices an error here: the exit code is 0, nothing is printed on standard output, and the
+//! process ends [`DEADLINE`] after the event is complete, even with work left. The store repairs an
+//! interrupted write. A call whose rules could not be checked in that time is counted, and the answer says
+//! so.
 //!
-//! Each call of a session is appended to its log. At a stop the agent is asked once to word what its session found
-//! out, and the lessons in its last message are stored.
+//! Each call of a session is appended to its log. At a stop the agent is asked once to word the findings of its
+//! session, and the lessons in its last message are stored.
 //!
 //! At the end of a session no agent waits, so learning from the session gets more time.
 //! `memctl learn` catches up on the rest.

@@ -1,8 +1,8 @@
 //! `statusline`: one line about the running session, for the status line of Claude Code.
 //!
-//! The agent host calls it after every message and shows what it prints, so it prints nothing at any
-//! trouble, exits with 0, and ends within [`DEADLINE`]. It reads the notes of the session and the newest
-//! rules, and writes nothing: no audit event, no session, no derived file.
+//! The agent host calls it after every message and shows its output. On any error it prints nothing; it
+//! always exits with 0, within [`DEADLINE`]. It reads the notes of the session and the newest rules, and
+//! writes nothing: no audit event, no session, no derived file.
 //!
 //! Deliberately absent: the model, the costs and the directory, which other status lines show.
 
@@ -202,13 +202,13 @@ mod tests {
 
     #[test]
     fn the_line_says_that_the_agent_was_asked_and_what_came_of_it() {
-        let check = |asked, lessons, expected: &str| {
+        let check = |was_asked, lessons, expected: &str| {
             let counts = SessionCounts {
                 told: 2,
                 ..SessionCounts::default()
             };
             let marks = Marks {
-                was_asked: asked,
+                was_asked,
                 lessons,
                 ..Marks::default()
             };

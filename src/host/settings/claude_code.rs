@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_person_allowed_stays() {
+    fn existing_permission_stays() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("settings.json");
         let allowed = place(Item::Permission, &file, Some(dir.path()));

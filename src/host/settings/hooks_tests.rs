@@ -91,7 +91,7 @@ fn uninstalling_restores_every_byte() {
 }
 
 #[test]
-fn without_what_was_kept_only_the_hooks_go() {
+fn removal_without_a_saved_change_removes_only_the_hooks() {
     for original in ODD
         .iter()
         .filter(|text| text.contains('"') && !text.contains("[]"))
@@ -132,7 +132,7 @@ fn a_file_that_was_not_there_is_gone_again() {
 }
 
 #[test]
-fn what_others_have_changed_since_stays() {
+fn later_changes_by_others_stay() {
     let dir = tempfile::tempdir().unwrap();
     let place = place(dir.path());
     install(Host::ClaudeCode, &place).unwrap();
@@ -173,7 +173,7 @@ fn hooks_of_another_program_path_give_way() {
 }
 
 #[test]
-fn what_is_no_settings_file_is_not_touched() {
+fn invalid_settings_file_is_not_changed() {
     let check = |text: &[u8], message: &str| {
         let dir = tempfile::tempdir().unwrap();
         let place = place(dir.path());

@@ -153,7 +153,7 @@ fn a_file_that_was_not_there_is_gone_again() {
 }
 
 #[test]
-fn without_what_was_kept_only_the_entry_goes() {
+fn removal_without_a_saved_change_removes_only_the_entry() {
     for host in Host::ALL {
         for original in texts(host) {
             let dir = tempfile::tempdir().unwrap();
@@ -194,7 +194,7 @@ fn a_program_that_is_gone_is_told() {
 }
 
 #[test]
-fn what_is_somebody_s_or_unreadable_is_never_touched() {
+fn foreign_or_unreadable_entry_is_never_changed() {
     let check = |host: Host, text: &str, expected: &str| {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("settings");

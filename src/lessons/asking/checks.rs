@@ -421,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_session_does_not_bear_out_is_refused_with_its_field() {
+    fn lesson_without_support_in_the_session_is_refused_with_its_field() {
         let check = |given: LessonArgs, field: &str, part: &str| {
             let refused = check(&given, &session(), Proof::Calls, &person()).unwrap_err();
             assert_eq!(refused.field, field, "{refused}");
@@ -524,7 +524,7 @@ mod tests {
     }
 
     #[test]
-    fn what_never_worked_may_be_told_by_its_error() {
+    fn call_that_never_worked_may_be_told_by_its_error() {
         let given = args(
             "Nothing builds here without the cache.",
             &[],
@@ -565,7 +565,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_that_was_mended_in_one_go_is_no_lesson_for_everybody() {
+    fn error_solved_at_once_is_no_lesson_for_everybody() {
         use LessonScope::{Everywhere, Project};
         let wrong = ("grep -r x --include=*.c", true);
         let right = ("grep -r x --include='*.c'", false);
@@ -590,7 +590,7 @@ mod tests {
     }
 
     #[test]
-    fn what_holds_everywhere_has_a_moment() {
+    fn lesson_for_everybody_needs_a_moment() {
         let applies = Applies {
             scope: LessonScope::Everywhere,
             ..Applies::default()

@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_session_does_not_bear_out_is_left_out() {
+    fn lesson_without_support_in_the_session_is_left_out() {
         let session = SessionCalls {
             calls: vec![SessionCall::new(
                 Some("Bash"),
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_named_and_what_can_is_repaired() {
+    fn unreadable_item_is_named_and_a_readable_one_repaired() {
         let text = r#"{"lessons": [
             {"seen": "ok", "lesson": "Read /home/ann/x with `a`.", "commands": ["a"], "errors": ["no", "no such file: x"],
              "not": [], "scope": "project"},

@@ -518,7 +518,7 @@ mod tests_of_lines {
     }
 
     #[test]
-    fn what_is_taken_off_is_known() {
+    fn removed_options_are_reported() {
         let all =
             commands_and_settings("A=1; B=2 sudo -u x timeout 5 make 'c d' && bash -c \"C=3 y\"");
         let environments: Vec<Vec<String>> =

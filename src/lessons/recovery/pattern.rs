@@ -174,8 +174,8 @@ fn reads(text: &str) -> bool {
     (text.contains(char::is_whitespace) || text.starts_with('\\')) && statements.all(begins)
 }
 
-/// Returns `true` if a test runner or a checker ran, and says what it found: another option is no cure for it. What it
-/// says of its own call, as of an unknown option or a missing module, is no finding.
+/// Returns `true` if a test runner or a checker ran and reports a finding, which another option does not solve. Its
+/// report on its own call, such as an unknown option or a missing module, is no finding.
 fn is_verdict(step: &Step, line: &str) -> bool {
     let goal = Goal::of(step);
     let name = goal.name();
@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_checker_found_is_not_cured_by_an_option() {
+    fn finding_of_a_checker_is_not_solved_by_an_option() {
         let check = |command: &str, output: &str, expected: bool| {
             let step = Step {
                 output: output.to_owned(),

@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn what_answers_no_failure_is_not_learnt() {
+    fn success_without_a_failure_is_not_learned() {
         with(|adviser| {
             assert!(success(adviser, RIGHT, "a").not_learned.is_some());
             failure(adviser, WRONG, ERROR, "a").unwrap();
@@ -363,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_forgotten_is_not_relearnt() {
+    fn forgotten_pattern_is_not_learned_again() {
         with(|adviser| {
             failure(adviser, WRONG, ERROR, "a").unwrap();
             success(adviser, RIGHT, "a");

@@ -447,7 +447,7 @@ mod tests_of_trials {
     }
 
     #[test]
-    fn what_is_given_up_ends_without_success() {
+    fn abandoned_failure_ends_without_success() {
         assert!(!begun().ended()[0].overcome);
         let mut trials = begun();
         let ended: Vec<Trial> = (0..LONGEST_TRIAL)

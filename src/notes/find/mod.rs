@@ -212,7 +212,7 @@ fn search(
         limit: options.limit.max(COMPARED),
         weight,
     };
-    let asked = words(text);
+    let query_words = words(text);
     let hits = match by_words {
         Some(words) => ranker.rank_with(&question, words),
         None => ranker.rank(&question)?,
@@ -235,7 +235,9 @@ fn search(
         .iter()
         .map(|(ranked, _, document)| dated(&ranker, ranked, document));
     let dated: Vec<Dated<'_>> = dated.collect();
-    let order = newer_first(&dated, &asked, |one, other| ranker.nearness(one, other));
+    let order = newer_first(&dated, &query_words, |one, other| {
+        ranker.nearness(one, other)
+    });
     let mut found = Vec::new();
     for (at, earlier) in order {
         let (hit, origin, document) = &read[at];
@@ -243,7 +245,7 @@ fn search(
         let score = earlier.map_or(hit.score, |(earlier, ..)| earlier.score.max(hit.score));
         if options.min_score.is_none_or(|least| score >= least) {
             let hit = Ranked { score, ..*hit };
-            let mut found_one = result(document.clone(), &hit, &asked, options.explain);
+            let mut found_one = result(document.clone(), &hit, &query_words, options.explain);
             if let (Some(explain), Some((.., earlier))) = (&mut found_one.explain, earlier) {
                 explain.later_than = Some(earlier.id.clone());
             }
@@ -283,11 +285,14 @@ fn dated<'t>(ranker: &Ranker<'_>, hit: &Ranked, document: &'t Document) -> Dated
     }
 }
 
-fn result(document: Document, ranked: &Ranked, asked: &[String], explain: bool) -> Found {
+fn result(document: Document, ranked: &Ranked, query_words: &[String], explain: bool) -> Found {
     let explanation = || {
         let words_of_hit = words(&document.content);
         let mut matched: Vec<String> = Vec::new();
-        for word in asked.iter().filter(|word| words_of_hit.contains(word)) {
+        for word in query_words
+            .iter()
+            .filter(|word| words_of_hit.contains(word))
+        {
             if !matched.contains(word) {
                 matched.push(word.clone());
             }
@@ -307,7 +312,7 @@ fn result(document: Document, ranked: &Ranked, asked: &[String], explain: bool) 
         user_id: document.user_id,
         memory_type: document.memory_type,
         score: rounded(ranked.score),
-        snippet: passage(&document.content, ranked, asked),
+        snippet: passage(&document.content, ranked, query_words),
         ranks: Ranks {
             keyword: ranked.keyword,
             semantic: ranked.semantic,
@@ -325,14 +330,14 @@ fn result(document: Document, ranked: &Ranked, asked: &[String], explain: bool) 
 
 /// Returns the part of a text that fits the query best: the one with most of its words, or without any
 /// the nearest window.
-fn passage(text: &str, ranked: &Ranked, asked: &[String]) -> String {
+fn passage(text: &str, ranked: &Ranked, query_words: &[String]) -> String {
     match ranked.window.filter(|_| ranked.keyword.is_none()) {
         Some((window, of)) if window > 0 => {
             let window = texts_of(text, of + 1).get(window + 1).copied();
-            let shown = snippet(window.unwrap_or_default(), asked, SNIPPET - 1);
+            let shown = snippet(window.unwrap_or_default(), query_words, SNIPPET - 1);
             format!("…{shown}")
         }
-        _ => snippet(text, asked, SNIPPET),
+        _ => snippet(text, query_words, SNIPPET),
     }
 }
 

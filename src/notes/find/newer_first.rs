@@ -57,10 +57,10 @@ pub(crate) struct Dated<'t> {
 }
 
 /// Returns the new order of hits, as indices, each with the index of the hit whose place it takes.
-/// `asked` are the words of the query; hits after the first [`COMPARED`] stay where they are.
+/// `query_words` are the words of the query; hits after the first [`COMPARED`] stay where they are.
 pub(crate) fn newer_first(
     hits: &[Dated<'_>],
-    asked: &[String],
+    query_words: &[String],
     near: impl Fn(usize, usize) -> Option<Nearness>,
 ) -> Vec<(usize, Option<usize>)> {
     let compared = hits.len().min(COMPARED);
@@ -87,7 +87,8 @@ pub(crate) fn newer_first(
         );
         let answers =
             |word: &&String| !words_of[earlier].contains(*word) || words_of[later].contains(*word);
-        let is_equal = is_alike && share >= EQUAL_SCORE && asked.iter().all(|word| answers(&word));
+        let is_equal =
+            is_alike && share >= EQUAL_SCORE && query_words.iter().all(|word| answers(&word));
         is_equal || (is_about_one && says_change(new.text))
     };
     let mut rest: Vec<usize> = (0..compared).collect();
@@ -155,7 +156,7 @@ mod tests {
             .collect();
         assert!(cases.len() >= 20);
         let mut passages = Vec::new();
-        let (mut asked, mut asked_beside) = (Vec::new(), Vec::new());
+        let (mut query_words, mut words_beside) = (Vec::new(), Vec::new());
         for (number, case) in cases.iter().enumerate() {
             let texts = [(&case.earlier, 1), (&case.later, 2), (&case.beside, 3)];
             passages.extend(texts.map(|(text, month)| Passage {
@@ -169,10 +170,10 @@ mod tests {
                 relevant: HashMap::from([(format!("{number}-{month}"), 1.0)]),
                 group: None,
             };
-            asked.push(question(&case.ask, 2));
-            asked_beside.push(question(&case.ask_beside, 3));
+            query_words.push(question(&case.ask, 2));
+            words_beside.push(question(&case.ask_beside, 3));
         }
-        let [amended, beside] = [asked, asked_beside].map(|questions| {
+        let [amended, beside] = [query_words, words_beside].map(|questions| {
             let report = evaluate(
                 "amended".to_owned(),
                 &passages,
@@ -217,8 +218,10 @@ mod tests {
     fn only_a_sign_moves_a_later_record() {
         let check = |later: Dated<'_>, whole: f32, passages: f32, expected: bool| {
             let hits = [hit(0, 10, 1.0, "ship on thursday"), later];
-            let asked = ["ship".to_owned(), "thursday".to_owned()];
-            let order = newer_first(&hits, &asked, |_, _| Some(Nearness { whole, passages }));
+            let query_words = ["ship".to_owned(), "thursday".to_owned()];
+            let order = newer_first(&hits, &query_words, |_, _| {
+                Some(Nearness { whole, passages })
+            });
             let moved = order == [(1, Some(0)), (0, None)];
             assert_eq!(moved, expected, "{:?} {whole} {passages}", hits[1]);
             assert!(moved || order == [(0, None), (1, None)]);

@@ -519,7 +519,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_user_is_no_user_s_and_rules_have_none() {
+    fn memory_without_a_user_is_hidden_from_users_and_rules_have_none() {
         let viewers = [Viewer::User("alice".parse().unwrap()), Viewer::Nobody];
         for viewer in viewers {
             let admission = Filter::default().admission(i64::MIN, &Scope::All, &viewer);
@@ -534,14 +534,14 @@ mod tests {
     }
 
     #[test]
-    fn what_belongs_to_no_domain_is_outside_every_scope() {
+    fn record_without_a_domain_is_outside_every_scope() {
         let filter = Filter::default();
         let admission = filter.admission(i64::MIN, &Scope::parse("hr"), &Viewer::Owner);
         assert!(!admission.admits(&Attributes::default()));
     }
 
     #[test]
-    fn what_is_a_users_and_of_no_domain_is_his_in_every_scope_but_the_empty_one() {
+    fn users_record_without_a_domain_is_visible_in_every_nonempty_scope() {
         let check = |scope: &str, kind: Kind, user: &str, domain: &str, expected: bool| {
             let viewer = Viewer::User("alice".parse().unwrap());
             let filter = Filter::default();

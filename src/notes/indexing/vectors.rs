@@ -21,11 +21,11 @@ impl Index {
 
     /// Number of documents with vectors of another embedder, and the name of that embedder.
     pub(crate) fn of_others(&self) -> Option<(usize, &str)> {
-        let asked = self.embedding.as_ref();
+        let current = self.embedding.as_ref();
         let others = self
             .segments
             .iter()
-            .filter(|indexed| indexed.is_of_another(asked));
+            .filter(|indexed| indexed.is_of_another(current));
         let (mut documents, mut name) = (0, None);
         for indexed in others {
             documents += indexed.filled(indexed.embedding());
@@ -36,9 +36,9 @@ impl Index {
 
     /// Drops the vectors of other embedders. They stay in the files until they are replaced.
     pub(crate) fn drop_others(&mut self) {
-        let asked = self.embedding.clone();
+        let current = self.embedding.clone();
         for indexed in &mut self.segments {
-            if indexed.is_of_another(asked.as_ref()) {
+            if indexed.is_of_another(current.as_ref()) {
                 indexed.vectors = None;
             }
         }
@@ -54,8 +54,8 @@ impl Index {
         limit: usize,
         embedder: &Embedder,
     ) -> Result<usize, Error> {
-        let asked = self.embedding.as_ref();
-        let own = |indexed: &IndexedSegment| !indexed.is_of_another(asked);
+        let current = self.embedding.as_ref();
+        let own = |indexed: &IndexedSegment| !indexed.is_of_another(current);
         let missing = Ranker::new(self.parts(admission, own)?).without_vector(query, limit)?;
         let mut texts = Vec::with_capacity(missing.len());
         let (mut counts, mut total) = (Vec::new(), 0);
@@ -260,12 +260,12 @@ mod tests {
     }
 
     fn nearest(index: &Index, n: usize) -> usize {
-        let asked = vector(n);
-        let length = asked.iter().map(|x| x * x).sum::<f32>().sqrt();
-        let asked: Vec<f32> = asked.iter().map(|x| x / length).collect();
+        let query = vector(n);
+        let length = query.iter().map(|x| x * x).sum::<f32>().sqrt();
+        let query: Vec<f32> = query.iter().map(|x| x / length).collect();
         let question = Question {
             text: "",
-            vector: Some(&asked),
+            vector: Some(&query),
             fusion: Fusion::Semantic,
             floor: None,
             weak: false,

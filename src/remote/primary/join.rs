@@ -1,12 +1,9 @@
-//! Turning a memory directory into a copy of a memory in the database.
+//! Turns a memory directory into a copy of a memory in the database. Also reads a memory and its changes
+//! from the database, and the users for whom it is disabled.
 //!
 //! If the memory does not exist, it is created from the records of the directory. If it exists, the
 //! directory has to be empty; two sets of records are never merged. Users of the directory see no
 //! change before the last step, and an interrupted call can be repeated.
-//!
-//! Users for whom a memory in the database is disabled.
-//!
-//! Reading a memory from the database, and its changes.
 
 use futures_util::TryStreamExt as _;
 use serde::Serialize;

@@ -103,7 +103,7 @@ impl PgStore {
     }
 
     /// Embeds the texts that this process has written, until the time limit; `open` opens the embedder if there are
-    /// some. What fails stays for the next writer, or for `memctl sync`.
+    /// some. Failed texts stay for the next writer, or for `memctl sync`.
     pub fn embed_written(
         &self,
         open: impl FnOnce() -> Result<Arc<SharedEmbedder>, Fault>,

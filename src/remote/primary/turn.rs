@@ -123,8 +123,8 @@ impl Sessions {
         all: &[Vec<&(dyn ToSql + Sync)>],
     ) -> Result<Reached, Error> {
         let failed = self.data.failed("records cannot be stored");
-        let asked = format!("select {}", has_changed());
-        let asked = self.prepared(&asked).await?;
+        let check = format!("select {}", has_changed());
+        let check = self.prepared(&check).await?;
         let statement = self.prepared(statement).await?;
         // Rows that other programs have written during the turn are not in the files: the next reader asks.
         let is_behind = has_rows_after(|_| 1);
@@ -141,7 +141,7 @@ impl Sessions {
             client.batch_execute(begin).await.map_err(&failed)
         };
         let has_changed = async {
-            let row = client.query_one(&asked, &[&origin, &base.after]).await;
+            let row = client.query_one(&check, &[&origin, &base.after]).await;
             Ok(row.map_err(&failed)?.get::<_, bool>(0))
         };
         let stored = all.iter().map(|parameters| async {

@@ -1,8 +1,5 @@
-//! Plan of a push: records to send and rows to remove, per kind. Pure.
-//!
-//! Pull progress per database, stored next to the pulled records.
-//!
-//! Origin: name of this workspace in the shared store.
+//! Plan of a push, pure: records to send and rows to remove, per kind. Also the progress of the pull from each
+//! database, stored next to the pulled records, and the origin: the name of this workspace in the shared store.
 //!
 //! The name is created once. A copied directory, or a clone with the identity in version control,
 //! has the same name as the original. The first copy that pushes keeps it, and every other copy
@@ -301,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn what_differs_goes_and_what_is_gone_is_removed() {
+    fn changed_records_are_sent_and_missing_ones_removed() {
         let check =
             |here: &[(&str, Option<u64>)], there: &[(&str, u64)], send: &[u32], remove: &[&str]| {
                 let (mut manifest, mut plan) = (manifest(here), Plan::default());
@@ -346,7 +343,7 @@ mod tests_of_manifest {
     }
 
     #[test]
-    fn what_no_row_takes_is_left_out() {
+    fn record_that_fits_no_row_is_left_out() {
         let check = |id: &str, text: &str, expected: bool| {
             assert_eq!(is_fit(id, text), expected, "{id:?} {text:?}");
         };

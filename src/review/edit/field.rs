@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_shown_for_editing_comes_back_as_it_was() {
+    fn unedited_text_is_read_back_unchanged() {
         let check = |form: Form, stored: &str| {
             let raw = RawValue::from_string(stored.to_owned()).unwrap();
             let text = form.text(Some(&raw));

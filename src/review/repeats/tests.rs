@@ -96,7 +96,7 @@ fn found(files: &[(&str, String)], project: &str) -> Repeats {
 }
 
 #[test]
-fn what_two_sessions_met_is_on_the_page_and_the_rest_is_not() {
+fn page_lists_only_repeats_of_two_sessions() {
     let files = [
         ("a.jsonl", session("a").text()),
         ("b.jsonl", session("b").text()),

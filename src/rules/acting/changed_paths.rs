@@ -43,8 +43,8 @@ pub(super) fn with_directories(mut forms: Vec<String>) -> Vec<String> {
     directories
 }
 
-/// Returns the files that a command changes, as it names them. What is moved away is not among them: a
-/// rule about places is obeyed by it.
+/// Returns the files that a command changes, as it names them, without those that it moves away: moving a file away
+/// obeys a rule about its place.
 pub(super) fn changed(words: &[String], targets: &[String]) -> Vec<String> {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let mut all = match words.as_slice() {

@@ -69,7 +69,7 @@ fn short_patterns_find_the_command_wherever_it_stands() {
 }
 
 #[test]
-fn what_rules_out_is_seen_beside_the_command() {
+fn exception_is_matched_beside_the_command() {
     let check = |line: &str, matches: &str, unless: &str, expected: bool| {
         let pattern = pattern(CallPart::Command, [matches, unless, ""]);
         let found = breaks(&bash(line), "", &[pattern], &|_| false);
@@ -181,7 +181,7 @@ fn several_commands_are_matched_only_by_patterns_that_say_so() {
 }
 
 #[test]
-fn what_a_runner_runs_is_matched_unless_the_rule_is_about_the_runner() {
+fn command_of_a_runner_is_matched_unless_the_rule_is_about_the_runner() {
     let check = |line: &str, rule: &str, matches: &str, expected: bool| {
         let pattern = pattern(CallPart::Command, [matches, "", ""]);
         let found = breaks(&bash(line), rule, &[pattern], &|_| false);
@@ -231,7 +231,7 @@ fn a_call_after_another_is_fine() {
 }
 
 #[test]
-fn what_succeeded_makes_later_calls_fine() {
+fn earlier_success_makes_later_calls_fine() {
     let check = |line: &str, expected: bool| {
         let pattern = pattern(CallPart::Command, ["^git commit", "", "^make check"]);
         let found = fulfilled_by(&bash(line), &[pattern]);
@@ -482,7 +482,7 @@ fn options_before_a_subcommand_hide_nothing() {
 }
 
 #[test]
-fn what_may_not_be_ahead_is_looked_for_in_the_command_as_it_is_typed() {
+fn negated_beginning_is_tried_on_the_typed_command() {
     let check = |line: &str, matches: &str, expected: bool| {
         let pattern = pattern(CallPart::Command, [matches, "", ""]);
         let found = breaks(&bash(line), "", &[pattern], &|_| false);

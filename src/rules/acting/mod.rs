@@ -490,7 +490,7 @@ mod tests_of_literals {
     use super::*;
 
     #[test]
-    fn what_every_match_contains_is_found() {
+    fn required_texts_of_a_pattern_are_found() {
         let check = |pattern: &str, expected: &[&str]| {
             let found = required(pattern, false).unwrap_or_default();
             let found: Vec<String> = found

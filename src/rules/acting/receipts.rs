@@ -224,8 +224,8 @@ impl RuleNotes {
 }
 
 impl Told {
-    /// Returns `true` if the agent has the rule in its context. What the main agent has, no subagent
-    /// sees.
+    /// Returns `true` if the agent has the rule in its context. Subagents do not share the
+    /// context of the main agent.
     fn knows(&self, agent: &str) -> bool {
         self.agents.iter().any(|one| one == agent)
     }
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn what_follows_a_note_is_counted_once() {
+    fn outcome_of_a_note_is_counted_once() {
         // The calls of a session: `true` for one that breaks the rule.
         let check = |calls: &[(&str, bool)], expected: [i64; 4], told: usize| {
             let mut notes = RuleNotes::default();

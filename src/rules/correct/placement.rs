@@ -78,8 +78,8 @@ fn place_draft(
 }
 
 /// Handles a repeated correction that already has a rule. From an agent it changes nothing; from a
-/// person it approves the agent's correction. What may be about one output only waits until the
-/// person says that it is a rule.
+/// person it approves the agent's correction. A correction that may be about one output only waits until
+/// the person says that it is a rule.
 pub(super) fn place_again(
     workspace: &Workspace,
     stored: Stored,

@@ -464,7 +464,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_to_be_remembered_passes_with_what_follows_its_colon() {
+    fn demand_to_remember_passes_with_the_text_after_its_colon() {
         for message in [
             "remember: prices are in cents",
             "Also remember: prices are in cents.",

@@ -244,8 +244,8 @@ fn earlier_rule(
     }
 }
 
-/// Calls that one of the patterns matches; `None` without patterns or calls. What ran before does
-/// not count: the person corrects the call.
+/// Calls that one of the patterns matches; `None` without patterns or calls. Earlier
+/// calls do not count: the person corrects this one.
 fn seen(heard: &Heard, calls: &[MadeCall], root: Option<&str>) -> Option<Vec<String>> {
     let is_seen = |call: &&MadeCall| {
         let call = Call::of(&call.step(), root.as_slice());
@@ -277,8 +277,8 @@ fn is_same(rule: &Reflexion, heard: &Heard, message: &Message) -> bool {
     rule.is_candidate() && rule.source == CHAT && is_one
 }
 
-/// Changes the candidate that the same rule made. What is left out stays, and beside a pattern that
-/// cannot act (`is_whole` is `false`) the stored ones do.
+/// Changes the candidate that the same rule made. Omitted fields stay. If a pattern cannot act (`is_whole` is
+/// `false`), the stored patterns stay beside it.
 fn change_candidate(
     writer: &mut Writer,
     own: &Reflexion,

@@ -76,7 +76,7 @@ fn a_person_may_keep_what_reads_like_a_remark() {
 }
 
 #[test]
-fn that_nothing_follows_is_obeyed_whatever_the_rest() {
+fn answer_without_a_rule_is_obeyed_despite_other_fields() {
     for reply in [
         json!({"learnable": false}),
         json!({"learnable": false, "confidence": "high", "related": 3, "reason": null}),
@@ -145,7 +145,7 @@ fn an_answer_is_read_with_care() {
 }
 
 #[test]
-fn a_models_condition_is_one_that_the_person_said() {
+fn condition_of_a_model_must_come_from_the_person() {
     let check = |condition: &str, expected: &str| {
         let correction = "Always name the rate if an invoice is in euros.";
         let rule = reply("ALWAYS name the rate", condition);

@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_assertions_leave_out_is_judged() {
+    fn demands_outside_the_assertions_are_judged() {
         let check = |assertions: &[&str], suffice: bool, is_judged: bool| {
             let case = case(assertions, suffice);
             assert_eq!(case.assertions.len(), assertions.len());

@@ -1,10 +1,10 @@
-//! Parsing of request bodies and parameters, and their errors.
+//! Request bodies and parameters, their errors, and JSON responses.
 //!
 //! Every body is a JSON object of at most [`Limits::body`](super::Limits) bytes. Below `/v1/`,
 //! unknown fields are errors, so that a mistyped name is not silently ignored. Functions ignore
 //! unknown fields, as in the source document.
 //!
-//! JSON responses, redacted: older versions or other programs may have stored secrets in the files.
+//! Responses are redacted: older versions or other programs may have stored secrets in the files.
 
 use axum::body::Bytes;
 use axum::extract::rejection::BytesRejection;

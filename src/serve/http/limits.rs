@@ -1,8 +1,7 @@
 //! Limits on size, rate, concurrency and time.
 //!
-//! A user waits for their own share of what the server can do at once first, and only then for a place
-//! among all. So the queue of one user holds up nobody else: a user with hundreds of requests waits for
-//! their own. The caller limits the wait.
+//! A request waits first for a place in its user's share of the server, and only then for a place among
+//! all. So the queue of a user with hundreds of requests delays nobody else. The caller limits the wait.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -175,7 +174,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_waits_for_their_own_share_holds_up_nobody() {
+    fn request_that_waits_for_its_users_share_delays_nobody() {
         let shares = Shares::new(8);
         let mut context = Context::from_waker(Waker::noop());
         let mut poll = |user: &'static str| {

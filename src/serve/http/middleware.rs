@@ -1,10 +1,8 @@
-//! Steps around every request: id and log, host and origin, and the time limit.
+//! Steps around every request: id and log, host and origin, authentication, and the time limit.
 //!
-//! Authentication: converts the bearer token of a request to a
-//! [`Caller`](crate::serve::token::Caller), or answers with an error.
-//!
-//! The header `apikey`, which Supabase clients also send, is ignored: it identifies a project, not
-//! a user.
+//! Authentication converts the bearer token of a request to a [`Caller`](crate::serve::token::Caller), or
+//! answers with an error. The header `apikey`, which Supabase clients also send, is ignored: it identifies
+//! a project, not a user.
 
 use std::time::Instant;
 

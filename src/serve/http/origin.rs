@@ -106,9 +106,9 @@ impl Origins {
         let mut named = headers.get_all(header::HOST).iter();
         let (host, another) = (named.next(), named.next());
         let host = host.and_then(|host| host.to_str().ok());
-        let asked = uri.authority().map(http::uri::Authority::as_str);
+        let authority = uri.authority().map(http::uri::Authority::as_str);
         let is_own = |name: Option<&str>| name.is_none_or(|name| self.knows_host(name));
-        if another.is_some() || host.is_none() || !is_own(host) || !is_own(asked) {
+        if another.is_some() || host.is_none() || !is_own(host) || !is_own(authority) {
             return Err(Problem::new(
                 403,
                 "host",

@@ -1,7 +1,7 @@
 //! One operation of the server: its method, path, access and schemas.
 //!
-//! Schemas are derived from the types that parse a body and that are written as an answer, so that none
-//! can differ from what the server does.
+//! Schemas are derived from the types that parse a body and form an answer, so they cannot differ from the
+//! behaviour of the server.
 
 use axum::routing::MethodRouter;
 use schemars::JsonSchema;

@@ -1,8 +1,8 @@
 //! Shared state of all requests, and the one place where a request opens the memory.
 //!
-//! Calls of verbs block: on files, a lock, or a model. They run on a limited number of separate
+//! Operations block: on files, a lock, or a model. They run on a limited number of separate
 //! threads; a request that waits too long for one gets a retry status. A write that has started is
-//! completed even if the client is gone.
+//! completed even if the client has disconnected.
 
 use std::ops::Deref;
 use std::sync::Arc;

@@ -1,10 +1,9 @@
-//! `correct`: stores a correction that a person made to an execution.
+//! `correct`: stores a person's correction of an execution, or with a quote a rule that they stated in the
+//! chat.
 //!
-//! The derived rule is a candidate, because an agent may have been manipulated: no prompt,
-//! guardrail or test contains it before a person approves it or makes the same correction. A text
-//! with a prompt injection is refused. The answer names the commands to approve and to undo it.
-//!
-//! `correct` with a quote: records what a person said in the chat as a candidate rule.
+//! The rule is a candidate, because an agent may have been manipulated: no prompt, guardrail or test
+//! contains it before a person approves it or makes the same correction. A text with a prompt injection is
+//! refused. The answer names the commands to approve and to undo it.
 
 use memctl_redact::{fence, screen};
 use schemars::JsonSchema;

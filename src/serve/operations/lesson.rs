@@ -1,7 +1,7 @@
-//! `lesson`: stores what a session found out, in the agent's words.
+//! `lesson`: stores a finding of a session, in the agent's words.
 //!
-//! It is checked against the calls of the session first. A refusal names the field, the reason, and
-//! what would pass.
+//! It is checked against the calls of the session first. A refusal names the field, the reason, and a form that
+//! would pass.
 
 use serde::Serialize;
 

@@ -1,8 +1,7 @@
 //! Table of operations: the six operations of agents on their memory.
 //!
-//! Each operation calls a verb, as the command of the same name does, and answers in two forms:
-//! data for programs, and text for models. Both stay within the caller's token budget, and report
-//! omitted items.
+//! Each does the same as the command of its name, and answers in two forms: data for programs, and text for
+//! models. Both stay within the caller's token budget, and report omitted items.
 //!
 //! Stored text is data. Text output puts unapproved records into a fence. In the data they are JSON
 //! strings, which cannot end themselves, with their `trust` and a `notice`. Secrets and hidden

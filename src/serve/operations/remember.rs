@@ -1,8 +1,7 @@
-//! `remember`: stores a finding of an agent: a note, or a failure with what worked.
+//! `remember` stores a finding of an agent: a note, or a failure with its solution. `forget` deletes a
+//! record; an undo can restore it.
 //!
-//! Both count as observed. Agents cannot store rules: rules come from corrections.
-//!
-//! `forget`: deletes a record; an undo can restore it.
+//! Findings count as observed. Agents cannot store rules: rules come from corrections.
 
 use memctl_redact::fence;
 use schemars::JsonSchema;

@@ -113,7 +113,7 @@ pub(super) fn search(workspace: &Workspace, args: SearchArgs) -> Result<Searched
         ..FindOptions::new(query, limit)
     };
     let report = notes::find(workspace, &options, &mut |_, _| {}).map_err(user_error)?;
-    let asked = words(&report.query);
+    let query_words = words(&report.query);
     let warnings = report.warnings;
     let results = report.results.iter().map(hit).collect();
     let searched = Searched {
@@ -122,7 +122,7 @@ pub(super) fn search(workspace: &Workspace, args: SearchArgs) -> Result<Searched
         left_out: 0,
         warnings,
     };
-    Ok(searched.within(token_budget::of(args.max_tokens), &asked))
+    Ok(searched.within(token_budget::of(args.max_tokens), &query_words))
 }
 
 fn hit(found: &Found) -> Hit {
@@ -163,7 +163,7 @@ impl Hit {
 impl Searched {
     /// Shortens the results to the token budget. The texts share the budget; if that is too little
     /// for each, the last results are removed.
-    fn within(mut self, room: usize, asked: &[String]) -> Self {
+    fn within(mut self, room: usize, query_words: &[String]) -> Self {
         let texts: Vec<String> = self.results.iter().map(|hit| hit.text.clone()).collect();
         let mut share = room;
         loop {
@@ -184,7 +184,7 @@ impl Searched {
                     _ if *size <= level => text.clone(),
                     // Steps are read from the first one, and stand at the beginning.
                     Kind::Procedure => token_budget::beginning(text, length()).into_owned(),
-                    _ => snippet(text, asked, length()),
+                    _ => snippet(text, query_words, length()),
                 };
             }
             if token_budget::fits(&self, room) {

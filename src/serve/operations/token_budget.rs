@@ -1,8 +1,7 @@
-//! Token budget of an answer, and its distribution among texts.
+//! Token budget of an answer, its distribution among texts, and the form of stored text for a model.
 //!
-//! Formatting of stored text for a model: trusted records as they are, all others in a fence.
-//!
-//! Only [`is_data`] decides between the two, by a record's kind and its trust.
+//! Trusted records are printed as they are, all others in a fence. Only [`is_data`] decides between the
+//! two, by a record's kind and its trust.
 
 use std::borrow::Cow;
 
@@ -21,9 +20,11 @@ const LEAST: usize = 200;
 const MOST: usize = 50_000;
 
 /// Returns the token budget of an answer, clamped to the limits.
-pub(crate) fn of(asked: Option<u32>) -> usize {
-    let asked = asked.map_or(USUAL, |asked| usize::try_from(asked).unwrap_or(MOST));
-    asked.clamp(LEAST, MOST)
+pub(crate) fn of(requested: Option<u32>) -> usize {
+    let requested = requested.map_or(USUAL, |requested| {
+        usize::try_from(requested).unwrap_or(MOST)
+    });
+    requested.clamp(LEAST, MOST)
 }
 
 /// Nonce of the same length as real ones, to measure fences.
@@ -106,7 +107,7 @@ mod tests_of_fenced {
     use super::*;
 
     #[test]
-    fn what_nobody_stands_for_is_fenced() {
+    fn unapproved_text_is_fenced() {
         let check = |kind, trust, expected| assert_eq!(is_data(kind, trust), expected);
         check(Kind::Reflexion, Trust::User, false);
         check(Kind::Reflexion, Trust::Approved, false);
@@ -159,7 +160,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn who_needs_less_leaves_more() {
+    fn unused_share_goes_to_the_others() {
         let check = |sizes: &[usize], room, expected| {
             assert_eq!(level(sizes, room), expected, "{sizes:?} in {room}");
         };

@@ -1,13 +1,11 @@
-//! Signatures of tokens with `ring`, which the program already uses for TLS.
+//! Signatures of tokens with `ring`, which the program already uses for TLS, and the secret of this server.
 //!
 //! HMAC with SHA-256 for a shared secret; RSA (PKCS #1, SHA-256) and ECDSA (P-256) for public keys.
 //! All other algorithms are refused; the library does not even know the name `none`.
 //!
-//! Secret that signs and verifies tokens.
-//!
-//! There is one per memory directory, created on first use in the user's data directory. It is
-//! never in the memory directory itself, which teams commit. Its memory is overwritten when it is
-//! dropped. There is no `Display` and no `Serialize`, and `Debug` prints a placeholder.
+//! Each memory directory has one secret, created on first use in the user's data directory. It is never in
+//! the memory directory itself, which teams commit. Its memory is overwritten when it is dropped. It has no
+//! `Display` and no `Serialize`, and `Debug` prints a placeholder.
 
 use std::path::{Path, PathBuf};
 use std::{fmt, io};

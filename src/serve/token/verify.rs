@@ -1,12 +1,10 @@
-//! Verification of tokens.
+//! Verification of tokens, and the reasons for a refusal.
 //!
-//! Reasons for which a token is refused.
-//!
-//! Head and claims are JSON objects without duplicate names among those that are evaluated (RFC 7515
-//! §4, RFC 7519 §4): of two values, one parser takes the first and another the last. `crit` lists
-//! extensions that a recipient must understand or refuse (RFC 7515 §4.1.11). No extension is supported
-//! here, so that every `crit` is refused. Refused too are the extensions that change what the signature
-//! covers or how the claims are read: `b64` (RFC 7797), `zip` and `enc` (RFC 7516).
+//! Head and claims are JSON objects without duplicate names among those that are evaluated (RFC 7515 §4,
+//! RFC 7519 §4): of two values, one parser takes the first and another the last. `crit` lists extensions
+//! that a recipient must understand or refuse (RFC 7515 §4.1.11). No extension is supported here, so every
+//! `crit` is refused. So are extensions that change the signed part or the reading of claims: `b64` (RFC
+//! 7797), `zip` and `enc` (RFC 7516).
 //!
 //! Deliberately absent: keys. `jku`, `jwk`, `x5u` and `x5c` are never used, and a `kid` only
 //! selects among the keys that the operator has configured.

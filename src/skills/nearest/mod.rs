@@ -78,9 +78,9 @@ pub(crate) fn nearest(
         let holding = holding.get(&feature).copied().unwrap_or(1);
         (1.0 + count / f64::from(holding)).ln()
     };
-    let asked = Weighed::of(features(input), &weight);
+    let query = Weighed::of(features(input), &weight);
     let compared = cases.iter().map(|case| {
-        let similarity = asked.similarity(&case.features, &weight);
+        let similarity = query.similarity(&case.features, &weight);
         // Smaller differences are ties.
         (case, (similarity * 1e6).round() / 1e6)
     });

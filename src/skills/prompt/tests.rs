@@ -104,7 +104,7 @@ fn the_newest_rule_is_never_starved() {
 }
 
 #[test]
-fn what_is_refused_takes_no_room() {
+fn refused_rule_uses_no_tokens() {
     let rules: Vec<Reflexion> = (0..4)
         .map(|n| {
             let text = if n % 2 == 1 {
@@ -137,7 +137,7 @@ fn what_is_refused_takes_no_room() {
 }
 
 #[test]
-fn what_matters_for_this_input_is_kept_when_room_runs_out() {
+fn relevant_rules_stay_when_the_budget_is_short() {
     let rules = [
         rule(
             "REFL-001",

@@ -133,11 +133,11 @@ pub(super) fn answer_offline(
     let store = (!report.stateless).then_some(&workspace.store);
     let floor = workspace.settings.min_similarity;
     let found = nearest(store, &skill.path, &examples.cases, input, floor)?;
-    let asked = workspace.providers.asks_for_offline();
+    let is_requested = workspace.providers.asks_for_offline();
     let percent = |share: f64| format!("{:.0}%", share * 100.0);
     let skill = &skill.path;
     let (nearest, replayable) = match found {
-        Nearest::Case(case) if asked || case.similarity >= NEARLY_THE_SAME => {
+        Nearest::Case(case) if is_requested || case.similarity >= NEARLY_THE_SAME => {
             report.warnings.extend(case.wrong.map(|correction| format!(
                 "this output is known to be wrong: {correction} corrected it without saying what it \
                  should be; give that with `memctl correct {skill} --execution-id … --expected FILE`"
@@ -159,7 +159,7 @@ pub(super) fn answer_offline(
         Nearest::TooFar => (format!("none is {} alike", percent(floor)), false),
         Nearest::NoCases => ("it has no cases yet".to_owned(), false),
     };
-    let (message, hint) = if asked {
+    let (message, hint) = if is_requested {
         (
             format!("no known case of `{skill}` is near enough to this input ({nearest})"),
             format!(

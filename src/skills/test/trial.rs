@@ -491,7 +491,7 @@ mod tests {
     }
 
     #[test]
-    fn what_holds_no_longer_is_taken_back() {
+    fn outdated_validation_is_revoked() {
         check(
             &json!({"validated_by_test": true, "generated_test_ids": ["t1"]}),
             Effect::None,

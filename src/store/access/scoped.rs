@@ -507,7 +507,7 @@ mod tests {
     }
 
     #[test]
-    fn who_keeps_the_lock_of_the_log_is_not_waited_for_without_an_end() {
+    fn wait_for_the_lock_of_the_log_has_a_limit() {
         let (dir, store) = logged(1);
         let store = store.with_lock_limit(Duration::from_millis(20));
         let lock = atomic::open_or_create(&Directory::at(dir.path()), ANCHOR).unwrap();
@@ -548,7 +548,7 @@ mod tests {
     /// A killed process leaves a line without an anchor, or a partial line. Neither was
     /// acknowledged, so neither is an error.
     #[test]
-    fn what_a_crash_leaves_is_no_flaw() {
+    fn traces_of_a_crash_are_no_chain_error() {
         let (dir, store) = logged(3);
         let anchor = std::fs::read(dir.path().join(ANCHOR)).unwrap();
         store

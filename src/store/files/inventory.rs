@@ -394,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_has_approved_stays_here() {
+    fn unapproved_record_stays_in_the_local_file() {
         let check = |kind: Kind, text: &str, is_local: bool| {
             let file = DataFile::for_record(kind, text.as_bytes());
             assert_eq!((file.kind, file.is_local), (kind, is_local), "{text}");

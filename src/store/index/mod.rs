@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_list_does_not_name_goes_away_but_stays_for_those_who_read_it() {
+    fn unlisted_file_is_removed_but_stays_for_its_readers() {
         let dir = tempfile::tempdir().unwrap();
         let derived = derived(dir.path());
         let writer = derived.writer().unwrap();

@@ -1,8 +1,9 @@
 //! Derived files of sessions.
 //!
-//! - Log of a running session: its calls, and the outcome of the question to its agent. Each event of an agent
-//!   host is a process of its own and appends one line, without a read or a lock, so parallel calls lose
-//!   nothing. A full log becomes the older half of the next one: its size is bounded, and the newest calls stay.
+//! - Log of a running session: its calls, and the outcome of the question to its agent. Each event of an
+//!   agent host is a process of its own and appends one line, without a read or a lock, so parallel calls
+//!   lose nothing. A full log becomes the older half of the next one: its size is bounded, and the newest
+//!   calls stay.
 //! - Notes of a running session carry shown hints and watched failures from one event to the next. Without
 //!   them a hint may be shown twice, and nothing else is lost. They have a lock of their own: simultaneous
 //!   events do not overwrite each other's notes, and a long hold of the memory's lock blocks no agent.

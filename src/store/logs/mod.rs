@@ -1,9 +1,9 @@
 //! Logs of agents, in lines, and the counters beside them.
 //!
 //! - `execution_logs`: actions of agents. `shared`: lines on their way to a database.
-//! - Here: the hint log, `hints.jsonl`, with one line for each error that had hints, written when its outcome is
-//!   certain; the count of calls that ran although their rules were not checked in time; and how often a
-//!   record was put into a prompt or an answer.
+//! - Here: the hint log, `hints.jsonl`, with one line for each error that had hints, written when its
+//!   outcome is certain; the count of calls that ran although their rules were not checked in time; and how
+//!   often a record was put into a prompt or an answer.
 //!
 //! One byte of `.index/late_calls` stands for one late call, because the thread that writes it must not wait.
 //! The file is of this machine, and deleting it starts again at zero.

@@ -107,7 +107,7 @@ fn records_of_others_keep_their_ids_and_their_bytes() {
 }
 
 #[test]
-fn what_is_no_record_and_no_workspace_is_refused() {
+fn invalid_record_and_workspace_are_refused() {
     let (_dir, store) = store();
     let puller = store.pull().unwrap();
     for name in [
@@ -214,17 +214,17 @@ fn a_scope_holds_for_what_was_pulled() {
 
 /// Each torn end is waited for, in case that another program is about to complete it: side by side.
 #[test]
-fn a_torn_end_is_mended_by_the_next_pull() {
+fn torn_end_is_repaired_by_the_next_pull() {
     const THREADS: usize = 8;
     std::thread::scope(|scope| {
         for first in 0..THREADS {
-            scope.spawn(move || torn_ends_are_mended(first, THREADS));
+            scope.spawn(move || torn_ends_are_repaired(first, THREADS));
         }
     });
 }
 
 /// Tears the end off at every length from `first` on, in steps.
-fn torn_ends_are_mended(first: usize, step: usize) {
+fn torn_ends_are_repaired(first: usize, step: usize) {
     let (_dir, store) = store();
     let puller = store.pull().unwrap();
     let both = [put("REFL-001", "a"), put("REFL-002", "b")];

@@ -413,7 +413,7 @@ mod tests {
     }
 
     #[test]
-    fn what_yaml_refuses_is_read_line_by_line_and_remarked() {
+    fn invalid_yaml_is_read_line_by_line_with_a_remark() {
         let check = |yaml: &str, line: usize, metadata: Value| {
             let read = read(&format!("---\n{yaml}\n---\nx")).unwrap();
             assert_eq!(Value::Object(read.metadata), metadata, "{yaml}");
@@ -433,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_at_all_is_refused_with_its_line() {
+    fn unreadable_metadata_is_refused_with_its_line() {
         for text in [
             "", "\n\n", "# Only a prompt\n", "---\n---\nx", "---\n# c\n\n---\nx",
         ] {
@@ -582,7 +582,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_author_meant_is_read() {
+    fn intended_metadata_is_read() {
         let check = |text: &str, expected: Value| {
             assert_eq!(Value::Object(read_lines(text)), expected, "{text}");
         };

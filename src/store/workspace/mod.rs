@@ -389,8 +389,8 @@ pub(crate) fn raw(value: &impl Serialize) -> Result<Box<RawValue>, Error> {
 }
 
 impl Workspace {
-    /// Notes that records were read, where such reads are noted. What was not noted is said: the answer
-    /// is given all the same, since a memory that is only read may lie where nobody can write.
+    /// Audits a read of records, if such reads are audited. Returns a warning if that fails, and the read goes on: a
+    /// memory that is only read may be where nobody can write.
     pub(crate) fn note_read<'a>(
         &self,
         records: impl IntoIterator<Item = (Kind, Touched<'a>)>,

@@ -102,12 +102,12 @@ impl Providers {
         Ok(Arc::new(embedder))
     }
 
-    /// Selects the model. `asked` is the model that the skill's author asks for.
-    pub async fn choose(&self, asked: Option<&str>) -> Result<Chosen, Error> {
+    /// Selects the model. `requested` is the model that the skill's author asks for.
+    pub async fn choose(&self, requested: Option<&str>) -> Result<Chosen, Error> {
         if let Some(named) = self.named.as_deref() {
             return self.named(named);
         }
-        if let Some((provider, model)) = asked.and_then(|asked| asked.split_once('/'))
+        if let Some((provider, model)) = requested.and_then(|requested| requested.split_once('/'))
             && let Some(chosen) = self.reachable(provider, model)?
         {
             return Ok(chosen);
@@ -243,12 +243,12 @@ mod tests {
         }
     }
 
-    fn choose(providers: &Providers, asked: Option<&str>) -> Result<String, String> {
+    fn choose(providers: &Providers, requested: Option<&str>) -> Result<String, String> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
             .unwrap();
-        let chosen = runtime.block_on(providers.choose(asked));
+        let chosen = runtime.block_on(providers.choose(requested));
         chosen
             .map(|c| c.name().to_owned())
             .map_err(|error| error.to_string())
@@ -296,13 +296,13 @@ mod tests {
     #[test]
     fn a_skill_can_name_no_program_and_no_file() {
         let providers = providers();
-        for asked in [
+        for requested in [
             "exec:touch /tmp/x", "scripted:/etc/passwd", "exec:/bin/sh", "offline",
         ] {
             assert_eq!(
-                choose(&providers, Some(asked)).unwrap(),
+                choose(&providers, Some(requested)).unwrap(),
                 "offline",
-                "{asked}"
+                "{requested}"
             );
         }
     }

@@ -181,8 +181,8 @@ impl Writer {
         Ok(stored)
     }
 
-    /// Adds records of one kind in one write. What happened to each is in its state. An error means
-    /// that none was added, or that it is not known.
+    /// Adds records of one kind in one write. The state of each has its outcome. An error means that none was added,
+    /// or that the outcome is unknown.
     pub(crate) fn append_each(
         &mut self,
         kind: Kind,

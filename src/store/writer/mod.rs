@@ -7,14 +7,15 @@
 //!    caller's access and redacts the text.
 //! 3. [`Writer::change_file`] reads the file (`JsonFile::prepare`, which repairs a torn tail), and begins again
 //!    if another program changes it meanwhile.
-//! 4. The undo journal and the audit log are written. Then [`Writer::write_through`] writes the primary database
-//!    and the file: `JsonFile::append` or `JsonFile::change`, which return once the bytes are on disk.
+//! 4. The undo journal and the audit log are written. Then [`Writer::write_through`] writes the primary
+//!    database and the file: `JsonFile::append` or `JsonFile::change`, which return once the bytes are on
+//!    disk.
 //! 5. Records that this user vouches for are approved (`trust`).
 //!
 //! Files of the room:
 //!
-//! - `append`: also recognises records that say the same as another. `group_commit`: additions of several requests
-//!   in one write.
+//! - `append`: also recognises records that say the same as another. `group_commit`: additions of several
+//!   requests in one write.
 //! - `local_files`: records that move between the local and the shared file of their kind, their two ids,
 //!   and references to them.
 //! - `transfer`: byte-for-byte export and import, and the move of a memory to a database.

@@ -293,7 +293,7 @@ mod tests {
     const ODD: &str = "{\"entries\": [\n{\"id\": \"MEM-001\",  \"x\": NaN},{\"id\":\"MEM-002\",\"n\": 1062.0}], \"format\": 1}";
 
     #[test]
-    fn a_purge_leaves_what_is_no_memory_and_can_be_said_again() {
+    fn purge_leaves_other_files_and_can_be_repeated() {
         let dir = tempfile::tempdir().unwrap();
         named::replace(&dir.path().join(Kind::Memory.file()), ODD.as_bytes()).unwrap();
         let store = Scoped::new(dir.path(), Scope::All);

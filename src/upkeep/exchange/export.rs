@@ -403,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_line_says_why() {
+    fn invalid_line_is_refused_with_a_reason() {
         for (line, message) in [
             ("", "no line of an export"),
             ("[]", "no line of an export"),

@@ -10,8 +10,8 @@
 //! of its platform), and JSON Lines of such objects, which other programs write too. A line may name
 //! its `memory_type`.
 //!
-//! Deliberately absent: following `@path` and links, whose files are imported by name; and mem0's vector stores,
-//! whose formats differ (a local Qdrant uses Python's pickle).
+//! Deliberately absent: following `@path` and links, whose files are imported by name; and mem0's vector
+//! stores, whose formats differ (a local Qdrant uses Python's pickle).
 
 use serde_json::{Map, Value, json};
 
@@ -399,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_lesson_is_counted() {
+    fn text_without_a_lesson_is_counted() {
         check(
             "---\nname: x\n---\n@docs/a.md\n- @~/b.md\n<!-- hidden\nlines -->\n* [A](a.md) — about a\n***\n",
             &[],

@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_sound_is_refused() {
+    fn damaged_file_is_refused() {
         for text in [
             "{\"entries\": [{\"a\": 1}",
             "[]",

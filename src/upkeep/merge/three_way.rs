@@ -1,8 +1,8 @@
 //! Three-way merge: of one entry, field by field, and of the records of a kind, as the union of both sides.
 //!
-//! In an entry, a change on one side wins. If both sides changed a field, the larger of two counts and the later
-//! of two times win, lists become their union without removed items, and objects merge recursively. Everything
-//! else is a conflict: the entry keeps our value, and theirs is returned for a user to decide.
+//! In an entry, a change on one side wins. If both sides changed a field, the larger of two counts and the
+//! later of two times win, lists become their union without removed items, and objects merge recursively.
+//! Everything else is a conflict: the entry keeps our value, and theirs is returned for a user to decide.
 //!
 //! Works on text: numbers, strings and layout stay byte for byte unless they are merged.
 //!
@@ -424,7 +424,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_touched_keeps_its_bytes() {
+    fn unchanged_fields_keep_their_bytes() {
         let ours = "{\n  \"a\":   1062.0,\n  \"b\": [ 1,2 ]\n}";
         let decided = three_way(Some(ours), ours, "{\"a\": 1062.0, \"b\": [1, 2], \"c\": 1}");
         assert_eq!(

@@ -48,7 +48,7 @@ pub(super) struct Weeks {
 }
 
 impl Weeks {
-    /// Counts something of a day. What has no readable time is in no week.
+    /// Counts something of a day. Without a readable time it counts in no week.
     pub(super) fn count(&mut self, day: Option<NaiveDate>, count: impl FnOnce(&mut Week)) {
         let Some(day) = day else { return };
         let [first, last] = self.days.unwrap_or([day, day]);

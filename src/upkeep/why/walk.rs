@@ -1,9 +1,9 @@
 //! Follows the links of one record.
 //!
-//! Each record is followed once. The outgoing links of a record are data ([`Leads`]): one function for each kind
-//! collects them, and [`Walk::visit`] alone follows them. The table of [`runs`] finds the executions that refer
-//! to a record. A scan of the file of their kind finds other records, because one correction or rule has many
-//! executions. Only entries whose text contains the id are parsed as JSON.
+//! Each record is followed once. The outgoing links of a record are data ([`Leads`]): one function for each
+//! kind collects them, and [`Walk::visit`] alone follows them. The table of [`runs`] finds the executions
+//! that refer to a record. A scan of the file of their kind finds other records, because one correction or
+//! rule has many executions. Only entries whose text contains the id are parsed as JSON.
 
 use std::borrow::Cow;
 use std::collections::HashSet;

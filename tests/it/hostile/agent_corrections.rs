@@ -64,7 +64,7 @@ fn briefing(workspace: &Workspace) -> String {
 }
 
 #[test]
-fn what_an_agent_passes_on_acts_nowhere() {
+fn correction_passed_on_by_an_agent_acts_nowhere() {
     let workspace = begun();
     let skills = skill_files(&workspace);
     let (made, text) = pass_on(

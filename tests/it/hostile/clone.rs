@@ -201,7 +201,7 @@ fn records_of_a_clone_are_marked_over_http() {
 }
 
 #[test]
-fn what_this_user_says_in_a_clone_counts_at_once() {
+fn users_own_record_in_a_clone_counts_at_once() {
     let workspace = clone_of_a_stranger();
     let input = workspace.root().join("fixtures/sample_input.json");
     workspace

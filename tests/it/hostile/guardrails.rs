@@ -96,7 +96,7 @@ fn the_user_is_told_until_the_file_has_it() {
 }
 
 #[test]
-fn whatever_is_said_of_the_skill_next_brings_the_file_in_step() {
+fn next_correction_of_the_skill_updates_the_file() {
     let next: [&[&str]; 3] = [&["accept", "latest"], &correction(LATER), &correction(SAID)];
     for line in next {
         let workspace = failed();

@@ -150,11 +150,11 @@ fn check(in_place: bool, trials: u64) {
 }
 
 #[test]
-fn what_an_editor_renames_over_the_file_and_what_is_acknowledged_are_both_there() {
+fn renamed_file_of_an_editor_and_acknowledged_writes_both_stay() {
     check(false, 220);
 }
 
 #[test]
-fn what_an_editor_writes_in_place_and_what_is_acknowledged_are_both_there() {
+fn in_place_write_of_an_editor_and_acknowledged_writes_both_stay() {
     check(true, 220);
 }

@@ -128,7 +128,7 @@ fn evidence(workspace: &Workspace) -> [u64; 3] {
 }
 
 #[test]
-fn who_reads_is_answered_while_another_process_keeps_the_lock() {
+fn reader_does_not_block_on_the_lock_of_another_process() {
     // With what was derived from the files, and as a fresh clone has it.
     for derived in [true, false] {
         let workspace = remembered();
@@ -191,7 +191,7 @@ fn an_agent_gets_its_hint_while_another_process_keeps_the_lock_and_what_came_of_
 }
 
 #[test]
-fn who_writes_is_told_that_another_process_keeps_the_lock_of_the_audit() {
+fn writer_is_told_about_the_audit_lock_of_another_process() {
     let workspace = remembered();
     let kept = keep(&workspace, "audit.anchor");
     let start = Instant::now();

@@ -256,7 +256,7 @@ fn rows_that_were_shared_by_files_keep_their_users_in_a_joined_memory() {
 }
 
 #[test]
-fn what_a_user_deletes_over_http_is_gone_from_the_database_and_every_copy() {
+fn record_deleted_over_http_is_removed_from_the_database_and_every_copy() {
     let Some(store) = Store::new() else { return };
     let (one, two) = (store.server(), store.server());
     let served = Served::start(&one, &[]);

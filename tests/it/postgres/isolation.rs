@@ -247,7 +247,7 @@ fn no_function_does_for_a_user_what_a_table_refuses() {
 }
 
 #[test]
-fn whoever_logged_in_stays_who_they_are() {
+fn login_cannot_change_its_user() {
     let Some(store) = Store::new().map(Store::filled) else {
         return;
     };
@@ -654,7 +654,7 @@ fn a_message_tells_who_wrote_and_nothing_of_what() {
 }
 
 #[test]
-fn what_has_expired_goes_and_nothing_else() {
+fn only_expired_rows_are_removed() {
     let Some(store) = Store::new() else { return };
     let admin = store.database.admin();
     for client in [&store.ann, &store.ben] {

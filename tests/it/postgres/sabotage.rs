@@ -4,7 +4,7 @@
 use super::{ANN, Client, Store};
 
 #[test]
-fn whatever_opens_the_store_is_found() {
+fn every_sabotage_of_the_isolation_is_found() {
     let Some(store) = Store::new() else { return };
     let admin = store.database.admin();
     let number = store.database.number;

@@ -648,7 +648,7 @@ fn other_names_and_other_pages_are_refused() {
 }
 
 #[test]
-fn what_is_wrong_is_told_and_never_a_fault_of_the_server() {
+fn invalid_request_is_explained_and_never_a_server_error() {
     let workspace = Workspace::sample();
     let served = Served::start(&workspace, &["--rate-limit", "0"]);
     let hr = token(&workspace, "ann", "hr");

@@ -205,7 +205,7 @@ fn thirty_two_clients_for_a_minute_lose_no_write() {
 const GUEST: Duration = Duration::from_millis(if cfg!(debug_assertions) { 2_000 } else { 200 });
 
 #[test]
-fn who_asks_all_the_time_keeps_nobody_else_waiting() {
+fn busy_user_delays_nobody_else() {
     let workspace = Workspace::sample();
     let entry = |n: usize| {
         json!({ "execution_id": format!("EXEC-20260101{n:06}"), "skill": "hr/x", "outcome": "accepted",
@@ -264,7 +264,7 @@ fn who_asks_all_the_time_keeps_nobody_else_waiting() {
 }
 
 #[test]
-fn whatever_was_acknowledged_before_a_kill_or_a_stop_is_there() {
+fn acknowledged_writes_survive_a_kill_and_a_stop() {
     for signal in ["-KILL", "-TERM", "-INT"] {
         let workspace = Workspace::sample();
         let mut served = Served::start(&workspace, &["--rate-limit", "0"]);

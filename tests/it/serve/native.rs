@@ -157,7 +157,7 @@ fn a_correction_over_http_is_in_the_next_prompt_everywhere() {
 }
 
 #[test]
-fn what_failed_and_then_worked_is_the_next_hint() {
+fn recovered_failure_becomes_the_next_hint() {
     let workspace = Workspace::sample();
     let served = Served::start(&workspace, &[]);
     let all = token(&workspace, "ann", "*");
@@ -283,7 +283,7 @@ fn the_description_is_one_that_programs_can_read() {
 }
 
 #[test]
-fn what_was_pulled_is_found_under_its_own_name() {
+fn pulled_record_is_found_under_its_own_name() {
     let workspace = Workspace::sample();
     workspace.run(&["init"]).succeeds();
     let memory = |content: &str| {

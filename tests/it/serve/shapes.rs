@@ -259,7 +259,7 @@ fn match_memory_finds_the_callers_memories_and_nobody_elses() {
 }
 
 #[test]
-fn what_an_analyst_inserts_is_found_the_next_time() {
+fn procedure_of_an_analyst_is_found_next_time() {
     let workspace = Workspace::sample();
     let served = Served::start(&workspace, &[]);
     let all = token(&workspace, "ann", "*");

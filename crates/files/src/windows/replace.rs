@@ -56,8 +56,8 @@ pub(super) fn rename_over(from: &Path, to: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Removes a file that may be open, so that its name is free at once. What cannot be removed before
-/// others have closed it is swept like any temporary file. Returns `false` if it did nothing: the
+/// Removes a file that may be open, so that its name is free at once. A file that cannot be removed
+/// before others have closed it is swept like any temporary file. Returns `false` if it did nothing: the
 /// file is missing, or open without shared deletion, or it is a temporary one itself.
 pub(super) fn discard(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_else(|| OsStr::new(""));

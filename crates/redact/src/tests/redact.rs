@@ -178,7 +178,7 @@ fn private_passages_are_never_kept() {
 }
 
 #[test]
-fn what_is_no_secret_stays() {
+fn text_without_a_secret_stays() {
     for line in include_str!("../../fixtures/no-secrets.txt").lines() {
         assert_eq!(redact(line).text, line);
     }

@@ -101,7 +101,7 @@ fn ranks_say_which_half_found_it() {
 }
 
 #[test]
-fn what_is_not_admitted_has_no_part_in_anything() {
+fn excluded_document_affects_nothing() {
     let whole = with_ranker(&TEXTS[1..], |ranker| ranker.terms("compliance").unwrap());
     assert_eq!(whole, [("complianc".to_owned(), 2)]);
     let mut builder = Builder::default();
@@ -128,7 +128,7 @@ fn what_is_not_admitted_has_no_part_in_anything() {
 }
 
 #[test]
-fn who_has_no_vector_gets_one_in_the_order_of_need() {
+fn missing_vectors_are_computed_in_order_of_need() {
     let texts = [
         ("compliance", Some(1.0)),
         ("check compliance", None),

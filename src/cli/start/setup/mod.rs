@@ -1,11 +1,12 @@
 //! `setup`: from nothing to a memory that agents use, in one command.
 //!
-//! It shows a plan, asks once, and does it: memory, hooks, MCP servers, past sessions of the project.
-//! Each step is what a command of its own does, and can be done or undone alone. A step that fails does
-//! not stop the others. Then it goes through what past sessions repeat. The report is the plan, and what was done.
+//! It shows a plan, asks once, and performs it: memory, hooks, MCP servers, past sessions of the project.
+//! Each step also has a command of its own, and can be done or undone alone. A failed step does not stop
+//! the others. Then `setup` goes through the repeats of past sessions. The report is the plan, with the
+//! result of each step.
 //!
-//! Deliberately absent: changes of git (`init --git`), trust in records that are there already
-//! (`trust`), and a model that is called unasked.
+//! Deliberately absent: changes of git (`init --git`), trust in existing records (`trust`), and a model call
+//! without a request.
 
 use std::path::PathBuf;
 

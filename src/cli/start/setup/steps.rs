@@ -1,4 +1,4 @@
-//! Steps of `setup`: their plan, and how each is done and undone.
+//! Steps of `setup`: the plan, execution and undo of each.
 
 use std::path::PathBuf;
 

@@ -202,7 +202,7 @@ fn an_empty_search_is_an_answer() {
 }
 
 #[test]
-fn what_is_made_later_was_not_to_be_found() {
+fn file_created_later_explains_a_failed_search() {
     let steps = flagged(&[
         (
             "Bash",
@@ -466,7 +466,7 @@ fn a_call_whose_input_is_unknown_is_no_part_of_an_episode() {
 }
 
 #[test]
-fn what_a_person_refused_is_no_success() {
+fn refused_call_is_no_success() {
     for refused in [
         "User denied execution.",
         "The user declined to run this command",

@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_different_is_said() {
+    fn difference_is_described() {
         let check = |assertion: &str, output: &str, expected: &str| {
             let assertion: Assertion = serde_json::from_str(assertion).unwrap();
             let output: Value = serde_json::from_str(output).unwrap();

@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_none_is_told() {
+    fn invalid_assertion_is_refused_with_a_reason() {
         for text in [
             "", "be kind", "$.a", "$.a < b", "$.a != \"b\"", "a < 1", "$.a words <= x",
             "$.a contains", "$.a is tall", "$ matches (",

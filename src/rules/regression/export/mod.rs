@@ -172,7 +172,7 @@ mod tests_of_promptfoo {
     }
 
     #[test]
-    fn what_was_said_is_read_back_by_yaml() {
+    fn text_of_a_correction_survives_yaml() {
         let text = promptfoo("hr/x", &[case(1), case(2)]);
         let read: Value = yaml::parse(&text).unwrap();
         assert_eq!(read["tests"].as_array().unwrap().len(), 2);

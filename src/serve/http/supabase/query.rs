@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_understood_is_refused_and_never_ignored() {
+    fn unknown_filter_is_refused_and_never_ignored() {
         for (name, value) in [
             ("id", "a"),
             ("id", "like.a*"),

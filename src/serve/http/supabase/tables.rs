@@ -1,8 +1,8 @@
 //! Tables of the source documents, as `PostgREST` offers them below `/rest/v1/`, for `from(…).select()` and
 //! `insert()` of supabase-js.
 //!
-//! A caller sees and inserts only what is theirs. The server writes ids, times and texts, and ignores values that a
-//! client sends for them. A vector has to be one of this memory's embedder.
+//! A caller reads and inserts only their own rows. The server writes ids, times and texts, and ignores
+//! values that a client sends for them. A vector must come from this memory's embedder.
 //!
 //! Deliberately absent: updates and deletions. Records are corrected and removed by the commands, which keep
 //! their history.

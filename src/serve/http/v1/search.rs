@@ -1,7 +1,6 @@
-//! Search, prompts and embeddings.
+//! Search, prompts and embeddings; and the operations of agents, for programs that serve agents.
 //!
-//! Operations for agents, for programs that serve agents: `POST /v1/operations/{name}` takes the
-//! arguments, and returns data and a text for a model.
+//! `POST /v1/operations/{name}` takes the arguments of an operation, and returns data and a text for a model.
 
 use axum::extract::Request;
 use memctl_search::{Fusion, Rrf};

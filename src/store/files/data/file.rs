@@ -457,7 +457,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_read_ahead_is_what_the_file_holds(
+        fn read_ahead_equals_the_file(
             entries in prop::collection::vec((0usize..40_000, 0usize..90), 1..30),
             order in prop::collection::vec((0usize..30, 1usize..20), 1..12),
         ) {

@@ -296,7 +296,7 @@ impl Header {
 }
 
 /// Returns the header of a derived table: the state of its file and other numbers, between a magic word
-/// and a checksum. What is left is zero.
+/// and a checksum. The other bytes are zero.
 #[expect(clippy::cast_sign_loss, reason = "the bits are kept, and compared as bits")]
 pub(crate) fn sealed<const SIZE: usize>(
     magic: [u8; 8],

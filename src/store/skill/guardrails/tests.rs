@@ -83,7 +83,7 @@ fn a_file_keeps_its_line_ends() {
 }
 
 #[test]
-fn what_is_missing_is_said_in_general_words() {
+fn missing_text_gets_general_words() {
     let empty = Guardrail {
         title: " ",
         rule: "\n",
@@ -95,7 +95,7 @@ fn what_is_missing_is_said_in_general_words() {
 }
 
 #[test]
-fn what_two_branches_have_added_stands_together() {
+fn sections_of_two_branches_are_joined() {
     let with = |text: &str, id: &str| {
         append(
             text,

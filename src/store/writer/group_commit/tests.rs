@@ -126,7 +126,7 @@ fn every_record_of_a_group_is_stored_once_for_its_own_caller() {
 }
 
 #[test]
-fn what_waits_is_written_together() {
+fn waiting_requests_are_written_together() {
     let dir = tempfile::tempdir().unwrap();
     let group = GroupCommit::default();
     let first = store(dir.path(), 0);

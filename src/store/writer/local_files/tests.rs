@@ -102,7 +102,7 @@ fn local(number: u32) -> String {
 }
 
 #[test]
-fn what_is_approved_gets_the_id_of_a_shared_record_and_keeps_its_number() {
+fn approved_record_gets_a_shared_id_and_keeps_its_number() {
     let memory = Memory::new();
     for error in ["one", "two", "three"] {
         memory.learn(error);

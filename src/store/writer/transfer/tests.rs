@@ -48,7 +48,7 @@ fn entries_come_back_byte_for_byte() {
 }
 
 #[test]
-fn what_a_scope_sees_goes_and_the_rest_keeps_its_bytes() {
+fn visible_records_are_removed_and_the_rest_keeps_its_bytes() {
     let rule = |id: &str, skill: &str| {
         format!("{{\"reflexion_id\": \"{id}\", \"skill\": \"{skill}\",  \"n\": 1.0}}")
     };

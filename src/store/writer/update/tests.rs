@@ -110,9 +110,11 @@ fn several_are_found_at_one_look() {
     let text = serde_json::json!({"corrections": all.map(entry)}).to_string();
     named::replace(&dir.path().join("corrections.json"), text.as_bytes()).unwrap();
     let check = |ids: &[&str], expected: &[&str]| {
-        let (asked, mut found) = (ids.iter().copied().collect(), Vec::new());
+        let (selected, mut found) = (ids.iter().copied().collect(), Vec::new());
         let mut visit = |entry: Entry| found.push(entry.id);
-        store.each_of(Kind::Correction, &asked, &mut visit).unwrap();
+        store
+            .each_of(Kind::Correction, &selected, &mut visit)
+            .unwrap();
         assert_eq!(found, expected, "{ids:?}");
     };
     check(&["CORR-003", "CORR-002", "CORR-009", ""], &all[1..3]);
@@ -122,7 +124,7 @@ fn several_are_found_at_one_look() {
 }
 
 #[test]
-fn what_has_come_back_is_not_buried_any_more() {
+fn restored_record_has_no_tombstone() {
     let dir = tempfile::tempdir().unwrap();
     let store = store(dir.path());
     let mut writer = store.write(&mut || "key".to_owned()).unwrap();

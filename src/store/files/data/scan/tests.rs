@@ -88,7 +88,7 @@ fn zeros_at_the_end_are_a_crash() {
 }
 
 #[test]
-fn what_is_no_store_says_so() {
+fn file_without_entries_is_refused() {
     let check = |text: &[u8], message: &str| {
         let (outline, found) = outline(text);
         assert!(found.is_empty());
