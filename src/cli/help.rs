@@ -81,8 +81,8 @@ fn about(command: &Command) -> String {
     about.unwrap_or_default()
 }
 
-/// Commands by their groups: those of the first page, where the name of a group stands before its first command,
-/// or all, each with its subcommands.
+/// Commands by their groups: those of the first page, with the name of a group before its first command, or all,
+/// each with its subcommands.
 fn list(command: &Command, all: bool) -> String {
     let mut lines = Vec::new();
     for (group, names) in GROUPS {

@@ -327,7 +327,7 @@ const READS_MEMORY: &[&str] = &[
 /// Commands that take a directory which does not exist.
 const WITHOUT_ROOT: &[&str] = &["setup", "init", "hook", "statusline", "mcp"];
 
-/// Does a command. One that reads the memory says first that it is off, or at the end that there is none.
+/// Runs a command. One that reads the memory says first if memory is off, or at the end if there is none.
 fn dispatch(context: &Context, command: Command) -> Result<u8, UserError> {
     let reads = context.is_one_of(READS_MEMORY);
     let off = context

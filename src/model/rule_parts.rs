@@ -199,7 +199,7 @@ pub struct Receipts {
     pub heeded: u64,
     /// After it was told, another call broke the rule.
     pub recurred: u64,
-    /// The person was asked about such a call, and it ran all the same.
+    /// The person was asked about such a call, and it ran.
     pub overridden: u64,
 }
 

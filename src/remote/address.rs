@@ -216,7 +216,8 @@ pub(super) fn host_name(host: &Host) -> String {
     }
 }
 
-/// Returns the directory of a database's socket; `None` for a host on the network. On Windows the driver has no sockets.
+/// Returns the directory of a database's socket; `None` for a host on the network. On Windows the driver has no
+/// sockets.
 pub(super) fn socket_directory(host: &Host) -> Option<&Path> {
     match host {
         Host::Tcp(_) => None,

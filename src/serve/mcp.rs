@@ -319,7 +319,7 @@ fn message(line: &[u8]) -> Result<Option<RxJsonRpcMessage<RoleServer>>, ErrorDat
 /// model call it.
 fn tool(operation: Operation) -> Tool {
     let effect = operation.effect();
-    // The title stands here alone: the field of the tool itself would repeat it in every context.
+    // The title is only here: the field of the tool itself would repeat it in every context.
     let annotations = ToolAnnotations::with_title(operation.title())
         .read_only(effect == Effect::Reads)
         .open_world(false);

@@ -42,7 +42,7 @@ impl std::error::Error for Fault {
     }
 }
 
-/// Refusal of a lesson for one of its fields, so that its author can mend it.
+/// Refusal of a lesson for one of its fields, so that its author can correct it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{field}`: {reason}")]
 pub struct Refusal {
@@ -211,7 +211,7 @@ pub enum Error {
     /// Rule that an agent heard cannot be recorded as it gave it.
     #[error("`{field}` {reason}")]
     NotHeard {
-        /// Field to mend.
+        /// Field to correct.
         field: &'static str,
         /// Fault, as a clause that follows the name of the field.
         reason: String,

@@ -11,11 +11,11 @@
 //! workspaces/<name>.json   the user's decisions about one workspace: a [`Note`]
 //! ```
 //!
-//! A workspace *stands* if the user created it or trusted it as a source: then the `trust` field of
+//! A workspace is *trusted* if the user created it or trusted it as a source: then the `trust` field of
 //! its records counts. In any other workspace a record counts only if its text is in `approved`.
 //!
 //! Invariants:
-//! - Without a readable state directory, nothing stands.
+//! - Without a readable state directory, nothing is trusted.
 //! - A note identifies its workspace by path and by a marker, a random word in the git-ignored file
 //!   `.trust` of the memory directory. Another directory at the same path has no such marker.
 //! - An approval covers the text that acts on an agent ([`Record::claims`]) and the level of trust.
@@ -23,7 +23,7 @@
 //! - Only what this user vouches for may block, replace, outrank or merge with what this user vouches
 //!   for: [`TrustedPart`] is the one order of that. An approval covers the text of a record alone, so the
 //!   other fields of such a record have no effect on other records.
-//! - That a rule acts on calls has an approval of its own, over the rule, its patterns and its
+//! - A rule acts on calls only with an approval of its own, over the rule, its patterns and its
 //!   action. No decision about a workspace or an origin lets a rule act.
 //!
 //! Deliberately absent: settings files (`config` only asks for their digest), and the display of
@@ -50,7 +50,7 @@ pub struct Approvals {
     directory: PathBuf,
     /// Origin of the workspace, for remote records.
     origin: Option<String>,
-    /// `true` if the environment says that everything stands.
+    /// `true` if the environment trusts everything.
     all: bool,
 }
 
@@ -66,7 +66,7 @@ pub enum TrustedPart {
     Nothing,
     /// The text that acts on an agent. Anyone may have written the other fields.
     Text,
-    /// The whole record: it is of a workspace that stands.
+    /// The whole record: its workspace is trusted.
     Whole,
 }
 
@@ -114,13 +114,13 @@ impl Approvals {
 
     /// Reads the user's decision.
     pub fn trust_snapshot(&self) -> TrustSnapshot {
-        if self.stands() {
+        if self.is_trusted() {
             return TrustSnapshot(State::Whole);
         }
         self.own_words()
     }
 
-    /// Reads only the texts that this user stated or approved, also in a workspace that stands.
+    /// Reads only the texts that this user stated or approved, also in a trusted workspace.
     pub fn own_words(&self) -> TrustSnapshot {
         if self.all {
             return TrustSnapshot(State::Whole);
@@ -132,7 +132,7 @@ impl Approvals {
 
     /// Returns `true` if the workspace's own approvals count: the user created it, or trusts it as
     /// a source.
-    pub fn stands(&self) -> bool {
+    pub fn is_trusted(&self) -> bool {
         if self.all {
             return true;
         }
@@ -180,7 +180,7 @@ impl TrustSnapshot {
 
     /// Returns `true` if a rule may act on calls: it is in use, and this user approved exactly these
     /// patterns of exactly this text. Ask the user's own words ([`Approvals::own_words`]): in a
-    /// workspace that stands, its files let no rule act.
+    /// trusted workspace, its files let no rule act.
     pub fn lets_act(&self, rule: &Reflexion) -> bool {
         rule.is_in_use() && self.seals(rule)
     }

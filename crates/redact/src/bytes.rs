@@ -160,7 +160,7 @@ pub(super) struct Row {
     pub(super) kind: &'static str,
     /// Texts of two bytes or more, separated by `|`; every such secret contains one of them.
     pub(super) anchors: &'static str,
-    /// How the secret is found; the head of the table says what stands here.
+    /// How the secret is found; the head of the table describes the column.
     pub(super) how: &'static str,
     /// The row, for its samples.
     #[cfg(test)]

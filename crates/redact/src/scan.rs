@@ -7,7 +7,7 @@
 //!
 //! - `rules/vendors.tsv`: keys with a prefix or another fixed part. It grows by editing data.
 //! - `rules/names.tsv`: values made secret by the name before them.
-//! - `rules/structures.tsv`: secrets told by what stands around them: blocks, headers, addresses.
+//! - `rules/structures.tsv`: secrets recognised by their surroundings: blocks, headers, addresses.
 //! - `rules/commands.tsv`: arguments of programs.
 //!
 //! Each row has samples of secrets and of look-alikes, which a test runs. They are templates

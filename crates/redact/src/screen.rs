@@ -149,7 +149,7 @@ fn runs_what_it_fetches(line: &str) -> bool {
         || line.contains("powershell") && contains(line, list("powershell code"))
 }
 
-/// Returns true if one of these words stands at a word boundary.
+/// Returns true if one of these words occurs at a word boundary.
 fn starts_word(text: &str, words: &[&str]) -> bool {
     words.iter().any(|word| after_word(text, word).is_some())
 }

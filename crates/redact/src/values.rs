@@ -4,8 +4,8 @@
 //! not secrets; `<your-token>`, `xxxx` and `${{ secrets.X }}` are placeholders. In doubt, the value
 //! of a password name is redacted, while a value beside `token` has to look random.
 //!
-//! Random bytes, as in keys, are told from words, and values from what stands for one: placeholders,
-//! references, examples of vendors.
+//! Random bytes, as in keys, are distinguished from words, and values from placeholders, references and
+//! examples of vendors.
 
 use std::sync::LazyLock;
 

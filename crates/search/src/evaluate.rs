@@ -1,8 +1,8 @@
 //! Retrieval metrics for rankings with binary or graded relevance.
 
 /// Names of the measures: the share of the relevant answers in the first 1, 5 and 10; the share of the first 5
-/// that are relevant; whether one of them is there, which `LongMemEval` calls `recall_any`; whether all of them are (`recall_all`); the reciprocal rank
-/// of the first one; the discounted gain relative to the ideal ranking.
+/// that are relevant; whether one of them is there, which `LongMemEval` calls `recall_any`; whether all of them
+/// are (`recall_all`); the reciprocal rank of the first one; the discounted gain relative to the ideal ranking.
 const MEASURES: [&str; 10] = [
     "recall@1", "recall@5", "recall@10", "precision@5", "hit@1", "hit@5", "hit@10", "all@5",
     "mrr@10", "ndcg@10",

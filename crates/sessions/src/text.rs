@@ -21,12 +21,12 @@ pub(super) fn value(json: &str) -> Value {
     serde_json::from_str(json).unwrap_or_else(|_| Value::String(json.to_owned()))
 }
 
-/// Text of a value; empty if it is none.
+/// Text of a value; empty for any other value.
 pub(super) fn of(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }
 
-/// Text of a value; `None` if it is none.
+/// Text of a value; `None` for any other value.
 pub(super) fn owned(value: &Value) -> Option<String> {
     value.as_str().map(str::to_owned)
 }

@@ -127,7 +127,7 @@ impl Peeler {
             return;
         }
         let mut printed_before = String::new();
-        // Chain and first command of what stands before.
+        // Chain and first command of the part before.
         let (outer, mut before) = (self.chain, self.found.len());
         let mut left = None;
         let mut pipeline: Vec<String> = Vec::new();

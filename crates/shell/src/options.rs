@@ -138,7 +138,7 @@ impl Program {
     }
 }
 
-/// Returns `true` if the next word is the value of this option, which stands before the subcommand of a program.
+/// Returns `true` if the next word is the value of this option, which comes before the subcommand of a program.
 pub fn takes_value(program: &str, option: &str, next: &str) -> bool {
     let row = named(program).or_else(|| named(OTHER));
     row.is_some_and(|row| row.takes_value(option, next))

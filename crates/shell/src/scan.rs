@@ -40,7 +40,7 @@ pub struct Word {
 /// Command as it is written.
 #[derive(Debug, Clone, Default)]
 pub struct Raw {
-    /// Words with their quotes taken off, without redirections.
+    /// Words without their quotes, and without redirections.
     pub words: Vec<Word>,
     /// End in the line, with redirections and without operators.
     pub end: usize,
@@ -90,7 +90,7 @@ struct Scanner<'l> {
     awaited: Vec<Awaited>,
     /// Number of `case` that have not ended.
     cases: usize,
-    /// `true` where a pattern of `case` stands.
+    /// `true` at a pattern of `case`.
     is_pattern: bool,
     /// `true` within `[[ … ]]`.
     is_test: bool,
@@ -403,7 +403,7 @@ impl<'l> Scanner<'l> {
         self.now.inner.push(text);
     }
 
-    /// Reads `(…)` into the word that began at `start`, with what stands from `before` on; returns
+    /// Reads `(…)` into the word that began at `start`, with the text from `before` on; returns
     /// the place inside.
     fn parentheses(&mut self, before: usize, start: usize) -> Range<usize> {
         self.bump();

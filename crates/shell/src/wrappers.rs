@@ -249,7 +249,7 @@ pub fn is_assignment(word: &str) -> bool {
     })
 }
 
-/// A wrapper is dropped if a command stands behind it. One word with spaces is a line.
+/// A wrapper is dropped if a command follows it. One word with spaces is a line.
 fn wraps(words: &[Word], count: usize) -> Layer {
     match words.get(count..) {
         Some([line]) if line.text.contains(' ') && !is_assignment(&line.text) => {

@@ -234,7 +234,7 @@ pub(crate) fn index(context: &Context, args: &IndexArgs) -> Done<IndexReport> {
             IndexStage::Words(done, of) => ("words", done, of),
             IndexStage::Vectors(done, of) => ("vectors", done, of),
             IndexStage::Sends(texts, to) => {
-                // No line stands below a question.
+                // No line is printed below a question.
                 work = None;
                 printer.note(&sending(texts, to));
                 let spending = Spending {

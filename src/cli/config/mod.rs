@@ -88,7 +88,7 @@ impl Config {
         if !matches!(text, Ok(None)) {
             let trust = match environment.trusts_settings(workspace) {
                 true => FileTrust::Settings,
-                false if environment.approvals(workspace).stands() => FileTrust::Records,
+                false if environment.approvals(workspace).is_trusted() => FileTrust::Records,
                 false => FileTrust::Nothing,
             };
             match config.file(&workspace.join(FILE), text, trust) {

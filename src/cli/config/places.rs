@@ -24,9 +24,9 @@ pub struct Places {
 }
 
 impl Places {
-    /// Finds the workspace. Order: the given root, `AGENTURA_KNOWLEDGE_DIR`, in a linked work tree of
-    /// git the memory of its main checkout, the next `.agentura` upwards, but not above the user's home. If there is none, returns the place for a new one:
-    /// beside the next `skills/` upwards, or here.
+    /// Finds the workspace. Order: the given root, `AGENTURA_KNOWLEDGE_DIR`, in a linked work tree of git the
+    /// memory of its main checkout, the next `.agentura` upwards, but not above the user's home. If there is
+    /// none, returns the place for a new one: beside the next `skills/` upwards, or here.
     pub fn find(environment: &Environment, root: Option<&Path>) -> Self {
         let here = &environment.current_dir;
         let skills_var = environment

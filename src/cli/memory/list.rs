@@ -144,7 +144,7 @@ fn of_kind(
 }
 
 /// Adds records as a table, whose empty columns are left out: those of all kinds, or of one with the columns of that.
-/// What came of a record is on a line of its own, since the text needs the width.
+/// The outcome of a record is on a line of its own, since the text needs the width.
 fn table(page: &mut Page, records: &[(Kind, &Listed)], is_of_all: bool) {
     let mut table = Table::new("Kind|ID|Skill|Type|User|>Age|Expires|~Text", &[7, 2]);
     for (kind, record) in records {
@@ -183,7 +183,7 @@ fn day(time: &str) -> String {
     parsed.map_or_else(|_| time.to_owned(), |at| at.format("%Y-%m-%d").to_string())
 }
 
-/// Returns what came of a record: the receipts of a rule; the change that a lesson is about, its approval and use.
+/// Returns the outcome of a record: the receipts of a rule; the change that a lesson is about, its approval and use.
 fn more(kind: Kind, record: &Listed) -> String {
     if kind != Kind::Procedure {
         return record.receipts.map(Receipts::words).unwrap_or_default();
@@ -355,7 +355,7 @@ impl Report for ShowReport {
 /// Length from which a text that is repeated is left out.
 const LONG: usize = 60;
 
-/// Leaves out each long text that stands above. A lesson has the same words in several fields of the source
+/// Leaves out each long text that is printed above. A lesson has the same words in several fields of the source
 /// documents.
 fn once(record: &str) -> String {
     let mut seen = HashSet::new();

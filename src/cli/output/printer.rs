@@ -208,8 +208,8 @@ struct Warned {
     warnings: Vec<String>,
 }
 
-/// Redacts output unless it reveals secrets on purpose, and escapes JSON for a terminal. Stored records are redacted already, but
-/// files of other programs and typed text may not be.
+/// Redacts output unless it reveals secrets on purpose, and escapes JSON for a terminal. Stored records are
+/// redacted already, but files of other programs and typed text may not be.
 fn redacted(text: String, is_json: bool, reveals: bool) -> String {
     let text = match (reveals, is_json) {
         (true, _) => text,

@@ -164,7 +164,7 @@ fn answer(
         *silent = "memory is off here: memctl memory enable";
         return None;
     }
-    // Where nothing can be written, agents are answered all the same.
+    // Agents are answered even if nothing can be written.
     let read_only = read_only
         || Scoped::new(memory.clone(), Scope::All)
             .unwritable()
@@ -292,7 +292,7 @@ fn is_left_out(environment: &Environment, places: &Places, memory: &Directory) -
         let size = file.and_then(|file| Some(file.metadata().ok()?.len()));
         size.is_some_and(|size| size > LARGEST_FOREIGN)
     };
-    (is_off || Kind::ALL.iter().any(is_huge)) && !environment.approvals(&places.memory).stands()
+    (is_off || Kind::ALL.iter().any(is_huge)) && !environment.approvals(&places.memory).is_trusted()
 }
 
 /// Returns a store whose new records go to the primary.
@@ -310,7 +310,7 @@ fn input() -> Option<Vec<u8>> {
 }
 
 /// Returns the memory of a session, and `true` if it is that of the user: an agent's work in a directory
-/// does not create a memory there, and the rules of the user hold all the same.
+/// does not create a memory there, and the rules of the user apply anyway.
 pub(crate) fn memory_of(
     environment: &Environment,
     root: Option<&Path>,

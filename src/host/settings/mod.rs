@@ -303,7 +303,7 @@ trait Entry {
     /// Returns a text without the entry with it.
     fn add(&self, text: &str) -> Result<String, Fault>;
 
-    /// Returns a text without the entry, wherever it stands.
+    /// Returns a text without the entry, at any place.
     fn take_out(&self, text: &str) -> Result<String, Fault>;
 
     /// Returns `true` if nothing is left in a text that this program has created.
@@ -321,12 +321,12 @@ trait Entry {
         false
     }
 
-    /// Returns a file that stands for another in the agent host, so that this one cannot be added.
+    /// Returns a file that the agent host reads instead of this one, so that this one cannot be added.
     fn obstacle(&self, _file: &SharedFile) -> Option<PathBuf> {
         None
     }
 
-    /// Returns `true` if the entry may be taken out of this text. `is_kept` says that this program has added one.
+    /// Returns `true` if the entry may be removed from this text. `is_kept` means that this program has added one.
     fn is_ours(&self, _text: &str, _is_kept: bool) -> bool {
         true
     }

@@ -287,7 +287,7 @@ mod tests {
         // Nobody had to find this: nothing of it was shown.
         let plain = ("cargo test", "ok", false);
         assert_eq!(found_out(&session(&[&look[..], &[plain]].concat())), []);
-        // One look is no detour, and the second time is none either.
+        // One look is no detour, and neither is a second one.
         assert_eq!(found_out(&session(&[look[1], run])), []);
         // One call can look at all of it.
         let at_once = ("ls; cat README.md Makefile", look[1].1, false);

@@ -171,10 +171,10 @@ fn repaired(mut args: LessonArgs) -> LessonArgs {
     args
 }
 
-/// Returns the schema of an answer. Items are described by reference: a provider that enforces a schema follows it,
-/// and the check of the whole answer does not, so that one bad item spoils no other. `considered` makes a model look at each failure before it words a
-/// lesson; nobody reads it. `prescribed` is a list of its own, since a model that is asked for what calls were lost
-/// over passes by what was only read.
+/// Returns the schema of an answer. Items are described by reference: a provider that enforces a schema follows
+/// it, and the check of the whole answer does not, so that one bad item spoils no other. `considered` makes a
+/// model look at each failure before it words a lesson; nobody reads it. `prescribed` is a list of its own,
+/// since a model that is asked for what calls were lost over passes by what was only read.
 pub(super) fn schema() -> Value {
     serde_json::from_str(include_str!("prompts/past_session.schema.json")).unwrap_or_default()
 }

@@ -65,7 +65,7 @@ impl ReadSession {
     }
 }
 
-/// Reads a session; `None` if the file is none, or is of another project.
+/// Reads a session; `None` if the file holds none, or one of another project.
 pub(super) fn read(path: &Path, options: &LearnOptions) -> Option<ReadSession> {
     let session = read_of(path, options.format, options.project.as_deref())?;
     let project = project_of_session(session.directory());

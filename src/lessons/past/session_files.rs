@@ -144,7 +144,7 @@ pub(crate) fn read(path: &Path, format: Option<Format>) -> io::Result<Session> {
     Ok(session)
 }
 
-/// Reads a session of a project; `None` if the file is none, or no call of it ran in the project.
+/// Reads a session of a project; `None` if the file holds none, or none of its calls ran in the project.
 pub(crate) fn read_of(
     path: &Path,
     format: Option<Format>,

@@ -274,8 +274,9 @@ fn prefix(old: &[String], new: &[String]) -> Option<(Vec<String>, Vec<String>)> 
         .then(|| (vec![a.clone()], vec![b.clone()]))
 }
 
-/// Options with a value, and `NAME=value`, that were added, with everything else as it was. An option without one is a switch: it may
-/// switch anything off. One that is gone, or has another value, gives up what it was there for.
+/// Options with a value, and `NAME=value`, that were added, with everything else as it was. An option without
+/// one is a switch: it may switch anything off. One that is gone, or has another value, gives up what it was
+/// there for.
 fn options(old: &[String], new: &[String]) -> Option<Vec<String>> {
     let added = without(new, old);
     let is_selector = |word: &String| {

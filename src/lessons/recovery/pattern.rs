@@ -228,15 +228,15 @@ fn says_cure(change: &Change, line: &str) -> bool {
 }
 
 /// Returns `true` if an error says that the call lacks something: a variable, a value, a module, a file, a program,
-/// memory. Any other may be the answer of a guard, of a checker, or of a service that was away, and a call that passes
-/// it by is no cure.
+/// memory. Any other may be the answer of a guard, of a checker, or of a service that was away, and a call that avoids
+/// it is no recovery.
 fn lacks(line: &str) -> bool {
     WORDS.lacks.occur_in(&line.to_ascii_lowercase())
 }
 
-/// Returns `true` for a change that is never told unasked: the error is that of a guard, or what is added switches a
-/// safeguard off, hides a failure, acts on what others use, or acts as somebody else. Nor is any change of a `call` that
-/// destroys something.
+/// Returns `true` for a change that is never told unasked: the error is that of a guard, or what is added
+/// switches a safeguard off, hides a failure, acts on what others use, or acts as somebody else. Nor is any
+/// change of a `call` that destroys something.
 fn is_hazard(added: &[String], call: &str, error: &str) -> bool {
     let error = error.to_ascii_lowercase();
     let plain = |word: &str| word.to_ascii_lowercase().replace('_', "-");

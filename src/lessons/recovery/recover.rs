@@ -230,7 +230,7 @@ impl Trace {
         let steps: Vec<Step> = steps.map(|(at, step)| step.step(at)).collect();
         let last = steps.len().saturating_sub(1);
         let analysis = analyse(&steps, &[]);
-        // A look at what failed may stand between a failure and its cure.
+        // A look at the failed object may come between a failure and its recovery.
         let is_over = |episode: &&Episode| {
             let wait = if episode.is_near { NEAR_WITHIN } else { 0 };
             episode.success_step + wait == last
@@ -362,7 +362,7 @@ mod tests_of_traces {
         let (keys, patterns) = trace.succeeded(BASH, cure, "ALTER TABLE");
         assert_eq!((keys.len(), patterns.len()), (1, 1));
         assert_eq!(patterns[0].working_code, cure);
-        // Without a cure, the nearest success was one.
+        // Without a better recovery, the nearest success counts.
         trace.failed(
             BASH,
             "shop send --text 'please bring more green apples'",

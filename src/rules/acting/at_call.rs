@@ -98,7 +98,7 @@ pub fn before(
     };
     let mut changed = notes.clone();
     let mut told: Vec<&Reflexion> = changed.called(&made, &broken);
-    // A rule that is broken again and again changes nothing in the notes, and is told all the same.
+    // A rule that is broken again and again changes nothing in the notes, and is told again.
     if changed != notes {
         record(store, call.session, |notes| {
             told = notes.called(&made, &broken);
@@ -173,8 +173,8 @@ pub fn compacted(store: &Scoped, session: &str) -> Result<(), Error> {
     record(store, session, RuleNotes::compacted)
 }
 
-/// Records that the context of a session is about to go, where the agent host takes no text: what was told at
-/// the start is owed.
+/// Records that the context of a session is about to be compacted, on an agent host that takes no text then. The
+/// rules of the start are pending again.
 pub fn compacting(store: &Scoped, session: &str) -> Result<(), Error> {
     record(store, session, |notes| {
         notes.compacted();
@@ -222,7 +222,7 @@ pub fn session_receipts(store: &Scoped, session: &str) -> (usize, usize) {
     notes_of(store, session).counts()
 }
 
-/// Stores the counts that a session owes. If the lock is held, a later event of the session does.
+/// Stores the pending counts of a session. If the lock is held, a later event of the session stores them.
 fn settle(store: &Scoped, session: &str, random: fn() -> String) -> Result<(), Error> {
     let mut pending = Vec::new();
     record(store, session, |notes| pending.append(&mut notes.pending))?;
@@ -281,7 +281,7 @@ fn notes_of(store: &Scoped, session: &str) -> RuleNotes {
 }
 
 /// Changes the notes of a session. If another process holds the lock, or the store is read-only, the
-/// change is made to a copy, and its answer is given all the same.
+/// change is made to a copy, and the answer is the same.
 fn record(store: &Scoped, session: &str, change: impl FnOnce(&mut RuleNotes)) -> Result<(), Error> {
     store.note(&name(session), change)
 }
@@ -296,7 +296,7 @@ fn key(call: &AgentCall<'_>) -> u64 {
     hash | 1
 }
 
-/// Rule with its condition on one line. Only approved rules get here, so it stands outside of a
+/// Rule with its condition on one line. Only approved rules get here, so it is outside of a
 /// fence.
 fn line(rule: &Reflexion) -> String {
     let mut text = format!("{} ({})", told_line(&rule.rule, RULE), rule.reflexion_id);

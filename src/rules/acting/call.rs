@@ -15,7 +15,7 @@ const ARGUMENT: usize = 500;
 /// Call of an agent, ready to match.
 #[derive(Debug, Default)]
 pub struct Call {
-    /// Whole command line; empty if the call is none.
+    /// Whole command line; empty for a call of another tool.
     pub(crate) line: String,
     /// For a tool that is no shell, the same call of a tool without a name.
     pub(crate) unnamed: String,
@@ -87,7 +87,7 @@ impl Call {
     }
 
     fn alike(&mut self, programs: &[&str], path: Option<&str>) {
-        // In a shell such a path stands between quotation marks.
+        // In a shell, such a path is in quotation marks.
         let is_plain = |path: &str| {
             path.chars()
                 .all(|c| c.is_alphanumeric() || "./_-+@,:=%~".contains(c))
@@ -239,7 +239,7 @@ impl Call {
         forms.chain(line).chain(alike)
     }
 
-    /// Returns `true` if the call is none of a shell.
+    /// Returns `true` if the call is not of a shell.
     pub(crate) fn is_tool(&self) -> bool {
         !self.unnamed.is_empty()
     }

@@ -23,8 +23,8 @@ const READERS: [&str; 49] = [
 /// Words of the shell that begin no command of their own.
 const LOOPS: [&str; 5] = ["for", "while", "until", "case", "done"];
 
-/// Returns what a pattern of a rule with these words is tried on. Only a pattern that names the program, or a
-/// rule about messages, is about the text for people; an option in such text is none.
+/// Returns the reading of a command that a pattern of a rule with these words is tried on. Only a pattern that
+/// names the program, or a rule about messages, sees the text for people. An option in such text does not count.
 pub(super) fn reading<'s>(simple: &'s Simple, rule: &str, pattern: &str) -> &'s Reading {
     // A search pattern is no subcommand.
     let is_kept = |word: &&String| {
@@ -57,8 +57,8 @@ fn names_word(pattern: &str, word: &str) -> bool {
     plain.split(|c| !is_part(c)).any(|one| one == word)
 }
 
-/// Returns `true` if a rule speaks of what was taken off a command, or of how a program is to be started:
-/// what it wants may be the runner.
+/// Returns `true` if a rule speaks of the removed options or runner of a command, or of the way to start a
+/// program: it may demand the runner.
 pub(super) fn names_taken(rule: &str, bare: &Bare) -> bool {
     if !bare.lacks_options && WORDS.directly.occur_in(&rule.to_lowercase()) {
         return true;

@@ -141,7 +141,7 @@ fn table(store: &Scoped) -> Result<Terms, Error> {
     store.terms(Kind::Reflexion, SCHEME, &of)
 }
 
-/// Describes the rules that agents are told and break all the same, one sentence each.
+/// Describes the rules that agents break although they were told them, one sentence each.
 pub(crate) fn ignored<'r>(rules: impl IntoIterator<Item = &'r Reflexion>) -> Vec<String> {
     let notes = |rule: &&Reflexion| rule.action == CallAction::Note && !rule.seen_by.is_empty();
     let rules = rules.into_iter().filter(notes);

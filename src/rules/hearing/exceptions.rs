@@ -172,7 +172,7 @@ fn alternatives(text: &str) -> Option<Vec<(&str, Vec<&str>)>> {
     Some(all)
 }
 
-/// Length of what stands between two commands at the beginning of an expression; 0 if nothing does.
+/// Length of the separator of two commands at the beginning of an expression; 0 without one.
 fn separator(rest: &str) -> usize {
     let quantifier = |length: usize| {
         let rest = &rest[length..];

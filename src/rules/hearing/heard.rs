@@ -96,7 +96,7 @@ pub enum Earlier {
     Id(String),
 }
 
-/// Reads an earlier rule: its id, or `true` for the nearest; `false` and an empty text are none.
+/// Reads an earlier rule: its id, or `true` for the nearest; `false` and an empty text mean none.
 fn earlier<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Earlier>, D::Error> {
     let given = match Value::deserialize(deserializer)? {
         Value::Null => return Ok(None),

@@ -88,7 +88,7 @@ pub enum EarlierState {
     InForce,
 }
 
-/// Records what an agent heard. Fails with the field to mend.
+/// Records a rule that an agent heard. Fails with the field to correct.
 pub fn record_heard(workspace: &Workspace, args: HeardArgs) -> Result<HeardReport, Error> {
     let heard = Heard::of(args)?;
     let message = witness(&workspace.store, &heard.quote).ok_or_else(|| {
@@ -223,7 +223,7 @@ fn record(
     })
 }
 
-/// Returns the rule that a heard one takes the place of; the nearest one is taken out of `near`.
+/// Returns the rule that a heard one replaces. The nearest one is removed from `near`.
 fn earlier_rule(
     earlier: &Earlier,
     rules: Vec<Reflexion>,

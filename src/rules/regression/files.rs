@@ -280,7 +280,7 @@ fn with_merged(writer: &Writer, rule: &Reflexion, skill: &SkillPath) -> Vec<Refl
     let mut found = vec![rule.clone()];
     let mut at = 0;
     while let Some(successor) = found.get(at).cloned() {
-        // A rule is taken out when it is found, since links written by hand may form a cycle.
+        // A found rule is removed from the list, since links written by hand may form a cycle.
         found.extend(others.extract_if(.., |other| successor.has_taken_over(other)));
         at += 1;
     }

@@ -289,8 +289,8 @@ fn read(directory: &Directory, name: &str) -> Vec<u8> {
     bytes.unwrap_or_default()
 }
 
-/// Makes room for one more file. Where there is none, a quarter goes, the least recently changed first: the
-/// age of all files is read once in many sessions, and not at the first event of each.
+/// Makes room for one more file. If there is none, a quarter of the files is removed, the least recently changed
+/// first. So the age of all files is read once in many sessions, not at the first event of each.
 fn forget_oldest(directory: &Directory, most: usize) {
     if directory.list().map_or(0, |found| found.len()) < most {
         return;

@@ -144,8 +144,8 @@ impl Skills {
         Ok((text, rewritten))
     }
 
-    /// Fails if a file is read-only. Its directory would let it be replaced all the same, but a
-    /// person has protected it.
+    /// Fails if a file is read-only. Its directory would allow a replacement, but a
+    /// person has protected the file.
     ///
     /// # Errors
     ///

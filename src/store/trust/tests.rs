@@ -51,7 +51,7 @@ fn entry(procedure: &Procedure) -> Entry {
 }
 
 #[test]
-fn nothing_stands_before_somebody_says_so() {
+fn nothing_is_trusted_by_default() {
     let workspace = tempfile::tempdir().unwrap();
     let approved = procedure("w", "approved");
     for approvals in [
@@ -67,7 +67,7 @@ fn nothing_stands_before_somebody_says_so() {
 }
 
 #[test]
-fn a_workspace_stands_for_who_began_it_and_where() {
+fn workspace_is_trusted_by_its_creator_and_at_its_path() {
     let mut machine = Machine::new();
     let workspace = tempfile::tempdir().unwrap();
     let mut random = machine.random();
@@ -75,18 +75,18 @@ fn a_workspace_stands_for_who_began_it_and_where() {
         .on(workspace.path())
         .begin("now", &mut random)
         .unwrap();
-    assert!(machine.on(workspace.path()).stands());
-    assert!(!Machine::new().on(workspace.path()).stands());
+    assert!(machine.on(workspace.path()).is_trusted());
+    assert!(!Machine::new().on(workspace.path()).is_trusted());
     // A copy with the same marker, and another directory at the same path.
     let copy = tempfile::tempdir().unwrap();
     let marker = std::fs::read(workspace.path().join(MARKER)).unwrap();
     named::replace(&copy.path().join(MARKER), &marker).unwrap();
-    assert!(!machine.on(copy.path()).stands());
+    assert!(!machine.on(copy.path()).is_trusted());
     named::replace(&workspace.path().join(MARKER), b"another\n").unwrap();
-    assert!(!machine.on(workspace.path()).stands());
+    assert!(!machine.on(workspace.path()).is_trusted());
     // Two empty markers do not match.
     named::replace(&workspace.path().join(MARKER), b"\n").unwrap();
-    assert!(!machine.on(workspace.path()).stands());
+    assert!(!machine.on(workspace.path()).is_trusted());
 }
 
 #[test]
@@ -137,14 +137,14 @@ fn pulled_records_stand_by_their_origin() {
     let workspace = tempfile::tempdir().unwrap();
     let approvals = machine.on(workspace.path());
     approvals.begin("now", &mut machine.random()).unwrap();
-    assert!(!approvals.of_origin("3f2a").stands());
+    assert!(!approvals.of_origin("3f2a").is_trusted());
     approvals
         .trust_origin("3f2a", &mut machine.random())
         .unwrap();
-    assert!(approvals.of_origin("3f2a").stands() && !approvals.of_origin("4f2a").stands());
-    assert!(approvals.stands());
+    assert!(approvals.of_origin("3f2a").is_trusted() && !approvals.of_origin("4f2a").is_trusted());
+    assert!(approvals.is_trusted());
     approvals.revoke(&[]).unwrap();
-    assert!(!approvals.stands() && !approvals.of_origin("3f2a").stands());
+    assert!(!approvals.is_trusted() && !approvals.of_origin("3f2a").is_trusted());
 }
 
 #[test]

@@ -234,7 +234,7 @@ impl Lines {
 /// import. Returns a warning if that fails.
 fn remember_said(workspace: &Workspace, entries: &[Entry]) -> Option<String> {
     let approvals = workspace.store.approvals();
-    if !approvals.stands() {
+    if !approvals.is_trusted() {
         return None;
     }
     let noted = approvals.approve(entries, &mut || (workspace.random)());
