@@ -77,9 +77,9 @@ impl HintService<'_> {
         let observed = others + &of_lessons(heading, &lessons.observed);
         let observed = memctl_redact::defuse(&observed);
         let notice = waiting_notice(rules.waiting);
-        let room = budget.saturating_sub(memctl_redact::length(&notice));
-        briefing.rules = within(&render_pitfalls(&self.pitfalls(session)), room);
-        let left = room.saturating_sub(memctl_redact::length(&briefing.rules));
+        let rule_budget = budget.saturating_sub(memctl_redact::length(&notice));
+        briefing.rules = within(&render_pitfalls(&self.pitfalls(session)), rule_budget);
+        let left = rule_budget.saturating_sub(memctl_redact::length(&briefing.rules));
         let others = memctl_redact::length(&approved) + memctl_redact::length(&observed);
         let heading = "Rules that people have given in this project, by skill:";
         let of_rules = left.saturating_sub(others.min(budget * 2 / 5));
@@ -88,7 +88,7 @@ impl HintService<'_> {
             text = filled(heading, lines(&rules.own), left);
         }
         briefing.rules.push_str(&text);
-        let left = room.saturating_sub(memctl_redact::length(&briefing.rules));
+        let left = rule_budget.saturating_sub(memctl_redact::length(&briefing.rules));
         briefing.rules.push_str(&within(&approved, left));
         briefing.rules.push_str(&notice);
         let left = budget.saturating_sub(memctl_redact::length(&briefing.rules));

@@ -58,8 +58,8 @@ pub fn respond(
             let nonce = (adviser.random)();
             let report = adviser.hint(&options)?;
             let noted = noted + &report.repeated;
-            let room = LONGEST_ANSWER.saturating_sub(length(&noted));
-            noted + &rendered_within(report.hints, &nonce, room)
+            let budget = LONGEST_ANSWER.saturating_sub(length(&noted));
+            noted + &rendered_within(report.hints, &nonce, budget)
         }
         EventKind::ToolSucceeded => {
             let tool = event.tool.as_deref();

@@ -183,18 +183,18 @@ pub fn beginning(text: &str, limit: usize) -> Cow<'_, str> {
     if length(text) <= limit {
         return Cow::Borrowed(text);
     }
-    let Some(room) = limit.checked_sub(length(MARK)) else {
+    let Some(budget) = limit.checked_sub(length(MARK)) else {
         return Cow::Borrowed("");
     };
-    Cow::Owned(format!("{}{MARK}", &text[..end(text, room)]))
+    Cow::Owned(format!("{}{MARK}", &text[..end(text, budget)]))
 }
 
-/// Byte offset after the first `room` UTF-16 units.
-fn end(text: &str, room: usize) -> usize {
+/// Byte offset after the first `budget` UTF-16 units.
+fn end(text: &str, budget: usize) -> usize {
     let mut used = 0;
     let over = text.char_indices().find(|(_, c)| {
         used += c.len_utf16();
-        used > room
+        used > budget
     });
     over.map_or(text.len(), |(at, _)| at)
 }
@@ -207,20 +207,20 @@ pub fn shorten(text: &str, limit: usize) -> Cow<'_, str> {
         return Cow::Borrowed(text);
     }
     let mut out = String::new();
-    let mut room = limit;
+    let mut budget = limit;
     for piece in pieces {
         let whole = match piece {
             Piece::Plain(text) => Cow::Borrowed(text),
             Piece::Fence(nonce, inside) => Cow::Owned(framed(nonce, &lines(inside))),
         };
-        if let Some(rest) = room.checked_sub(length(&whole)) {
+        if let Some(rest) = budget.checked_sub(length(&whole)) {
             out.push_str(&whole);
-            room = rest;
+            budget = rest;
             continue;
         }
         match piece {
-            Piece::Plain(text) => out.push_str(&beginning(text, room)),
-            Piece::Fence(nonce, inside) => out.extend(cut_fence(nonce, inside, room)),
+            Piece::Plain(text) => out.push_str(&beginning(text, budget)),
+            Piece::Fence(nonce, inside) => out.extend(cut_fence(nonce, inside, budget)),
         }
         break;
     }
@@ -228,10 +228,12 @@ pub fn shorten(text: &str, limit: usize) -> Cow<'_, str> {
 }
 
 /// Fence with the beginning of its content; `None` if too little fits.
-fn cut_fence(nonce: &str, inside: &str, room: usize) -> Option<String> {
+fn cut_fence(nonce: &str, inside: &str, budget: usize) -> Option<String> {
     let frame = length(&framed(nonce, "\n"));
-    let room = room.checked_sub(frame).filter(|room| *room >= LEAST)?;
-    Some(framed(nonce, &lines(&beginning(inside, room))))
+    let budget = budget
+        .checked_sub(frame)
+        .filter(|budget| *budget >= LEAST)?;
+    Some(framed(nonce, &lines(&beginning(inside, budget))))
 }
 
 /// Text that ends in a line break, because the closing tag needs its own line.

@@ -25,7 +25,7 @@ pub(crate) const BUDGET: usize = 48_000;
 const FAILURE: usize = 700;
 /// Maximum length of a result that worked, in characters: of a document, of another look around, and of any
 /// other call. The first row with which all fits is taken.
-const ROOMS: [[usize; 3]; 5] = [
+const BUDGETS: [[usize; 3]; 5] = [
     [3_600, 220, 220],
     [900, 220, 220],
     [440, 73, 73],
@@ -102,7 +102,7 @@ pub(super) fn read(path: &Path, options: &LearnOptions) -> Option<ReadSession> {
 pub(super) fn digest(calls: &[SessionCall], remarks: &[Remark]) -> String {
     let length = |line: &String| line.chars().count() + 1;
     let mut lines = Vec::new();
-    for row in 0..ROOMS.len() {
+    for row in 0..BUDGETS.len() {
         lines = written(calls, remarks, row);
         if lines.iter().map(length).sum::<usize>() <= BUDGET {
             return lines.join("\n");
@@ -163,14 +163,14 @@ fn of_call(number: usize, call: &SessionCall, row: usize) -> String {
     let outcome = if call.failed { "FAILED" } else { "ok" };
     let text = on_one_line(&call.call, most);
     let mut line = format!("{number} {outcome} {}: {text}", call.tool);
-    let [document, look, other] = ROOMS[row];
-    let room = match call {
+    let [document, look, other] = BUDGETS[row];
+    let budget = match call {
         _ if call.failed => FAILURE,
         _ if !looks(call) => other,
         _ if DOCUMENTS.iter().any(|name| call.call.contains(name)) => document,
         _ => look,
     };
-    let result = excerpt(&call.output, room, call.failed);
+    let result = excerpt(&call.output, budget, call.failed);
     if !result.is_empty() {
         line.push_str("\n   ");
         line.push_str(&result.replace('\n', "\n   "));
@@ -179,7 +179,7 @@ fn of_call(number: usize, call: &SessionCall, row: usize) -> String {
 }
 
 /// Telling part of a result: all of it, or its beginning and end; of a failure its error lines too.
-fn excerpt(output: &str, room: usize, failed: bool) -> String {
+fn excerpt(output: &str, budget: usize, failed: bool) -> String {
     let lines: Vec<&str> = output
         .lines()
         .map(str::trim_end)
@@ -187,17 +187,17 @@ fn excerpt(output: &str, room: usize, failed: bool) -> String {
         .collect();
     let text = lines.join("\n");
     let length = text.chars().count();
-    if room == 0 {
+    if budget == 0 {
         return String::new();
     }
-    if length <= room {
+    if length <= budget {
         return text;
     }
     let mut errors = String::new();
-    let mut left = room;
+    let mut left = budget;
     if failed {
         for line in error_lines(output).into_iter().take(3) {
-            let line = beginning(&line, room / 3).into_owned();
+            let line = beginning(&line, budget / 3).into_owned();
             left = left.saturating_sub(line.chars().count() + 1);
             errors.push_str(&line);
             errors.push('\n');

@@ -358,10 +358,10 @@ mod tests_of_traces {
         for look in [r"psql -d app -c '\d users'", "psql -d app -c 'select 1'"] {
             assert!(trace.succeeded(BASH, look, "age | text").0.is_empty());
         }
-        let cure = "psql -d app -c 'ALTER TABLE users ADD COLUMN age INTEGER;'";
-        let (keys, patterns) = trace.succeeded(BASH, cure, "ALTER TABLE");
+        let recovery = "psql -d app -c 'ALTER TABLE users ADD COLUMN age INTEGER;'";
+        let (keys, patterns) = trace.succeeded(BASH, recovery, "ALTER TABLE");
         assert_eq!((keys.len(), patterns.len()), (1, 1));
-        assert_eq!(patterns[0].working_code, cure);
+        assert_eq!(patterns[0].working_code, recovery);
         // Without a better recovery, the nearest success counts.
         trace.failed(
             BASH,

@@ -247,7 +247,7 @@ fn of_skill(rules: &[&Reflexion], vectors: &[Vector], found: &mut Pairs) {
             .waiting
             .push(pair(rules[*older], rules[*newer], kind, reason, score));
     }
-    // One that says the same as an older rule is listed with that one, and with no other.
+    // A rule that says the same as an older one is listed with that one only.
     let repeats = pairs.iter().filter(|pair| pair.2 == RuleRelation::Same);
     let repeats: HashSet<usize> = repeats.map(|pair| pair.1).collect();
     let nearest = |at: usize| -> Option<(usize, f64)> {

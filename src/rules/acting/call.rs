@@ -57,7 +57,7 @@ const NEW: &[&str] = &[
     "newText", "new_text",
 ];
 const OLD: &[&str] = &["old_string", "old_str", "oldString", "oldText", "old_text"];
-/// Where a tool that moves or copies a file puts it.
+/// Target of a tool that moves or copies a file.
 const TO: &[&str] = &["destination", "new_path", "to"];
 
 impl Call {

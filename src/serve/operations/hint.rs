@@ -143,11 +143,11 @@ impl Hinted {
 impl Hints {
     /// Shortens the hints to the token budget. Removes the printed output first, then the last
     /// hints; the best hint is shortened, and removed only if even its beginning is too long.
-    fn within(mut self, room: usize) -> Self {
+    fn within(mut self, budget: usize) -> Self {
         let mut most = usize::MAX;
         loop {
             self.notice = self.hints.iter().any(Hinted::is_data).then_some(NOTICE);
-            if token_budget::fits(&self, room) {
+            if token_budget::fits(&self, budget) {
                 return self;
             }
             if let Some(hint) = self.hints.iter_mut().find(|hint| !hint.printed.is_empty()) {

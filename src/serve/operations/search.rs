@@ -163,14 +163,14 @@ impl Hit {
 impl Searched {
     /// Shortens the results to the token budget. The texts share the budget; if that is too little
     /// for each, the last results are removed.
-    fn within(mut self, room: usize, query_words: &[String]) -> Self {
+    fn within(mut self, budget: usize, query_words: &[String]) -> Self {
         let texts: Vec<String> = self.results.iter().map(|hit| hit.text.clone()).collect();
-        let mut share = room;
+        let mut share = budget;
         loop {
             self.notice = self.results.iter().any(Hit::is_data).then_some(NOTICE);
             if self.results.is_empty() {
                 // Warnings alone may be too long, and matter least.
-                while !token_budget::fits(&self, room) && self.warnings.pop().is_some() {}
+                while !token_budget::fits(&self, budget) && self.warnings.pop().is_some() {}
                 return self;
             }
             let sizes: Vec<usize> = texts[..self.results.len()]
@@ -187,13 +187,13 @@ impl Searched {
                     _ => snippet(text, query_words, length()),
                 };
             }
-            if token_budget::fits(&self, room) {
+            if token_budget::fits(&self, budget) {
                 return self;
             }
             if share / self.results.len() < LEAST {
                 self.results.pop();
                 self.left_out += 1;
-                share = room;
+                share = budget;
             } else {
                 share = share * 9 / 10;
             }

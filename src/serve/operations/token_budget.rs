@@ -31,8 +31,8 @@ pub(crate) fn of(requested: Option<u32>) -> usize {
 const NONCE: &str = "00000000-0000-4000-8000-000000000000";
 
 /// Returns `true` if both forms of a report fit the token budget.
-pub(crate) fn fits<R: Report>(report: &R, room: usize) -> bool {
-    size(report) <= room && tokens(&report.text(NONCE)) <= room
+pub(crate) fn fits<R: Report>(report: &R, budget: usize) -> bool {
+    size(report) <= budget && tokens(&report.text(NONCE)) <= budget
 }
 
 /// Returns the number of tokens of a value as JSON.
@@ -42,16 +42,16 @@ pub(crate) fn size<T: Serialize + ?Sized>(value: &T) -> usize {
 
 /// Returns the largest limit per text with which all texts fit together; short texts leave the rest
 /// to the others.
-pub(crate) fn level(sizes: &[usize], room: usize) -> usize {
+pub(crate) fn level(sizes: &[usize], budget: usize) -> usize {
     let mut sizes = sizes.to_vec();
     sizes.sort_unstable();
-    let (mut room, mut left) = (room, sizes.len());
+    let (mut budget, mut left) = (budget, sizes.len());
     for size in sizes {
-        let share = room / left;
+        let share = budget / left;
         if size > share {
             return share;
         }
-        room -= size;
+        budget -= size;
         left -= 1;
     }
     usize::MAX
@@ -161,8 +161,8 @@ pub(crate) mod tests {
 
     #[test]
     fn unused_share_goes_to_the_others() {
-        let check = |sizes: &[usize], room, expected| {
-            assert_eq!(level(sizes, room), expected, "{sizes:?} in {room}");
+        let check = |sizes: &[usize], budget, expected| {
+            assert_eq!(level(sizes, budget), expected, "{sizes:?} in {budget}");
         };
         check(&[], 10, usize::MAX);
         check(&[3, 3], 10, usize::MAX);

@@ -56,7 +56,7 @@ pub(super) fn choose<'a>(
     } else {
         FITS
     };
-    let mut room = choice.procedures_budget;
+    let mut budget = choice.procedures_budget;
     let mut named = 0;
     let mut chosen = Vec::new();
     let mut omitted = Vec::new();
@@ -73,13 +73,13 @@ pub(super) fn choose<'a>(
                 break;
             }
             format!("its score for the input is {score:.2}, and {least:.2} is needed")
-        } else if size > room {
+        } else if size > budget {
             format!(
                 "the budget of {} tokens is used up",
                 choice.procedures_budget
             )
         } else {
-            room -= size;
+            budget -= size;
             chosen.push(procedure);
             continue;
         };

@@ -33,9 +33,9 @@ pub(super) fn choose<'r>(
 ) -> (Vec<&'r Reflexion>, Vec<Omitted>) {
     let (observed, own): (Vec<_>, Vec<_>) = rules.iter().partition(|rule| rule.observed);
     let (mut chosen, mut omitted) = choose_among(&own, choice.budget, choice);
-    let room = choice.budget.saturating_sub(tokens(&render(&chosen)));
-    if room > 0 {
-        let (shown, left) = choose_among(&observed, room, choice);
+    let budget = choice.budget.saturating_sub(tokens(&render(&chosen)));
+    if budget > 0 {
+        let (shown, left) = choose_among(&observed, budget, choice);
         omitted.extend(left);
         chosen.extend(shown);
     }
@@ -48,7 +48,7 @@ pub(super) fn choose<'r>(
 /// effect.
 fn choose_among<'r>(
     rules: &[&'r Reflexion],
-    mut room: usize,
+    mut budget: usize,
     choice: &Choice<'_>,
 ) -> (Vec<&'r Reflexion>, Vec<Omitted>) {
     let mut omitted = Vec::new();
@@ -87,7 +87,7 @@ fn choose_among<'r>(
     let mut chosen: Vec<(usize, &Reflexion)> = Vec::new();
     for (_, i, rule) in order {
         let size = tokens(&item(rule));
-        if size > room && Some(i) != newest {
+        if size > budget && Some(i) != newest {
             omit(
                 rule,
                 format!("the budget of {} tokens is used up", choice.budget),
@@ -95,7 +95,7 @@ fn choose_among<'r>(
         } else if let Some(reason) = refusal(rule) {
             omit(rule, reason);
         } else {
-            room = room.saturating_sub(size);
+            budget = budget.saturating_sub(size);
             chosen.push((i, rule));
         }
     }

@@ -80,7 +80,7 @@ pub(crate) fn requested_files(skills: &Skills, skill: &Skill, answer: &str) -> O
     let Wanted { mut read } = serde_json::from_str(output(answer).get()).ok()?;
     read.dedup();
     read.truncate(skill.files.len());
-    let mut room = BUDGET;
+    let mut budget = BUDGET;
     let mut part = "\n\n---\n\n# Files that you asked for; answer now".to_owned();
     for path in &read {
         let is_listed = skill.files.iter().any(|file| file.path == *path);
@@ -89,8 +89,8 @@ pub(crate) fn requested_files(skills: &Skills, skill: &Skill, answer: &str) -> O
             .flatten()
             .map(|text| memctl_redact::redact(&text).text.into_owned());
         let text = match text {
-            Some(text) if tokens(&text) <= room => {
-                room -= tokens(&text);
+            Some(text) if tokens(&text) <= budget => {
+                budget -= tokens(&text);
                 text
             }
             Some(_) => format!("(left out: more than {BUDGET} tokens with the others)"),

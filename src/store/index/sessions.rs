@@ -447,7 +447,7 @@ mod tests_of_notes {
             .unwrap();
         assert_eq!(store.notes_of::<Vec<u8>>("s"), [7]);
         assert_eq!(store.notes_of::<String>("s"), "");
-        // Where they cannot be changed now, the answer is that of a copy.
+        // If they cannot be changed now, the answer is that of a copy.
         let _held = store.notes("s").unwrap();
         let length = store.note("s", |all: &mut Vec<u8>| {
             all.push(8);

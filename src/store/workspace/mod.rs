@@ -45,13 +45,13 @@ pub use crate::store::{Error, Refusal};
 pub struct Workspace {
     /// The records.
     pub store: Scoped,
-    /// Where skills are; the directory need not exist.
+    /// Directory of the skills; it need not exist.
     pub skills_dir: PathBuf,
     /// Settings of the verbs.
     pub settings: Settings,
     /// Whose models may be asked.
     pub providers: Providers,
-    /// Where a paid answer is kept when the memory directory takes nothing.
+    /// Place for a paid answer if the memory directory is not writable.
     pub spare_dir: PathBuf,
     /// Now.
     pub now: DateTime<Utc>,
@@ -104,7 +104,7 @@ pub struct Settings {
     pub person: memctl_redact::Person,
     /// The prompt for judging outputs, likewise.
     pub judge_prompt: Option<String>,
-    /// Which reads are noted in the audit.
+    /// Reads that the audit log records.
     pub audit_reads: AuditReads,
     /// Also writes the tests of corrections for `DeepEval` and Promptfoo.
     pub export_tests: bool,
@@ -112,7 +112,7 @@ pub struct Settings {
     pub task_days: u32,
 }
 
-/// Which reads are noted.
+/// Reads that the audit log records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum AuditReads {
     /// Reads of memories and sessions.

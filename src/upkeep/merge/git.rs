@@ -97,7 +97,7 @@ impl Repository {
     ///
     /// # Errors
     ///
-    /// That git refused.
+    /// Fails if git refuses the files.
     pub(crate) fn merge_file(
         &self,
         ours: &Path,
