@@ -73,9 +73,7 @@ pub use memctl_files::json::{compact, with_fields};
 pub use project::{Project, project_of_session, same_project, shown_project};
 // The store redacts every JSON text that it writes or hands out, so no caller can write without it.
 pub use memctl_redact::{Redacted, redact_json as redact};
-pub use primary::{
-    Fetched, Primary, PrimaryChange, PrimaryName, PrimaryRow, Reached, SharedLine, Turn,
-};
+pub use primary::{Fetched, Primary, PrimaryChange, PrimaryName, Reached, SharedLine, Turn};
 pub use pulled::{Pulled, Puller};
 pub use trust::{Approvals, Basis, Note, TrustSnapshot, TrustedPart};
 pub use undo_journal::{Field, Line as ChangeLine, PlacedLine, Splice, Step};

@@ -17,11 +17,11 @@ use tokio_postgres::error::SqlState;
 use tokio_postgres::types::ToSql;
 
 use crate::model::Kind;
-use crate::store::{Fault, PrimaryRow, Reached, Turn};
+use crate::store::{Fault, Reached, Turn};
 
 use super::super::connection::{Connection, typed};
 use super::super::error::Error;
-use super::super::sync::{columns, fields_or_blank, has_rows_after, is_fit, parameters, table};
+use super::super::sync::{columns, has_rows_after, is_fit, parameters, row_or_blank, table};
 use super::join::{has_changed, last_change};
 use super::{ANSWER_WITHIN, Shared};
 
@@ -202,25 +202,21 @@ impl Sessions {
         origin: &str,
         base: Base,
         kind: Kind,
-        rows: &[PrimaryRow],
+        records: &[(&str, &str)],
     ) -> Result<Reached, Error> {
-        let fields = rows.iter().map(|row| {
-            let fields = is_fit(&row.id, &row.text).then(|| fields_or_blank(kind, &row.text));
-            fields.ok_or_else(|| {
+        let rows = records.iter().map(|(id, text)| {
+            let row = is_fit(id, text).then(|| row_or_blank(kind, id, text));
+            row.ok_or_else(|| {
                 let message = format!(
                     "{kind} `{}` cannot be stored in a database: its id must consist of letters, digits, \
                      `.`, `_` and `-`, and its text must not contain NUL",
-                    row.id.escape_debug()
+                    id.escape_debug()
                 );
                 Error::input(message, "memctl doctor")
             })
         });
-        let fields: Vec<String> = fields.collect::<Result<_, _>>()?;
-        let rows = rows.iter().zip(&fields);
-        let rows: Vec<[&str; 4]> = rows
-            .map(|(row, fields)| [&*row.id, &row.skill, &row.text, fields])
-            .collect();
-        let chunks: Vec<[Vec<&str>; 4]> = rows.chunks(ROWS).map(columns).collect();
+        let rows: Vec<_> = rows.collect::<Result<_, _>>()?;
+        let chunks: Vec<_> = rows.chunks(ROWS).map(columns).collect();
         let all: Vec<_> = chunks.iter().map(|of| parameters(&origin, of)).collect();
         let upsert = table(kind).upsert();
         self.store(origin, base, &upsert, &all).await
@@ -290,12 +286,12 @@ impl PgTurn {
 }
 
 impl Turn for PgTurn {
-    fn put(&mut self, after: i64, kind: Kind, rows: &[PrimaryRow]) -> Result<Reached, Fault> {
+    fn put(&mut self, after: i64, kind: Kind, records: &[(&str, &str)]) -> Result<Reached, Fault> {
         if table(kind).has_vector {
             self.shared.has_new_texts.store(true, Ordering::Relaxed);
         }
         let base = self.base(after);
-        self.done(async |sessions, origin| sessions.put(origin, base, kind, rows).await)
+        self.done(async |sessions, origin| sessions.put(origin, base, kind, records).await)
     }
 
     fn bury(

@@ -40,7 +40,7 @@ use super::primary::send_missing;
 pub(super) use other_programs::{has_rows_after, take_in_others};
 pub use plan::Shrinking;
 pub(super) use plan::{claim_for, claimed, is_fit};
-pub(super) use tables::{Table, columns, fields_or_blank, parameters, table, time, without_nul};
+pub(super) use tables::{Table, columns, parameters, row_or_blank, table, time, without_nul};
 pub(super) use vectors::put_vector;
 pub use vectors::{SharedEmbedder, VectorsReport, fill_vectors};
 
@@ -238,7 +238,7 @@ pub async fn sync(
     match push_plan {
         Some(plan) if options.dry_run => plan.count(&mut report),
         Some(plan) => {
-            plan.carry_out(&connection, tables::fields, &mut report, on)
+            plan.carry_out(&connection, tables::row, &mut report, on)
                 .await?;
         }
         None => {}
@@ -303,8 +303,8 @@ pub(super) async fn push_all(
 ) -> Result<(), Error> {
     let plan = push::plan(connection, store, report, on).await?;
     // The memory moves to the database with all of its records.
-    let fields = |kind, text: &str| Some(fields_or_blank(kind, text));
-    plan.carry_out(connection, fields, report, on).await?;
+    let row = |kind, id: &str, text: &str| Some(row_or_blank(kind, id, text));
+    plan.carry_out(connection, row, report, on).await?;
     report.sum_up();
     Ok(())
 }

@@ -13,7 +13,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::remote::connection::Connection;
 use crate::remote::error::Error;
-use crate::store::{Entry, Positions, Puller, Scoped, redact, text_field};
+use crate::store::{Entry, Positions, Puller, Scoped, redact};
 
 /// Plan for one kind.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -85,13 +85,6 @@ pub(super) struct Outgoing {
     pub(super) entry: Entry,
     /// Redacted text.
     pub(super) text: String,
-}
-
-impl Outgoing {
-    /// Skill of the record; empty for none.
-    pub(super) fn skill(&self) -> String {
-        text_field(&self.entry.text, "skill").unwrap_or_default()
-    }
 }
 
 pub(super) fn hash_of_id(id: &str) -> u64 {

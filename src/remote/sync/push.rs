@@ -13,7 +13,7 @@ use crate::store::{Positions, Scoped};
 use super::super::connection::Connection;
 use super::super::error::Error;
 use super::plan::{Manifest, Outgoing, Plan, Shrinking, hash_of_id, outgoing};
-use super::tables::{columns, parameters, table};
+use super::tables::{Row, columns, parameters, table};
 use super::{CANNOT_COMPARE, OnSync, SyncReport, SyncStage, has_rows};
 
 /// Number of batches that are sent before the first of them is stored.
@@ -115,11 +115,11 @@ impl Plans {
 
     /// Executes the plan. The next records are read and redacted while the database stores those before.
     ///
-    /// `fields` returns the values of the columns of a record; without them, the record is left out.
+    /// `row` returns the row of a record; without it, the record is left out.
     pub(super) async fn carry_out(
         self,
         connection: &Connection,
-        fields: fn(Kind, &str) -> Option<String>,
+        row: fn(Kind, &str, &str) -> Option<Row>,
         report: &mut SyncReport,
         on: OnSync<'_>,
     ) -> Result<(), Error> {
@@ -137,8 +137,8 @@ impl Plans {
                 let statements = statements.map_err(&failed)?;
                 let mut places = plan.send.iter();
                 let batches = std::iter::from_fn(|| {
-                    let fields = |text: &str| fields(kind, text);
-                    next_batch(&positions, &mut places, &fields, &mut missed).transpose()
+                    let row = |outgoing: &Outgoing| row(kind, &outgoing.entry.id, &outgoing.text);
+                    next_batch(&positions, &mut places, &row, &mut missed).transpose()
                 });
                 let (statements, origin, failed) = (&statements, &origin, &failed);
                 // Each batch is a transaction of its own.
@@ -191,22 +191,19 @@ async fn bury(
 const MAX_ROWS: usize = 2_000;
 const MAX_BYTES: usize = 4 << 20;
 
-/// Rows of one statement, each id once: id, skill, text, and fields of the columns.
+/// Rows of one statement, each id once.
 #[derive(Debug, Default)]
 struct Batch {
-    rows: Vec<[String; 4]>,
+    rows: Vec<Row>,
     bytes: usize,
     places: HashMap<u64, usize>,
 }
 
 impl Batch {
     /// Adds a record. If records share an id, the last one wins, as everywhere.
-    fn add(&mut self, outgoing: Outgoing, fields: String) {
-        self.bytes += outgoing.text.len() + fields.len();
-        let skill = outgoing.skill();
-        let place = self.places.entry(hash_of_id(&outgoing.entry.id));
-        let row = [outgoing.entry.id, skill, outgoing.text, fields];
-        match place {
+    fn add(&mut self, id: &str, row: Row) {
+        self.bytes += row.iter().flatten().map(String::len).sum::<usize>();
+        match self.places.entry(hash_of_id(id)) {
             Entry::Occupied(place) => self.rows[*place.get()] = row,
             Entry::Vacant(place) => {
                 place.insert(self.rows.len());
@@ -233,7 +230,7 @@ struct Missed {
 fn next_batch(
     positions: &Positions,
     places: &mut std::slice::Iter<'_, u32>,
-    fields: &dyn Fn(&str) -> Option<String>,
+    row: &dyn Fn(&Outgoing) -> Option<Row>,
     missed: &mut Missed,
 ) -> Result<Option<Batch>, Error> {
     let mut batch = Batch::default();
@@ -245,8 +242,8 @@ fn next_batch(
             missed.unfit += 1;
             continue;
         };
-        match fields(&outgoing.text) {
-            Some(fields) => batch.add(outgoing, fields),
+        match row(&outgoing) {
+            Some(row) => batch.add(&outgoing.entry.id, row),
             None => missed.unreadable += 1,
         }
         if batch.is_full() {

@@ -4,7 +4,8 @@
 //! SQL or `PostgREST`. Values that a column cannot hold are replaced by its default.
 
 use chrono::DateTime;
-use serde_json::{Map, Value, json};
+use memctl_files::json::{self, string_field};
+use serde_json::{Value, json};
 use tokio_postgres::types::ToSql;
 
 use crate::model::{Kind, Memory, Procedure, Record as _, Session};
@@ -126,41 +127,39 @@ pub(crate) fn table(kind: Kind) -> Table {
 }
 
 impl Of {
-    /// SQL of the value, in terms of `f`, a JSON object.
+    /// SQL of the value, in terms of `i`, a row of texts.
     fn sql(self, name: &str) -> String {
-        let text = format!("f->>'{name}'");
         match self {
-            Self::Text => text,
-            Self::Status => format!("coalesce({text}, 'initializing')"),
-            Self::Flag => format!("({text})::boolean"),
-            Self::Number => format!("({text})::float8"),
-            Self::Whole => format!("({text})::integer"),
-            Self::Time => format!("({text})::timestamptz"),
-            Self::Created => format!("coalesce(({text})::timestamptz, now())"),
-            Self::Texts => format!("array(select jsonb_array_elements_text(f->'{name}'))"),
-            Self::Json => format!("f->'{name}'"),
-            Self::Object => format!("coalesce(f->'{name}', '{{}}')"),
+            Self::Text => format!("i.{name}"),
+            Self::Status => format!("coalesce(i.{name}, 'initializing')"),
+            Self::Flag => format!("i.{name}::boolean"),
+            Self::Number => format!("i.{name}::float8"),
+            Self::Whole => format!("i.{name}::integer"),
+            Self::Time => format!("i.{name}::timestamptz"),
+            Self::Created => format!("coalesce(i.{name}::timestamptz, now())"),
+            Self::Texts => format!("array(select jsonb_array_elements_text(i.{name}::jsonb))"),
+            Self::Json => format!("i.{name}::jsonb"),
+            Self::Object => format!("coalesce(i.{name}::jsonb, '{{}}')"),
         }
     }
 
-    /// The value, if the column can hold it: the files are edited by hand.
-    fn fitting(self, value: &Value) -> Option<Value> {
-        let fits = match self {
-            Self::Text | Self::Status => value.is_string(),
-            Self::Flag => value.is_boolean(),
-            Self::Number => value.is_number(),
-            Self::Texts => value.is_array(),
-            Self::Json => true,
-            Self::Object => !value.is_null(),
-            Self::Time | Self::Created => return value.as_str().and_then(time).map(Value::from),
+    /// Text of the value, if the column can hold it: the files are edited by hand.
+    fn fitting(self, value: &Value) -> Option<String> {
+        let json = || without_nul(&value.to_string());
+        match self {
+            Self::Text | Self::Status => value.as_str().map(|text| text.replace('\0', "")),
+            Self::Flag => value.is_boolean().then(json),
+            Self::Number => value.is_number().then(json),
+            Self::Texts => value.is_array().then(json),
+            Self::Json => Some(json()),
+            Self::Object => (!value.is_null()).then(json),
+            Self::Time | Self::Created => value.as_str().and_then(time),
             Self::Whole => {
                 let whole = value.as_f64().map(f64::round)?;
                 let range = f64::from(i32::MIN)..=f64::from(i32::MAX);
-                #[expect(clippy::cast_possible_truncation, reason = "it is in range")]
-                return range.contains(&whole).then_some(Value::from(whole as i64));
+                range.contains(&whole).then(|| whole.to_string())
             }
-        };
-        fits.then(|| value.clone())
+        }
     }
 }
 
@@ -179,19 +178,28 @@ impl Table {
         format!("public.{name} where {holder} = (select memctl.current_user_id())")
     }
 
-    /// SQL that inserts rows, and fails if one of them is there. Parameters: origin, and arrays of
-    /// ids, skills, texts and JSON objects for the other columns. A row belongs to the user that its
-    /// record names, or else to the login.
+    /// SQL that inserts rows, and fails if one of them is there. Parameters: see [`parameters`]. A row
+    /// belongs to the user that its record names, or else to the login.
+    ///
+    /// Values are texts, which the server reads as the types of their columns. It parsed a JSON object of
+    /// them again for each column: a third of what it took to store a row.
     pub(crate) fn insert(self) -> String {
         let (name, holder) = (self.name, self.holder);
         let columns = self.columns.iter();
+        let texts = ["entry_id", "skill", "entry"].into_iter();
+        let texts = texts.chain(columns.clone().map(|(name, ..)| *name));
+        let texts = texts.chain(self.has_user().then_some("user"));
+        let texts = texts
+            .zip(2..)
+            .map(|(name, n)| format!("unnest(${n}::text[]) as {name}"));
+        let texts = texts.collect::<Vec<_>>().join(", ");
         let mut names = list(columns.clone().map(|(name, ..)| (*name).to_owned()));
         let mut values = list(columns.map(|(name, of, _)| of.sql(name)));
         // The defaults of these columns say the same, and would look up the user for each row.
         let me = "(select memctl.current_user_id())";
         names.push_str(", user_id");
         values = if self.has_user() {
-            format!("{values}, coalesce(memctl.host_user(f->>'user'), {me})")
+            format!("{values}, coalesce(memctl.host_user(i.user), {me})")
         } else {
             format!("{values}, {me}")
         };
@@ -203,10 +211,7 @@ impl Table {
         // copied first.
         format!(
             "insert into public.{name} as t (origin, entry_id, skill, entry{names})
-             select $1, i.entry_id, nullif(i.skill, ''), i.entry{values}
-             from (select unnest($2::text[]) as entry_id, unnest($3::text[]) as skill,
-               unnest($4::text[]) as entry, unnest($5::text[]) as fields) as i
-             cross join lateral (select i.fields::jsonb as f) as x"
+             select $1, i.entry_id, i.skill, i.entry{values} from (select {texts}) as i"
         )
     }
 
@@ -280,46 +285,53 @@ impl Table {
     }
 }
 
-/// Turns rows for [`Table::insert`] into the arrays of its parameters.
-pub(crate) fn columns<S: AsRef<str>>(rows: &[[S; 4]]) -> [Vec<&str>; 4] {
-    std::array::from_fn(|n| rows.iter().map(|row| row[n].as_ref()).collect())
+/// Texts of a row: id, skill, record, the values of the columns of its table, and for a kind with users
+/// the one that the record names.
+pub(crate) type Row = Vec<Option<String>>;
+
+/// Turns rows into an array a column.
+pub(crate) fn columns(rows: &[Row]) -> Vec<Vec<Option<&str>>> {
+    let number = rows.first().map_or(0, Vec::len);
+    let column = |n: usize| rows.iter().map(|row| row[n].as_deref()).collect();
+    (0..number).map(column).collect()
 }
 
-/// Returns the parameters of [`Table::insert`].
+/// Returns the parameters of [`Table::insert`]: the origin, and an array a column.
 pub(crate) fn parameters<'p>(
     origin: &'p &str,
-    columns: &'p [Vec<&str>; 4],
+    columns: &'p [Vec<Option<&str>>],
 ) -> Vec<&'p (dyn ToSql + Sync)> {
     let origin: &(dyn ToSql + Sync) = origin;
     let columns = columns.iter().map(|column| column as &(dyn ToSql + Sync));
     std::iter::once(origin).chain(columns).collect()
 }
 
-/// JSON object for the columns of a record, with the user that the record names; `None` if the text
-/// is not a valid record of its kind.
-pub(crate) fn fields(kind: Kind, text: &str) -> Option<String> {
-    let record = document(kind, text)?;
-    let columns = table(kind).columns.iter();
-    let fields = columns.filter_map(|(name, of, _)| {
-        let value = of.fitting(record.get(*name)?)?;
-        Some(((*name).to_owned(), value))
-    });
-    let mut fields: Map<String, Value> = fields.collect();
-    let user = memctl_files::json::string_field(text.as_bytes(), "user_id");
-    if let Some(user) = user.filter(|_| kind.has_user()) {
-        fields.insert("user".to_owned(), Value::from(user));
-    }
-    Some(without_nul(&Value::Object(fields).to_string()))
+/// Row of a record; `None` if the text is not a valid record of its kind.
+pub(crate) fn row(kind: Kind, id: &str, text: &str) -> Option<Row> {
+    document(kind, text).map(|fields| filled(kind, id, text, &fields))
 }
 
-/// As [`fields`], with defaults for an unreadable record: the row keeps its text, and cannot be found
-/// by content.
-pub(crate) fn fields_or_blank(kind: Kind, text: &str) -> String {
+/// As [`row`], with defaults for an unreadable record: the row keeps its text, and cannot be found by
+/// content.
+pub(crate) fn row_or_blank(kind: Kind, id: &str, text: &str) -> Row {
     let blank = match kind {
-        Kind::Memory => r#"{"memory_type": "task_memory", "content": ""}"#,
-        _ => "{}",
+        Kind::Memory => json!({"memory_type": "task_memory", "content": ""}),
+        _ => Value::Null,
     };
-    fields(kind, text).unwrap_or_else(|| blank.to_owned())
+    filled(kind, id, text, &document(kind, text).unwrap_or(blank))
+}
+
+fn filled(kind: Kind, id: &str, text: &str, fields: &Value) -> Row {
+    let own = |name| string_field(text.as_bytes(), name).map(|value| value.replace('\0', ""));
+    let skill = own("skill").filter(|skill| !skill.is_empty());
+    let mut row = vec![Some(id.to_owned()), skill, Some(text.to_owned())];
+    let table = table(kind);
+    let columns = table.columns.iter();
+    row.extend(columns.map(|(name, of, _)| of.fitting(fields.get(*name)?)));
+    if table.has_user() {
+        row.push(own("user_id"));
+    }
+    row
 }
 
 /// Fields of a record, by the names of columns.
@@ -356,9 +368,19 @@ fn document(kind: Kind, text: &str) -> Option<Value> {
             }
             Some(fields)
         }
-        Kind::Execution | Kind::Correction | Kind::Reflexion => Some(Value::Object(
-            serde_json::from_str(text).unwrap_or_default(),
-        )),
+        // Of these, whatever else a record holds, each column has what the field of its name says.
+        Kind::Execution | Kind::Correction | Kind::Reflexion => {
+            let columns = table(kind).columns;
+            let named = |key: &str| columns.iter().any(|(name, ..)| key == *name);
+            let fields = json::fields(text.as_bytes()).filter(|(key, _)| named(key));
+            let fields = fields.filter_map(|(key, value)| {
+                Some((
+                    key.into_owned(),
+                    serde_json::from_str(text.get(value)?).ok()?,
+                ))
+            });
+            Some(Value::Object(fields.collect()))
+        }
     }
 }
 
@@ -393,6 +415,8 @@ pub(crate) fn without_nul(json: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
 
     #[test]
@@ -411,22 +435,38 @@ mod tests {
     fn odd_values_do_not_reach_the_columns() {
         let session = r#"{"session_id": "SESS-1", "status": "dreaming", "progress_percentage": 250.4,
             "total_steps": 99999999999, "started_at": "yesterday", "completed_at": "2026-05-01T00:00:00Z"}"#;
-        let read =
-            |kind, text| -> Value { serde_json::from_str(&fields(kind, text).unwrap()).unwrap() };
-        let run = read(
-            Kind::Execution,
-            r#"{"execution_id": "EXEC-1", "timestamp": "soon", "cost_usd": "much", "latency_ms": 7, "skill": "a/b"}"#,
+        let read = |kind, text| -> BTreeMap<&str, String> {
+            let columns = table(kind).columns.iter().map(|(name, ..)| *name);
+            let names = ["id", "skill", "entry"].into_iter().chain(columns);
+            let values = names.zip(row(kind, "X-1", text).unwrap());
+            values
+                .filter_map(|(name, value)| Some((name, value?)))
+                .collect()
+        };
+        let text = r#"{"execution_id": "EXEC-1", "timestamp": "soon", "cost_usd": "much", "latency_ms": 7,
+            "outcome": "a\u0000", "input_summary": {"b": "\u0000"}, "skill": "a/b\u0000", "cost": NaN}"#;
+        let run = read(Kind::Execution, text);
+        let expected = [
+            ("entry", text),
+            ("execution_id", "EXEC-1"),
+            ("id", "X-1"),
+            ("input_summary", r#"{"b":""}"#),
+            ("latency_ms", "7"),
+            ("outcome", "a"),
+            ("skill", "a/b"),
+        ];
+        assert_eq!(
+            run,
+            expected
+                .map(|(name, value)| (name, value.to_owned()))
+                .into()
         );
-        assert_eq!(run, json!({ "execution_id": "EXEC-1", "latency_ms": 7 }));
         let fields = read(Kind::Session, session);
         for name in ["status", "total_steps", "started_at", "session_data"] {
-            assert_eq!(fields[name], Value::Null, "{name}");
+            assert_eq!(fields.get(name), None, "{name}");
         }
-        assert_eq!(fields["progress_percentage"], 100);
+        assert_eq!(fields["progress_percentage"], "100");
         assert_eq!(fields["completed_at"], "2026-05-01T00:00:00+00:00");
-        assert_eq!(
-            super::fields(Kind::Memory, "{\"memory_type\": \"odd\"}"),
-            None
-        );
+        assert_eq!(row(Kind::Memory, "X-1", "{\"memory_type\": \"odd\"}"), None);
     }
 }

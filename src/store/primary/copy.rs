@@ -18,8 +18,8 @@ use crate::store::files::data::write::apply;
 use crate::store::files::directory::{self, EXECUTION_LOGS, JOURNAL, PRIMARY, RECOVERED, REPLICA};
 use crate::store::files::{log, tombstones};
 use crate::store::{
-    DERIVED, DataFile, Error, Identity, Lock, Primary, PrimaryChange, PrimaryName, PrimaryRow,
-    Reached, SMALL_FILE, Scoped, Tombstone, Turn, atomic,
+    DERIVED, DataFile, Error, Identity, Lock, Primary, PrimaryChange, PrimaryName, Reached,
+    SMALL_FILE, Scoped, Tombstone, Turn, atomic,
 };
 
 /// Records on their way to the database.
@@ -71,10 +71,7 @@ impl AtPrimary {
         let after = self.there.seq;
         let done = match records {
             Sent::Records([]) | Sent::Removals([]) => return Ok(()),
-            Sent::Records(records) => {
-                let rows = records.iter().map(|(id, text)| PrimaryRow::new(id, text));
-                self.turn.put(after, kind, &rows.collect::<Vec<_>>())
-            }
+            Sent::Records(records) => self.turn.put(after, kind, records),
             Sent::Removals(removed) => self.turn.bury(after, kind, removed),
         };
         self.there = done?;

@@ -16,7 +16,6 @@
 use std::fmt;
 use std::time::Duration;
 
-use memctl_files::json;
 use serde::{Deserialize, Serialize};
 
 use crate::model::Kind;
@@ -78,8 +77,8 @@ pub trait Primary: fmt::Debug + Send + Sync {
 /// Exclusive write access to a database. Every call is a transaction of its own, and fails if there
 /// are changes after the number `after`. Each returns the new progress.
 pub trait Turn: fmt::Debug + Send {
-    /// Adds or changes records.
-    fn put(&mut self, after: i64, kind: Kind, rows: &[PrimaryRow]) -> Result<Reached, Fault>;
+    /// Adds or changes records, each given with its JSON text.
+    fn put(&mut self, after: i64, kind: Kind, records: &[(&str, &str)]) -> Result<Reached, Fault>;
 
     /// Removes records, each given with its tombstone line.
     fn bury(
@@ -115,29 +114,6 @@ pub struct Reached {
     pub clock: i64,
     /// Number of the last change.
     pub seq: i64,
-}
-
-/// A record to send to the database.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PrimaryRow {
-    /// Id of the record.
-    pub id: String,
-    /// Skill; empty if the record has none.
-    pub skill: String,
-    /// JSON text.
-    pub text: String,
-}
-
-impl PrimaryRow {
-    /// Creates a row from a record's text.
-    pub(crate) fn new(id: &str, text: &str) -> Self {
-        let skill = json::string_field(text.as_bytes(), "skill");
-        Self {
-            id: id.to_owned(),
-            skill: skill.unwrap_or_default().into_owned(),
-            text: text.to_owned(),
-        }
-    }
 }
 
 /// State of a record in the database.
