@@ -66,8 +66,10 @@ impl Client {
         rows[0][0].clone()
     }
 
-    /// Sends rows by COPY.
-    pub(crate) fn copy_in(&self, sql: &str, text: &str) {
+    /// Sends rows by COPY, a megabyte at a time.
+    pub(crate) fn copy_in(&self, sql: &str, mut text: impl std::io::Read) {
+        use std::io::Read as _;
+
         use futures_util::SinkExt as _;
         self.runtime.block_on(async {
             let sink = self
@@ -76,10 +78,13 @@ impl Client {
                 .await
                 .unwrap();
             let mut sink = std::pin::pin!(sink);
-            for part in text.as_bytes().chunks(1 << 20) {
-                sink.send(std::io::Cursor::new(part.to_vec()))
-                    .await
-                    .unwrap();
+            loop {
+                let mut part = Vec::new();
+                let length = text.by_ref().take(1 << 20).read_to_end(&mut part).unwrap();
+                if length == 0 {
+                    break;
+                }
+                sink.send(std::io::Cursor::new(part)).await.unwrap();
             }
             sink.close().await.unwrap();
         });

@@ -540,7 +540,7 @@ fn secrets_stay_here_and_odd_rows_stay_there() {
     correct(&one, &["Always name the licence of a nurse."]);
     // An older program has let a key through, and another one an odd value.
     let key = ["sk-ant-", "api03-", &"Zq9".repeat(30)].concat();
-    let entry = json!({"correction_id": "CORR-002", "skill": SKILL, "correction": format!("use {key}"), "n": 1});
+    let entry = json!({"correction_id": "CORR-002", "skill": format!("hr/{key}"), "correction": format!("use {key}"), "n": 1});
     let mut document = one.stored("corrections.json");
     document["corrections"].as_array_mut().unwrap().push(entry);
     std::fs::write(
@@ -553,6 +553,11 @@ fn secrets_stay_here_and_odd_rows_stay_there() {
         .ann
         .value("select entry from corrections where entry_id = 'CORR-002'");
     assert!(sent.contains("NaN") && !sent.contains(&key), "{sent}");
+    // Nor does it stand in a column, and what the odd value is not part of does.
+    let columns = format!(
+        "select (c::text like '%{key}%')::text || correction_id from corrections c where entry_id = 'CORR-002'"
+    );
+    assert_eq!(store.ann.value(&columns), "falseCORR-002");
     assert_eq!(one.json(&["sync"])["pushed"], 0);
     // Somebody else's program writes what is no record.
     for (id, text) in [
@@ -679,8 +684,8 @@ fn per_second(rows: u64, took: Duration) -> u128 {
 }
 
 fn rates(store: &Store, rows: u64) {
-    use std::fmt::Write as _;
-    use std::io::Write as _;
+    use std::fs::File;
+    use std::io::{BufWriter, Write as _};
     let [one, two] = [ANN, ANN].map(|user| store.laptop(user));
     store.database.admin().run(
         "do $$ declare r record; begin
@@ -689,8 +694,10 @@ fn rates(store: &Store, rows: u64) {
            end loop; end $$",
     );
     let path = one.memory("episodic_memory.json");
-    let mut file = std::io::BufWriter::new(std::fs::File::create(path).unwrap());
-    let mut copied = String::new();
+    let mut file = BufWriter::new(File::create(path).unwrap());
+    // Not in memory: what this process has held counts for those that it begins.
+    let path = one.root().join("copied");
+    let mut copied = BufWriter::new(File::create(&path).unwrap());
     file.write_all(b"{\n  \"entries\": [").unwrap();
     for n in 0..rows {
         let comma = if n == 0 { "" } else { "," };
@@ -706,14 +713,13 @@ fn rates(store: &Store, rows: u64) {
     }
     file.write_all(b"\n  ]\n}\n").unwrap();
     file.into_inner().unwrap();
+    copied.into_inner().unwrap();
     let begun = Instant::now();
     store.database.admin().copy_in(
         "copy executions (user_id, origin, entry_id, skill, entry) from stdin",
-        &copied,
+        File::open(&path).unwrap(),
     );
     let copy = begun.elapsed();
-    // What this process holds counts for those that it begins.
-    drop(copied);
     store
         .database
         .admin()
