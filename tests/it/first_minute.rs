@@ -147,9 +147,27 @@ fn one_key_keeps_a_repeat_of_past_sessions() {
     let rules = machine.json(&["list", "rules"]);
     assert!(rules.to_string().contains(SAID), "{rules}");
     // What is in force ends it.
-    let past = machine.json(&["stats"])["past"].clone();
-    assert_eq!(past["sessions"], 2, "{past}");
-    assert_eq!(past["repeats"], json!([]), "{past}");
+    let past = || machine.json(&["stats"])["past"].clone();
+    assert_eq!(past()["sessions"], 2, "{}", past());
+    assert_eq!(past()["repeats"], json!([]), "{}", past());
+    // It is told before the call that begins as the failing one, and not before the one that works.
+    let told = machine.told_before("cd tools/.. && python3 tools/seed.py --all 2>&1 | tail -3");
+    assert!(told.contains("`.venv/bin/python tools/seed.py`"), "{told}");
+    assert_eq!(machine.told_before(".venv/bin/python tools/seed.py"), "");
+    assert_eq!(machine.told_before("python3 tools/other.py"), "");
+    // Each key is a change of its own, and what is undone comes back.
+    let kinds = || {
+        let repeats = past()["repeats"].clone();
+        let repeats = repeats.as_array().unwrap().iter();
+        repeats
+            .map(|one| one["kind"].as_str().unwrap().to_owned())
+            .collect::<Vec<_>>()
+    };
+    machine.run(&["undo"]).succeeds();
+    assert_eq!(kinds(), ["correction"]);
+    machine.run(&["undo"]).succeeds();
+    assert_eq!(kinds(), ["failure", "correction"]);
+    assert_eq!(past()["repeats"][0]["waits"]["ends"], true, "{}", past());
 }
 
 /// `e`: one line of the person, which is told at the call from then on.
@@ -184,7 +202,10 @@ fn a_line_of_the_person_ends_a_repeat() {
     let told = machine.told_before("make check");
     let line = "Check with make check TARGET=web or TARGET=api, never without a target,";
     assert!(told.contains(line), "{told}");
-    assert_eq!(machine.json(&["stats"])["past"]["repeats"], json!([]));
+    let repeats = || machine.json(&["stats"])["past"]["repeats"].clone();
+    assert_eq!(repeats(), json!([]));
+    machine.run(&["undo"]).succeeds();
+    assert_eq!(repeats()[0]["what"], "make check");
 }
 
 /// `n` is remembered, and Esc decides nothing.
@@ -200,7 +221,11 @@ fn a_repeat_that_is_refused_is_not_asked_about_again() {
     terminal.keys(&["e"]);
     terminal.wait_for("One line for agents: make check TARGET=web");
     terminal.keys(&["Escape"]);
-    terminal.wait_for("nothing kept");
+    // The keys of the same repeat stand there again.
+    let again = terminal.wait_for("nothing kept");
+    assert!(again.ends_with("q later"), "{again}");
+    terminal.keys(&["q"]);
+    terminal.wait_for("memctl search");
     let repeats = || machine.json(&["stats"])["past"]["repeats"].clone();
     assert_eq!(repeats().as_array().unwrap().len(), 1);
     let again = || {
@@ -225,9 +250,19 @@ fn the_agent_of_the_person_words_a_repeat() {
     for day in [17, 18] {
         machine.past(day, "Seed the tables.", SEED);
     }
-    let Some(terminal) = machine.set_up(40) else {
+    let Some(terminal) = machine.set_up(60) else {
         return;
     };
+    // A first try at which it is not logged in.
+    let claude = machine.workspace.home().join("bin/claude");
+    let script = fs::read_to_string(&claude).unwrap();
+    fs::write(&claude, "#!/bin/sh\necho not logged in >&2\nexit 1\n").unwrap();
+    terminal.keys(&["w"]);
+    terminal.wait_for("One call of `exec/claude`?");
+    terminal.keys(&["y"]);
+    let failed = terminal.wait_for("not logged in");
+    assert!(failed.ends_with("q later"), "{failed}");
+    fs::write(&claude, script).unwrap();
     terminal.keys(&["w"]);
     let price = terminal.wait_for("One call of `exec/claude`?");
     assert!(!price.contains("Seed the tables with"), "{price}");
@@ -239,6 +274,26 @@ fn the_agent_of_the_person_words_a_repeat() {
     let told = machine.told_before("python3 tools/seed.py");
     assert!(told.contains("`.venv/bin/python tools/seed.py`"), "{told}");
     assert_eq!(machine.json(&["stats"])["past"]["repeats"], json!([]));
+}
+
+/// An interrupt leaves what was installed, and says so.
+#[test]
+fn an_interrupted_page_says_what_is_done_and_how_to_go_on() {
+    let machine = Machine::new();
+    for day in [17, 18] {
+        machine.past(day, "Seed the tables.", SEED);
+    }
+    let Some(terminal) = machine.set_up(60) else {
+        return;
+    };
+    terminal.keys(&["C-c"]);
+    let ended = terminal.wait_for("error: interrupted");
+    let (_, done) = ended.split_once("q later").unwrap();
+    assert!(
+        done.contains("done     claude-code: install the hooks"),
+        "{ended}"
+    );
+    assert!(done.contains("What repeats: memctl setup"), "{ended}");
 }
 
 /// Gemini CLI and Cline keep the sessions of all projects in one folder: those of this project count.

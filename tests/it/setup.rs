@@ -283,6 +283,22 @@ fn settings_that_cannot_be_read_stop_nothing_else() {
             .contains("settings.json")
     );
     assert_eq!(fs::read_to_string(&settings).unwrap(), "{broken");
+    // The reason stands once, below the page of past sessions, with the way out.
+    let page = workspace.run(&["setup", "--yes"]).stdout;
+    assert_eq!(page.matches("is not JSON").count(), 1, "{page}");
+    let (_, end) = page.split_once("learned.").unwrap();
+    let (failed, next) = end.split_once("then: memctl setup\n").unwrap();
+    let what = "failed   claude-code: install the hooks, claude-code: show a status line";
+    assert!(
+        failed.contains(what) && failed.contains("repair `"),
+        "{page}"
+    );
+    assert!(next.contains("Next:"), "{page}");
+    // Quiet, they are all that is said.
+    let quiet = workspace.run(&["setup", "--yes", "--quiet"]);
+    assert_eq!(quiet.code, 1, "{quiet:?}");
+    assert!(quiet.stdout.trim().starts_with("failed"), "{quiet:?}");
+    assert!(!quiet.stdout.contains("Next:"), "{quiet:?}");
 }
 
 #[test]

@@ -17,8 +17,9 @@ use crate::cli::output::{Page, Style, end, plural};
 use crate::cli::review::past_sessions;
 use crate::lessons::past::past_sessions as past;
 use crate::lessons::past::past_sessions::PastOptions;
+use crate::lessons::recovery::call::beginning_of;
 use crate::lessons::{Asking, LearnOptions, LessonArgs, PROMPT};
-use crate::model::error::UserError;
+use crate::model::error::{self, UserError};
 use crate::model::{Kind, Trust};
 use crate::review::{Approved, Repeat, RepeatKind, Repeats, approve, decide, repeats};
 use crate::rules::hearing::{HeardArgs, record_said};
@@ -26,9 +27,6 @@ use crate::store::workspace::Workspace;
 
 /// Maximum number of rows of a text.
 const ROWS: usize = 3;
-/// Number of words of a command by which a lesson is told.
-const BEGINNING: usize = 2;
-
 /// Returns what the past sessions of this project repeat.
 pub(crate) fn of_project(context: &Context, workspace: &Workspace) -> Result<Repeats, UserError> {
     let project = context.git_project();
@@ -44,6 +42,9 @@ pub(crate) fn show(found: &Repeats, page: &mut Page) {
     head(found, page);
     for (number, repeat) in (1..).zip(&found.repeats) {
         show_one(number, repeat, page);
+    }
+    if found.repeats.iter().any(|one| one.waits.is_none()) {
+        page.dim("`memctl setup` goes through them: one key keeps a rule or a lesson.");
     }
 }
 
@@ -102,7 +103,8 @@ fn show_one(number: usize, repeat: &Repeat, page: &mut Page) {
     text("   error: ", &repeat.error, Style::Bad);
     text("   then: ", &repeat.worked, Style::Good);
     if let Some(waits) = &repeat.waits {
-        page.dim(format!("   ends it: memctl approve {}", waits.id));
+        let when = ["told at the next failure", "ends it"][usize::from(waits.ends)];
+        page.dim(format!("   {when}: memctl approve {}", waits.id));
         if waits.text != repeat.worked {
             page.sentence(Style::Dim, "   ", &end(&waits.text, page.width() * ROWS));
         }
@@ -115,7 +117,18 @@ fn rounded(tokens: u64) -> u64 {
     tokens / scale * scale
 }
 
-/// Goes through the page: asks what is to end each repeat. `model` words lessons if the person wants it.
+/// What a person answered about a repeat.
+enum Answer {
+    /// These records end it; without any, it stays.
+    Decided(Vec<String>),
+    /// Something else is to be decided first.
+    Later,
+    /// Nothing came of it: the keys stand there again.
+    Nothing,
+}
+
+/// Goes through the page: asks what is to end each repeat. `model` words lessons if the person wants it. What one
+/// key did is a change of its own.
 pub(crate) fn go_through(
     context: &Context,
     found: &Repeats,
@@ -140,25 +153,37 @@ pub(crate) fn go_through(
             page.line("");
             show_one(number, repeat, page);
         });
-        let is_decided = match key(&keys)? {
-            'y' => keep(context, repeat, &repeat.what)?,
-            'e' => in_own_words(context, repeat)?,
-            'w' => worded(context, repeat, model.unwrap_or_default())?,
-            'n' => note(context, true, "not asked about again"),
-            _ => return Ok(()),
-        };
-        if is_decided {
-            decide(&context.workspace(None)?.store, repeat);
+        loop {
+            let context = &context.for_next_change();
+            let answer = match key(&keys)? {
+                'y' => keep(context, repeat, &repeat.what),
+                'e' => in_own_words(context, repeat),
+                'w' => worded(context, repeat, model.unwrap_or_default()),
+                'n' => {
+                    note(context, "not asked about again");
+                    Ok(Answer::Decided(Vec::new()))
+                }
+                _ => return Ok(()),
+            };
+            match answer {
+                Ok(Answer::Decided(ids)) => {
+                    decide(&context.workspace(None)?.store, repeat, &ids);
+                    break;
+                }
+                Ok(Answer::Later) => break,
+                Ok(Answer::Nothing) => note(context, "nothing kept"),
+                Err(error) if error.kind == error::Kind::Interrupted => return Err(error),
+                Err(error) => context.printer.error(&error),
+            }
         }
     }
     Ok(())
 }
 
-/// Says what became of a repeat. Returns whether that was a decision.
-fn note(context: &Context, is_decided: bool, what: &str) -> bool {
+/// Says what became of a repeat.
+fn note(context: &Context, what: &str) {
     let note = |page: &mut Page| page.sentence(Style::Plain, "   ", what);
     context.printer.note_page(note);
-    is_decided
 }
 
 /// Waits for one of these keys.
@@ -184,7 +209,7 @@ fn key(keys: &[(char, &str)]) -> Result<char, UserError> {
 }
 
 /// Lets what waits, or the person's words, act from now on.
-fn keep(context: &Context, repeat: &Repeat, words: &str) -> Result<bool, UserError> {
+fn keep(context: &Context, repeat: &Repeat, words: &str) -> Result<Answer, UserError> {
     let workspace = context.workspace(None)?;
     let id = if let Some(waits) = &repeat.waits {
         waits.id.clone()
@@ -200,9 +225,9 @@ fn keep(context: &Context, repeat: &Repeat, words: &str) -> Result<bool, UserErr
     approved(context, &workspace, &[id])
 }
 
-fn approved(context: &Context, workspace: &Workspace, ids: &[String]) -> Result<bool, UserError> {
+fn approved(context: &Context, workspace: &Workspace, ids: &[String]) -> Result<Answer, UserError> {
     let approved = approve(workspace, ids, None)?;
-    let ids: Vec<&str> = approved.iter().map(|one| one.id.as_str()).collect();
+    let ids: Vec<String> = approved.iter().map(|one| one.id.clone()).collect();
     let mut line = format!("kept {}", ids.join(", "));
     // Words alone say nothing of the calls that break them.
     let is_silent = |one: &&Approved| one.kind == Kind::Reflexion && one.at_calls.is_none();
@@ -213,18 +238,19 @@ fn approved(context: &Context, workspace: &Workspace, ids: &[String]) -> Result<
             &rule.id,
         ]);
     }
-    Ok(note(context, true, &line))
+    note(context, &line);
+    Ok(Answer::Decided(ids))
 }
 
 /// Asks for a line of the person, and keeps it.
-fn in_own_words(context: &Context, repeat: &Repeat) -> Result<bool, UserError> {
+fn in_own_words(context: &Context, repeat: &Repeat) -> Result<Answer, UserError> {
     let begun = match repeat.kind {
         RepeatKind::Failure => &repeat.worked,
         RepeatKind::Correction | RepeatKind::Detour => &repeat.what,
     };
     let line = line("   One line for agents: ", begun)?.unwrap_or_default();
     if line.trim().is_empty() {
-        return Ok(note(context, false, "nothing kept"));
+        return Ok(Answer::Nothing);
     }
     if repeat.kind == RepeatKind::Correction {
         let mut own = repeat.clone();
@@ -232,7 +258,6 @@ fn in_own_words(context: &Context, repeat: &Repeat) -> Result<bool, UserError> {
         return keep(context, &own, line.trim());
     }
     let workspace = context.workspace(None)?;
-    let words: Vec<&str> = repeat.what.split_whitespace().take(BEGINNING).collect();
     let person = context.environment.person();
     let asking = Asking {
         records: workspace.records(),
@@ -242,16 +267,17 @@ fn in_own_words(context: &Context, repeat: &Repeat) -> Result<bool, UserError> {
     };
     let lesson = LessonArgs {
         lesson: line.trim().to_owned(),
-        commands: vec![words.join(" ")],
+        commands: vec![beginning_of(&repeat.what)],
         ..LessonArgs::default()
     };
     let project = context.project_name().unwrap_or_default();
     let stored = asking.add_of_person(&project, Trust::User, &lesson)?;
-    Ok(note(context, true, &format!("kept {}", stored.id)))
+    note(context, &format!("kept {}", stored.id));
+    Ok(Answer::Decided(vec![stored.id]))
 }
 
 /// Lets a model word the lessons of the newest session with a repeat, and asks about them.
-fn worded(context: &Context, repeat: &Repeat, model: &str) -> Result<bool, UserError> {
+fn worded(context: &Context, repeat: &Repeat, model: &str) -> Result<Answer, UserError> {
     let workspace = context.workspace(Some(model))?;
     let sessions = LearnOptions {
         project_name: context.project_name(),
@@ -267,13 +293,14 @@ fn worded(context: &Context, repeat: &Repeat, model: &str) -> Result<bool, UserE
     let plan = wait(past::plan(&workspace, &options))??;
     let Some(plan) = plan.filter(|plan| plan.calls() > 0) else {
         let before = "this session was asked about before: memctl review";
-        return Ok(note(context, false, before));
+        note(context, before);
+        return Ok(Answer::Nothing);
     };
     let cost = plan.report.cost_usd.map(|cost| price(Some(cost)));
     let cost = cost.map_or_else(String::new, |cost| format!(", about {cost}"));
     let prompt = format!("   One call of `{}`{cost}?", plan.report.model);
     if !confirms(prompt, true)? {
-        return Ok(note(context, false, "nothing kept"));
+        return Ok(Answer::Nothing);
     }
     let mut progress = |_: Progress<'_>| {};
     let report = wait(past::ask(&workspace, plan, &mut |_| {}, &mut progress))??;
@@ -284,10 +311,13 @@ fn worded(context: &Context, repeat: &Repeat, model: &str) -> Result<bool, UserE
         .flat_map(|session| session.lessons);
     let ids: Vec<String> = lessons.map(|lesson| lesson.id).collect();
     if ids.is_empty() {
-        return Ok(note(context, false, "nothing kept"));
+        return Ok(Answer::Nothing);
     }
     match key(&[('y', "keep them"), ('n', "later, in memctl review")])? {
         'y' => approved(context, &workspace, &ids),
-        _ => Ok(note(context, false, "they wait in memctl review")),
+        _ => {
+            note(context, "they wait in memctl review");
+            Ok(Answer::Later)
+        }
     }
 }

@@ -11,13 +11,13 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use chrono::{DateTime, Utc};
-use console::Term;
+use console::{Term, measure_text_width};
 use memctl_files::json::compact;
 use memctl_llm::Progress;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use crate::cli::output::page::Page;
+use crate::cli::output::page::{Page, wrap};
 use crate::cli::output::text::{clean, escape_json};
 use crate::cli::output::{Report, Style};
 use crate::model::error::{Kind, UserError};
@@ -151,7 +151,7 @@ impl Printer {
     /// Prints a warning to standard error.
     pub(crate) fn warn(&self, text: &str) {
         let label = self.label(Style::Warn, "warning:");
-        eprint(&format!("{label} {}\n", safe(text)));
+        eprint(&labelled(&label, text));
     }
 
     /// Prints the error that stopped the command.
@@ -163,10 +163,10 @@ impl Printer {
             return;
         }
         let label = self.label(Style::Bad, "error:");
-        eprint(&format!("{label} {}\n", safe(&error.message)));
+        eprint(&labelled(&label, &error.message));
         if let Some(hint) = &error.hint {
             let label = self.label(Style::Dim, "hint:");
-            eprint(&format!("{label} {}\n", safe(hint)));
+            eprint(&labelled(&label, hint));
         }
     }
 
@@ -222,6 +222,44 @@ fn redacted(text: String, is_json: bool, reveals: bool) -> String {
 /// Redacts and sanitizes a message.
 fn safe(text: &str) -> String {
     clean(&memctl_redact::redact(text).text)
+}
+
+/// A message behind its label, wrapped at the width of the terminal on standard error.
+fn labelled(label: &str, text: &str) -> String {
+    let text = format!("{label} {}", safe(text));
+    let columns = Term::stderr().size_checked().map(|(_, columns)| columns);
+    match columns.map(usize::from).filter(|width| *width >= LEAST) {
+        Some(width) if io::stderr().is_terminal() => wrapped(&text, width) + "\n",
+        _ => text + "\n",
+    }
+}
+
+/// Minimum width of a terminal at which messages are wrapped.
+const LEAST: usize = 20;
+
+/// Wraps a message between words. What is typed stays in one piece if a row has room for it: a command, and text
+/// between backquotes.
+fn wrapped(text: &str, width: usize) -> String {
+    const SPACE: &str = "\u{a0}";
+    let whole = |piece: &str| match measure_text_width(piece) {
+        length if length <= width => piece.replace(' ', SPACE),
+        _ => piece.to_owned(),
+    };
+    let with_command = |piece: &str| match piece.find("memctl ") {
+        Some(at) => [&piece[..at], &whole(&piece[at..])].concat(),
+        None => piece.to_owned(),
+    };
+    let parts = text.split('`').enumerate().map(|(at, part)| {
+        if at % 2 == 1 {
+            return whole(part);
+        }
+        part.split_inclusive([';', ',', ':'])
+            .map(with_command)
+            .collect()
+    });
+    let parts: Vec<String> = parts.collect();
+    let rows = wrap(&parts.join("`"), width);
+    rows.join("\n").replace(SPACE, " ")
 }
 
 fn eprint(text: &str) {
@@ -316,5 +354,25 @@ pub(crate) fn stages(printer: &Printer) -> impl FnMut(SyncStage) + use<> {
             SyncStage::Vectors(done, of) => ("vectors", done, of),
         };
         work.say(format!("{name} {done}/{of}"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_typed_is_not_cut() {
+        let check = |text: &str, expected: &str| assert_eq!(wrapped(text, 40), expected, "{text}");
+        check(
+            "hint: is it on? memctl hooks status claude-code; memctl doctor",
+            "hint: is it on?\nmemctl hooks status claude-code;\nmemctl doctor",
+        );
+        check(
+            "error: not found in this memory: `a b c d`",
+            "error: not found in this memory:\n`a b c d`",
+        );
+        let long = "hint: memctl correct \"a rule of many words\" --command REGEX";
+        assert!(wrapped(long, 40).lines().all(|row| row.len() <= 40));
     }
 }

@@ -112,9 +112,6 @@ impl Report for Shown {
         let report = &self.report;
         if let Some(past) = &self.past {
             repeats::show(past, page);
-            if past.repeats.iter().any(|one| one.waits.is_none()) {
-                page.dim("`memctl setup` goes through them: one key keeps a rule or a lesson.");
-            }
             page.line("");
         }
         match &report.days {

@@ -171,6 +171,24 @@ pub(crate) fn commands(line: &str) -> Vec<Simple> {
     all
 }
 
+/// Minimum number of words by which a lesson is told before a call.
+const BEGINNING: usize = 2;
+
+/// Words that a call like this one begins with: the program of its last command, with its subcommand.
+pub(crate) fn beginning_of(line: &str) -> String {
+    let is_plumbing = |simple: &Simple| {
+        simple.fallback
+            || simple.piped && Run::of(simple).looks
+            || WORDS.around.contains(simple.program())
+    };
+    let mut all = commands(line).into_iter().rev();
+    let Some(last) = all.find(|simple| !is_plumbing(simple)) else {
+        return String::new();
+    };
+    let words = Run::of(&last).name.split(' ').count().max(BEGINNING);
+    last.words[..words.min(last.words.len())].join(" ")
+}
+
 /// Simple commands of a line, and the assignments between them.
 pub(crate) fn commands_and_settings(line: &str) -> Vec<Simple> {
     let mut all = Vec::new();
@@ -515,6 +533,15 @@ mod tests_of_lines {
         assert_eq!(commands("cat <<E\nx y\nE")[0].body, "x y\n");
         assert!(commands("a | b")[1].piped);
         assert!(commands("a || b")[1].fallback);
+    }
+
+    #[test]
+    fn a_call_begins_with_its_program_and_its_subcommand() {
+        let check = |line: &str, expected: &str| assert_eq!(beginning_of(line), expected, "{line}");
+        check("cd web && pytest tests/ -q 2>&1 | tail -3", "pytest tests/");
+        check("FOO=1 npm run lint -- --fix", "npm run lint");
+        check("make", "make");
+        check("cd web", "");
     }
 
     #[test]

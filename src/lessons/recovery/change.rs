@@ -123,6 +123,28 @@ impl Change {
         self.kind == ChangeKind::Text && made().is_some_and(|made| self.agrees(&made))
     }
 
+    /// Returns `true` if a shell line is about to fail in the same way: it runs the failing command, maybe with
+    /// more behind it, and names nothing that the change adds.
+    pub(crate) fn is_missing_in(&self, code: &str) -> bool {
+        let failing = &self.failing;
+        let is_begun = |now: &Simple| {
+            now.body == failing.body
+                && now.words.starts_with(&failing.words)
+                && failing
+                    .environment
+                    .iter()
+                    .all(|set| now.environment.contains(set))
+        };
+        let name = |word: &str| word.split('=').next().map(str::to_owned);
+        let is_named = |added: &String| code.split_whitespace().any(|now| name(now) == name(added));
+        let is_of_quotes = self.added.is_empty() && self.dropped.is_empty();
+        let call = Call::of(code, None).unwrap_or_default();
+        !failing.is_tool
+            && !is_of_quotes
+            && !self.added.iter().any(is_named)
+            && call.commands.iter().any(is_begun)
+    }
+
     /// Returns `true` if a call has what the change adds, and not what it drops.
     pub(crate) fn is_in(&self, code: &str) -> bool {
         let text: HashSet<String> = tokens(code).into_iter().collect();
@@ -542,6 +564,26 @@ mod tests {
             line,
         );
         assert!(!change.is_of_other_names(&another.unwrap(), line));
+    }
+
+    #[test]
+    fn call_that_is_about_to_fail_begins_as_the_failing_one() {
+        let line = "ModuleNotFoundError: No module named 'orders'";
+        let failing = "cd api && pytest tests/ -q";
+        let change = of(failing, "cd api && PYTHONPATH=src pytest tests/ -q", line).unwrap();
+        let check = |code: &str, expected: bool| {
+            assert_eq!(change.is_missing_in(code), expected, "{code}");
+        };
+        check("pytest tests/ -q", true);
+        check("make && pytest -q tests/ -k cart 2>&1 | tail -3", true);
+        check("PYTHONPATH=src pytest tests/ -q", false);
+        check("export PYTHONPATH=lib; pytest tests/", false);
+        check("pytest", false);
+        check("pytest other/", false);
+        check("grep -rn 'pytest tests/' docs", false);
+        let quoted = of("grep -rn f(x) src", "grep -rn 'f(x)' src", "syntax error");
+        let is_missing = |change: Change| change.is_missing_in("grep -rn 'f(x)' src");
+        assert!(!quoted.is_some_and(is_missing));
     }
 
     #[test]

@@ -17,6 +17,7 @@ use crate::lessons::recovery::call::commands;
 use crate::lessons::recovery::change::Change;
 use crate::lessons::recovery::pattern::may_be_told;
 use crate::lessons::telling::hint::Hint;
+use crate::lessons::telling::line_before;
 use crate::lessons::vocabulary::WORDS;
 use crate::model::text::{
     key_words, one_line, quoted_names, same_program, similarity, telling_words, weight,
@@ -326,7 +327,14 @@ fn prefixes(code: &str) -> Vec<String> {
     found
 }
 
-/// Returns the lessons for a call that is about to run, best first.
+/// Returns `true` if a pattern is told before this call, once a person has approved it: the call begins with the
+/// failing one, and lacks what made it work.
+pub(crate) fn is_told_before(procedure: &Procedure, hint: &Hint, code: &str) -> bool {
+    let change = procedure.pattern.as_ref().and_then(Change::of);
+    line_before(hint).is_some() && change.is_some_and(|change| change.is_missing_in(code))
+}
+
+/// Returns the lessons and the approved patterns for a call that is about to run, best first.
 /// `code` need not be redacted: it is compared, and not stored.
 pub(crate) fn before_call(store: &Scoped, code: &str, here: &Here<'_>) -> Result<Vec<Hint>, Error> {
     let prefixes = prefixes(code);
@@ -347,24 +355,25 @@ pub(crate) fn before_call(store: &Scoped, code: &str, here: &Here<'_>) -> Result
         .rev()
         .filter_map(|number| {
             let procedure: Procedure = terms.entry(number)?.parse().ok()?;
-            let applies = procedure.applies.as_ref()?;
-            let is_out = applies
-                .not
-                .iter()
-                .any(|phrase| !phrase.trim().is_empty() && lower.contains(&phrase.to_lowercase()));
-            let is_meant = procedure.is_active()
-                && !procedure.lesson.is_empty()
-                && !is_out
-                && runs(code, &applies.commands)
-                && procedure.is_of(&|name| here.has_project(name))
-                && !evidence::is_followed(code, &evidence::advice(&procedure));
-            if !is_meant {
+            if !procedure.is_active() || !procedure.is_of(&|name| here.has_project(name)) {
                 return None;
             }
             let trust = terms.trust_snapshot().level(&procedure);
             let procedure = procedure.with_trust(trust);
             let hint = Hint::of(&procedure, "", 1.0, "its command".to_owned());
-            Some(hint).filter(is_admitted)
+            if procedure.lesson.is_empty() {
+                let is_approved = trust != Trust::Observed;
+                return (is_approved && is_told_before(&procedure, &hint, code)).then_some(hint);
+            }
+            let applies = procedure.applies.as_ref()?;
+            let is_out = applies
+                .not
+                .iter()
+                .any(|phrase| !phrase.trim().is_empty() && lower.contains(&phrase.to_lowercase()));
+            let is_meant = !is_out
+                && runs(code, &applies.commands)
+                && !evidence::is_followed(code, &hint.advice);
+            Some(hint).filter(|hint| is_meant && is_admitted(hint))
         })
         .collect();
     found.sort_by(|a, b| weight_of(b).total_cmp(&weight_of(a)));

@@ -134,6 +134,18 @@ pub(crate) fn file_hash(root: &Path, path: &str) -> Option<String> {
     Some(hex(&Sha256::digest(&bytes)))
 }
 
+/// One line before a call: a lesson, or the two calls of a pattern; `None` for what is no such line.
+pub(crate) fn line_before(hint: &Hint) -> Option<String> {
+    if !hint.lesson.is_empty() {
+        return Some(told_line(&hint.lesson, LINE));
+    }
+    let (failing, working) = (hint.failing_code.trim(), hint.working_code.trim());
+    let calls = format!("`{working}` worked here where `{failing}` failed");
+    // Half of a command is none.
+    let is_line = !failing.is_empty() && !calls.contains('\n') && calls.chars().count() <= LINE;
+    is_line.then(|| told_line(&format!("{calls}: {}", hint.error_key), LINE))
+}
+
 /// Text before a call: as many lessons as fit.
 pub(crate) fn before_call(lessons: &[Hint], nonce: &str) -> (String, usize) {
     let is_observed = |hint: &Hint| hint.trust == Trust::Observed;
@@ -144,7 +156,7 @@ pub(crate) fn before_call(lessons: &[Hint], nonce: &str) -> (String, usize) {
         .iter()
         .take_while(|hint| is_observed(hint) == is_observed(&lessons[0]))
     {
-        let line = format!("- {}\n", told_line(&hint.lesson, LINE));
+        let line = format!("- {}\n", line_before(hint).unwrap_or_default());
         if count > 0 && length(&text) + length(&line) > BEFORE {
             break;
         }

@@ -9,6 +9,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::lessons::failure::ErrorLine;
 use crate::lessons::failure::normalised;
+use crate::lessons::recovery::call::commands;
 use crate::model::text::{is_generic, key_words, one_line, telling_words};
 use crate::model::{Kind, Procedure, Record as _, Trust};
 use crate::store::workspace::Error;
@@ -16,7 +17,7 @@ use crate::store::{Scoped, Terms};
 use memctl_shell::basename;
 
 /// Version of the terms. A change invalidates saved tables.
-const SCHEME: u64 = 10;
+const SCHEME: u64 = 11;
 /// Maximum number of words of a command that are compared.
 pub(crate) const COMMAND_WORDS: usize = 6;
 
@@ -53,6 +54,8 @@ fn terms(procedure: &Procedure) -> Vec<u64> {
             terms.insert(line_term(&own.error_key));
             if procedure.trust() != Trust::Observed {
                 terms.insert(approved_term(&own.error_key));
+                let programs = commands(&own.failing_code).into_iter();
+                terms.extend(programs.map(|simple| command_term(simple.program())));
             }
             if !procedure.is_episode() {
                 let words = key_words(&own.error_key);

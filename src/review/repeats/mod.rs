@@ -2,7 +2,8 @@
 //!
 //! A page has at most [`MOST`] of them, each from two sessions or more. A repeat that a rule or a lesson in
 //! force ends is not listed. Nothing is worded here: a repeat names the call, the error, the call that worked,
-//! or the person's own words. Only a person's decision about a repeat is written.
+//! or the person's own words. Only a person's decision about a repeat is written. A repeat that a record of
+//! theirs ends comes back when that is no longer in force.
 //!
 //! A failure repeats if a call stops with the same deciding line, numbers aside. If another form of the call
 //! soon worked, the same program with the same error is enough, names aside. A detour repeats if the same
@@ -26,17 +27,17 @@ use crate::lessons::asking::session_calls::SessionCall;
 use crate::lessons::failure::error_line::error_line;
 use crate::lessons::failure::{Failure, normalised};
 use crate::lessons::past::session_files::is_in;
-use crate::lessons::recovery::goal::{Goal, Kind};
+use crate::lessons::recovery::goal::{self, Goal};
 use crate::lessons::recovery::outcome::is_shell_error;
 use crate::lessons::recovery::pattern::of_files;
 use crate::lessons::recovery::recover::{Episode, analyse};
 use crate::lessons::telling::hint::Hint;
-use crate::lessons::telling::matching::{at_failure, before_call};
-use crate::model::{Reflexion, Trust};
+use crate::lessons::telling::matching::{at_failure, before_call, is_told_before};
+use crate::model::{Kind, Procedure, Record as _, Reflexion, Trust};
 use crate::review::{PastSessions, replay};
 use crate::rules::hearing::{self, Message};
 use crate::store::workspace::Error;
-use crate::store::{Here, Scoped, Selection, Source};
+use crate::store::{Here, Scoped, Selection, Source, Sources};
 
 /// Maximum number of repeats on a page.
 const MOST: usize = 5;
@@ -96,6 +97,8 @@ pub struct Waits {
     pub id: String,
     /// Words of the record; those of the calls if nobody has worded it.
     pub text: String,
+    /// `true` if agents are told before it happens again, once it is approved; `false` if at the next failure.
+    pub ends: bool,
 }
 
 /// Repetitions in the past sessions of a project, most sessions first.
@@ -146,17 +149,40 @@ const DECIDED: Source = Source {
     steps: 0,
 };
 
-/// Keeps a repeat off the page from now on: a person has ended it, or does not want to.
-pub fn decide(store: &Scoped, repeat: &Repeat) {
+/// Keeps a repeat off the page: as long as one of these records is in force, or from now on without any.
+pub fn decide(store: &Scoped, repeat: &Repeat, ids: &[String]) {
     let mut sources = store.sources();
-    for key in &repeat.keys {
-        sources.insert(mark(key), DECIDED);
+    for mark in repeat.keys.iter().map(|key| mark(key)) {
+        for id in ids {
+            sources.insert(format!("{mark}:{id}"), DECIDED);
+        }
+        if ids.is_empty() {
+            sources.insert(mark, DECIDED);
+        }
     }
     sources.save();
 }
 
 fn mark(key: &str) -> String {
     format!("{MARK}{}", hex(&Sha256::digest(key)))
+}
+
+/// Returns `true` if a person has decided about a key, and what they kept is in force.
+fn is_decided(store: &Scoped, sources: &Sources, key: &str) -> bool {
+    let mark = mark(key);
+    let mut decisions = sources.beginning_with(&mark);
+    decisions.any(|decision| match decision[mark.len()..].strip_prefix(':') {
+        Some(id) => is_in_force(store, id),
+        None => true,
+    })
+}
+
+fn is_in_force(store: &Scoped, id: &str) -> bool {
+    let entry = |kind| store.find(kind, id).ok().flatten();
+    let rule = || entry(Kind::Reflexion)?.parse::<Reflexion>().ok();
+    let lesson = || entry(Kind::Procedure)?.parse::<Procedure>().ok();
+    rule().is_some_and(|rule| rule.is_in_use())
+        || lesson().is_some_and(|lesson| lesson.is_active() && lesson.trust() != Trust::Observed)
 }
 
 /// Finds what past sessions repeat, newest sessions first, within a bound of time.
@@ -196,8 +222,7 @@ pub fn repeats(store: &Scoped, here: &Here<'_>, past: &PastSessions) -> Result<R
     all.retain(|one| one.sessions >= SESSIONS);
     all.extend(repeated(store, here, demanded)?);
     let decided = store.sources();
-    let is_decided = |key: &String| decided.knows(&mark(key), DECIDED.size, DECIDED.mtime);
-    all.retain(|one| !one.keys.iter().any(is_decided));
+    all.retain(|one| !one.keys.iter().any(|key| is_decided(store, &decided, key)));
     all.sort_by_key(|one| {
         let often = (one.sessions, one.times, one.calls);
         (std::cmp::Reverse(often), one.kind)
@@ -210,6 +235,7 @@ pub fn repeats(store: &Scoped, here: &Here<'_>, past: &PastSessions) -> Result<R
             repeat.waits = match hint_for(store, here, &repeat) {
                 Some(hint) if hint.trust > Trust::Observed => continue,
                 hint => hint.map(|hint| Waits {
+                    ends: is_ended(store, here, &hint, &repeat.what),
                     id: hint.id,
                     text: match hint.lesson.as_str() {
                         "" => hint.working_code,
@@ -232,6 +258,16 @@ fn hint_for(store: &Scoped, here: &Here<'_>, repeat: &Repeat) -> Option<Hint> {
         before_call(store, &repeat.what, here)
     };
     hints.ok()?.into_iter().next()
+}
+
+/// Returns `true` if a lesson or a pattern is told before a call, once it is approved.
+fn is_ended(store: &Scoped, here: &Here<'_>, hint: &Hint, call: &str) -> bool {
+    if hint.lesson.is_empty() {
+        let pattern = store.get::<Procedure>(&hint.id);
+        return pattern.is_ok_and(|pattern| is_told_before(&pattern, hint, call));
+    }
+    let told = before_call(store, call, here).unwrap_or_default();
+    told.iter().any(|told| told.id == hint.id)
 }
 
 /// Maximum number of messages that are compared, the newest ones.
@@ -314,6 +350,7 @@ fn repeated(
             rule => rule.map(|(rule, _)| Waits {
                 id: rule.reflexion_id.clone(),
                 text: rule.rule.clone(),
+                ends: true,
             }),
         };
         all.push(Repeat {
@@ -403,8 +440,9 @@ fn failure(
     episode: Option<&Episode>,
 ) -> Option<(String, Repeat)> {
     let (step, goal) = (&steps[at], &goals[at]);
-    let is_edit = |goal: &Goal| matches!(goal.kind, Kind::Edit(..));
-    let is_of_files = of_files(&step.tool) || matches!(goal.kind, Kind::Read(_)) || is_edit(goal);
+    let is_edit = |goal: &Goal| matches!(goal.kind, goal::Kind::Edit(..));
+    let is_of_files =
+        of_files(&step.tool) || matches!(goal.kind, goal::Kind::Read(_)) || is_edit(goal);
     if is_of_files || !step.has_input() || is_script(step) {
         return None;
     }
@@ -453,7 +491,7 @@ fn is_script(step: &Step) -> bool {
 /// Returns `true` if a line is said by a program of the call.
 fn names_program(line: &str, goal: &Goal) -> bool {
     let by = line.split(':').next().unwrap_or_default();
-    let Kind::Shell(runs) = &goal.kind else {
+    let goal::Kind::Shell(runs) = &goal.kind else {
         return false;
     };
     let mut runs = runs.iter().chain(&goal.filters);

@@ -96,7 +96,15 @@ pub(crate) fn setup(context: &Context, args: &SetupArgs) -> Done<SetupReport> {
     }
     if asks && !report.repeats.repeats.is_empty() {
         let repeats = std::mem::take(&mut report.repeats);
-        repeats::go_through(context, &repeats, model(context)?.as_deref())?;
+        let gone_through = repeats::go_through(context, &repeats, model(context)?.as_deref());
+        if let Err(error) = gone_through {
+            report.note = Some("This is done. What repeats: memctl setup".to_owned());
+            context.printer.note_page(|page| {
+                page.line("");
+                report.page(page);
+            });
+            return Err(error);
+        }
     }
     report.next = next_steps(context, &report);
     Ok(report)
@@ -257,8 +265,7 @@ impl SetupReport {
             State::Failed => (Style::Bad, "failed   "),
             State::Skipped => (Style::Dim, "skipped  "),
         };
-        let host = step.host.map(|host| format!("{host}: "));
-        let what = host.unwrap_or_default() + step.what;
+        let what = step.in_words();
         let path = step.path.as_deref().map(|path| self.short(path));
         let beside = path.as_ref().map(|path| format!(" ({path})"));
         let beside = beside.unwrap_or_default();
@@ -266,17 +273,41 @@ impl SetupReport {
         let shown = if fits { &beside } else { "" };
         page.styled(&[(style, mark), (Style::Plain, &what), (Style::Dim, shown)]);
         page.some("", path.filter(|_| !fits));
-        match &step.detail {
-            Some(detail) if step.state == State::Failed => page.bad("              ", detail),
-            Some(detail) => page.field("", detail),
-            None => {}
+        page.some(
+            "",
+            step.detail.as_ref().filter(|_| step.state != State::Failed),
+        );
+    }
+
+    /// Shows what failed, each reason once, with the way out.
+    fn show_failures(&self, page: &mut Page) {
+        let mut failed: Vec<&Step> = self.steps.iter().collect();
+        failed.retain(|step| step.state == State::Failed);
+        let again = match failed.first() {
+            Some(step) if step.name.starts_with("remove") => "then: memctl setup --undo",
+            Some(_) => "then: memctl setup",
+            None => return,
+        };
+        while let Some(Step { detail, hint, .. }) = failed.first().copied() {
+            let of_it = |step: &mut &Step| step.detail == *detail;
+            let steps: Vec<String> = failed.extract_if(.., of_it).map(Step::in_words).collect();
+            page.line("");
+            page.bad("failed   ", steps.join(", "));
+            page.some("", detail.as_ref());
+            page.some("", hint.as_ref());
         }
+        page.field("", again);
     }
 }
 
 impl Report for SetupReport {
     fn page(&self, page: &mut Page) {
-        page.fails_if(self.steps.iter().any(|step| step.state == State::Failed));
+        let has = |state| self.steps.iter().any(|step| step.state == state);
+        page.fails_if(has(State::Failed));
+        if page.is_quiet() && !has(State::Planned) {
+            self.show_failures(page);
+            return;
+        }
         if self.hosts.is_empty() {
             page.line("No agent host was found; name one: memctl setup claude-code");
         }
@@ -312,6 +343,7 @@ impl Report for SetupReport {
             page.line("");
         }
         repeats::show(&self.repeats, page);
+        self.show_failures(page);
         self.note.iter().for_each(|note| page.line(note));
         if !self.next.is_empty() {
             page.line(format!("\nNext:\n  {}", self.next.join("\n  ")));

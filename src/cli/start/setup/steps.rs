@@ -64,6 +64,9 @@ pub(crate) struct Step {
     /// Reason, or note for the user.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) detail: Option<String>,
+    /// Way out of a failure.
+    #[serde(skip)]
+    pub(crate) hint: Option<String>,
     /// The step in words.
     #[serde(skip)]
     pub(crate) what: &'static str,
@@ -107,8 +110,15 @@ impl Step {
             state: State::Planned,
             path: None,
             detail: None,
+            hint: None,
             action,
         }
+    }
+
+    /// The step in words, with its agent host.
+    pub(crate) fn in_words(&self) -> String {
+        let host = self.host.map(|host| format!("{host}: "));
+        host.unwrap_or_default() + self.what
     }
 
     /// Notes the outcome: whether something was changed, and a note for the user.
@@ -116,7 +126,10 @@ impl Step {
         (self.state, self.detail) = match done {
             Ok((true, note)) => (State::Done, note),
             Ok((false, note)) => (State::Already, note),
-            Err(error) => (State::Failed, Some(error.message)),
+            Err(error) => {
+                self.hint = error.hint;
+                (State::Failed, Some(error.message))
+            }
         };
     }
 }
