@@ -311,9 +311,19 @@ pub fn reject(workspace: &Workspace, id: &str, reason: &str) -> Result<Rejected,
         changes.push(("state", json!("retired")));
         writer.store().get::<Procedure>(&id)?.summary()
     } else {
-        let why = "only candidate rules and observed procedures are proposals";
+        let (why, hint) = if level(writer.store(), &entry) == Trust::Observed {
+            (
+                "it came with the files of others, and agents here are not told it",
+                format!("leave it; `memctl forget {id}` deletes it for everybody"),
+            )
+        } else {
+            (
+                "only candidate rules and observed procedures are proposals",
+                format!("memctl forget {id}"),
+            )
+        };
         let message = format!("{kind} `{id}` cannot be rejected: {why}");
-        return Err(Error::input(message, format!("memctl forget {id}")));
+        return Err(Error::input(message, hint));
     };
     writer.update(kind, &id, &changes)?;
     if kind == Kind::Procedure {

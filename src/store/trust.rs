@@ -308,18 +308,23 @@ fn approved(state: &Path) -> HashSet<Mac> {
     digests
 }
 
-/// Appends lines that approve digests, or revoke them, where the list does not say so already.
-fn append(state: &Path, digests: &[Mac], is_approved: bool) -> Result<(), Error> {
+/// Returns the digests that the list does not approve, or not revoke, already.
+fn new_among(state: &Path, digests: &[Mac], is_approved: bool) -> HashSet<Mac> {
     let listed = approved(state);
     let is_new = |digest: &&Mac| listed.contains(*digest) != is_approved;
-    let new: HashSet<&Mac> = digests.iter().filter(is_new).collect();
+    digests.iter().filter(is_new).copied().collect()
+}
+
+/// Appends lines that approve digests, or revoke them, where the list does not say so already.
+fn append(state: &Path, digests: &[Mac], is_approved: bool) -> Result<(), Error> {
+    let new = new_among(state, digests, is_approved);
     if new.is_empty() {
         return Ok(());
     }
     let sign = if is_approved { "" } else { REVOKED };
     let lines = new
         .into_iter()
-        .map(|digest| format!("{sign}{}\n", hex(digest)));
+        .map(|digest| format!("{sign}{}\n", hex(&digest)));
     let file = state.join(APPROVED);
     let appended = named::append(&file, lines.collect::<String>().as_bytes());
     appended.map_err(Error::io("append to", &file))
@@ -336,7 +341,7 @@ fn digest<R: Record>(key: &UserKey, record: &R) -> Option<Mac> {
 }
 
 /// Returns the digest of an entry's claims; `None` if it is not a readable record of such a kind.
-fn digest_of(key: &UserKey, entry: &Entry) -> Option<Mac> {
+pub(super) fn digest_of(key: &UserKey, entry: &Entry) -> Option<Mac> {
     fn of<R: Record>(key: &UserKey, entry: &Entry) -> Option<Mac> {
         digest(key, &entry.parse::<R>().ok()?)
     }
@@ -344,7 +349,7 @@ fn digest_of(key: &UserKey, entry: &Entry) -> Option<Mac> {
 }
 
 /// Returns the digest of a rule together with its patterns and its action; `None` without patterns.
-fn digest_of_patterns(key: &UserKey, rule: &Reflexion) -> Option<Mac> {
+pub(super) fn digest_of_patterns(key: &UserKey, rule: &Reflexion) -> Option<Mac> {
     if rule.seen_by.is_empty() {
         return None;
     }
@@ -537,20 +542,23 @@ impl Approvals {
     }
 
     pub(crate) fn approve_with(&self, key: &UserKey, entries: &[Entry]) -> Result<(), Error> {
-        let Some(state) = &self.state else {
-            return Ok(());
-        };
         let acting = entries.iter().filter(|entry| acts(entry.kind));
         let digests = acting.filter_map(|entry| digest_of(key, entry));
-        append(state, &digests.collect::<Vec<_>>(), true)
+        self.set(&digests.collect::<Vec<_>>(), true)
     }
 
-    /// Lets a rule act on calls, with its patterns as they are now.
-    pub(crate) fn let_act(&self, key: &UserKey, rule: &Reflexion) -> Result<(), Error> {
-        match (&self.state, digest_of_patterns(key, rule)) {
-            (Some(state), Some(digest)) => append(state, &[digest], true),
-            _ => Ok(()),
+    /// Approves digests, or revokes them.
+    pub(crate) fn set(&self, digests: &[Mac], is_approved: bool) -> Result<(), Error> {
+        match &self.state {
+            Some(state) => append(state, digests, is_approved),
+            None => Ok(()),
         }
+    }
+
+    /// Returns the digests that are not approved, or not revoked, already.
+    pub(crate) fn new_among(&self, digests: &[Mac], is_approved: bool) -> HashSet<Mac> {
+        let state = self.state.as_deref();
+        state.map_or_else(HashSet::new, |state| new_among(state, digests, is_approved))
     }
 
     /// Records that the workspace with this origin has an audit log.

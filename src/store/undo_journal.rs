@@ -243,6 +243,18 @@ pub enum Step {
         /// `true` if it is in the local file now.
         local: bool,
     },
+    /// A text of a record was approved by this user, or its approval was revoked.
+    Approval {
+        /// Kind of the record.
+        kind: Kind,
+        /// Id of the record.
+        id: String,
+        /// Digest of the text, as in the list of approved texts.
+        digest: String,
+        /// `true` if the approval was revoked.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        revoked: bool,
+    },
     /// A file of a skill was written.
     File {
         /// Path relative to the skills directory.
@@ -337,6 +349,7 @@ impl Step {
             | Self::Edited { id, .. }
             | Self::Removed { id, .. }
             | Self::Moved { id, .. }
+            | Self::Approval { id, .. }
             | Self::Lines { id, .. } => Some(id),
             Self::File { path, .. } => Some(path),
             Self::Undone { .. } => None,
@@ -349,7 +362,8 @@ impl Step {
             Self::Added { kind, .. }
             | Self::Edited { kind, .. }
             | Self::Removed { kind, .. }
-            | Self::Moved { kind, .. } => Some(*kind),
+            | Self::Moved { kind, .. }
+            | Self::Approval { kind, .. } => Some(*kind),
             Self::Lines { .. } => Some(Kind::Session),
             Self::File { .. } | Self::Undone { .. } => None,
         }

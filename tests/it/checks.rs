@@ -453,6 +453,8 @@ fn a_clone_and_its_approvals_bring_no_rule_that_acts() {
     assert_eq!(before(&clone, "b", "npm install"), Value::Null);
     clone.json(&["memory", "approve", "REFL-001"]);
     assert_ne!(before(&clone, "c", "npm install"), Value::Null);
+    clone.json(&["undo"]);
+    assert_eq!(before(&clone, "d", "npm install"), Value::Null);
 }
 
 #[test]

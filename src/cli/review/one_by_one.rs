@@ -261,7 +261,7 @@ fn keys_of(waiting: &Waiting) -> Vec<(char, &'static str)> {
         (is_pair, 'b', "keep both"),
         (waiting.kind == Of::Doubtful && is_rule, 'b', "keep"),
         (true, 'e', "edit"),
-        (waits && waiting.kind != Of::Memory, 'x', "reject"),
+        (waiting.may_be_rejected(), 'x', "reject"),
         (true, 'f', "forget"),
     ];
     let keys = keys.into_iter().filter(|(has, _, _)| *has);

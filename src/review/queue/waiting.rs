@@ -196,6 +196,14 @@ impl Waiting {
         )
     }
 
+    /// Returns `true` if the record is a proposal. A rule of others is none, and stays theirs.
+    pub fn may_be_rejected(&self) -> bool {
+        let is_rule = self.kind == WaitingKind::Candidate;
+        self.waits_for_approval()
+            && self.kind != WaitingKind::Memory
+            && !(is_rule && self.reason == OF_OTHERS)
+    }
+
     /// Returns `true` if the entry is about this record.
     pub fn names(&self, id: &str) -> bool {
         self.id == id || self.other.as_deref() == Some(id)
@@ -220,6 +228,9 @@ impl Waiting {
     }
 }
 
+/// Reason of a rule that others count as theirs.
+const OF_OTHERS: &str = "came with the files of others, and nobody has approved it here";
+
 /// Returns the entries about a rule.
 pub(super) fn of_rule(rule: &Reflexion, trust_snapshot: &TrustSnapshot) -> Vec<Waiting> {
     let id = &rule.reflexion_id;
@@ -239,7 +250,7 @@ pub(super) fn of_rule(rule: &Reflexion, trust_snapshot: &TrustSnapshot) -> Vec<W
         return Vec::new();
     }
     if trust_snapshot.level(rule) == Trust::Observed {
-        return candidate("came with the files of others, and nobody has approved it here");
+        return candidate(OF_OTHERS);
     }
     let mut found = Vec::new();
     let mut after = rule.clone();

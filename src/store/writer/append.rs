@@ -16,12 +16,12 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, PoisonError};
 
 use chrono::{DateTime, Utc};
-use memctl_files::json;
+use memctl_files::{hex, json};
 
 use crate::model::{self, IdShape, Kind, Record, Reflexion, Trust};
 use crate::store::files::data::offsets::Header;
 use crate::store::primary::copy::Sent;
-use crate::store::trust::acts;
+use crate::store::trust::{Mac, UserKey, acts, digest_of, digest_of_patterns, parse};
 use crate::store::{
     AuditAction, DataFile, Entry, Error, Row, Scoped, Snapshot, Step, Writer, redact, undo_journal,
 };
@@ -335,19 +335,15 @@ impl Writer {
 
     /// Records that this user vouches for the current text of a record. It then counts as theirs in
     /// every copy of the workspace on this machine. Does nothing for kinds that do not act on an
-    /// agent.
+    /// agent. A new approval is a step of the change.
     ///
     /// # Errors
     ///
     /// [`Error`]
     pub fn vouch(&mut self, kind: Kind, id: &str) -> Result<(), Error> {
-        if !acts(kind) {
-            return Ok(());
-        }
-        match (&self.key, self.store.find(kind, id)?) {
-            (Some(key), Some(entry)) => self.store.approvals().approve_with(key, &[entry]),
-            _ => Ok(()),
-        }
+        self.approve_digest(kind, id, |key, entry| {
+            acts(kind).then(|| digest_of(key, entry)).flatten()
+        })
     }
 
     /// Lets a rule act on calls, with its current patterns.
@@ -356,13 +352,46 @@ impl Writer {
     ///
     /// [`Error`]
     pub fn let_act(&mut self, id: &str) -> Result<(), Error> {
-        match (&self.key, self.store.find(Kind::Reflexion, id)?) {
-            (Some(key), Some(entry)) => {
-                let rule: Reflexion = entry.parse()?;
-                self.store.approvals().let_act(key, &rule)
-            }
-            _ => Ok(()),
+        self.approve_digest(Kind::Reflexion, id, |key, entry| {
+            digest_of_patterns(key, &entry.parse::<Reflexion>().ok()?)
+        })
+    }
+
+    fn approve_digest(
+        &mut self,
+        kind: Kind,
+        id: &str,
+        digest: impl FnOnce(&UserKey, &Entry) -> Option<Mac>,
+    ) -> Result<(), Error> {
+        let digest = match (&self.key, self.store.find(kind, id)?) {
+            (Some(key), Some(entry)) => digest(key, &entry).map(|digest| hex(&digest)),
+            _ => None,
+        };
+        self.set_approved(kind, id, digest.as_slice(), true)
+    }
+
+    /// Approves the texts of a record with these digests, or revokes their approval.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`]
+    pub fn set_approved(
+        &mut self,
+        kind: Kind,
+        id: &str,
+        digests: &[String],
+        is_approved: bool,
+    ) -> Result<(), Error> {
+        let digests: Vec<Mac> = digests.iter().filter_map(|digest| parse(digest)).collect();
+        for digest in self.store.approvals().new_among(&digests, is_approved) {
+            self.journal(Step::Approval {
+                kind,
+                id: id.to_owned(),
+                digest: hex(&digest),
+                revoked: !is_approved,
+            });
         }
+        self.store.approvals().set(&digests, is_approved)
     }
 }
 

@@ -316,6 +316,11 @@ pub(crate) enum Effect {
         /// `true` to move it to the local file.
         to_local: bool,
     },
+    /// Approves texts of the record, or revokes their approval.
+    Approval {
+        digests: Vec<String>,
+        is_approved: bool,
+    },
     /// Restores or removes lines of the execution log.
     Lines {
         /// `true` to remove the lines.
@@ -392,6 +397,22 @@ fn fold<'a>(steps: impl Iterator<Item = &'a Step>) -> Vec<Effect> {
                 let at = effects.len() - usize::from(is_behind);
                 effects.insert(at, Effect::Move { to_local: !local });
             }
+            // First in the list, so that the steps around it stay neighbours.
+            (
+                Step::Approval {
+                    digest, revoked, ..
+                },
+                _,
+            ) => match effects.first_mut() {
+                Some(Effect::Approval { digests, .. }) => digests.push(digest.clone()),
+                _ => effects.insert(
+                    0,
+                    Effect::Approval {
+                        digests: vec![digest.clone()],
+                        is_approved: *revoked,
+                    },
+                ),
+            },
             (Step::Undone { .. }, _) => {}
         }
     }

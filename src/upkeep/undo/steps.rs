@@ -57,6 +57,19 @@ pub(super) fn perform(
                 let did = if is_moved { "moved back" } else { "unchanged" };
                 undone(did, &id, String::new())
             }
+            (
+                Effect::Approval {
+                    digests,
+                    is_approved,
+                },
+                Some(kind),
+            ) => {
+                let id = writer.store().current_id(kind, target)?;
+                if !dry_run {
+                    writer.set_approved(kind, &id, digests, *is_approved)?;
+                }
+                undone("reverted", &id, "approval".to_owned())
+            }
             (Effect::Lines { go, lines }, _) => {
                 let count = match go {
                     _ if dry_run => lines.len(),

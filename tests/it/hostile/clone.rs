@@ -230,6 +230,16 @@ fn users_own_record_in_a_clone_counts_at_once() {
     let approved = workspace.json(&["memory", "approve", "REFL-001"]);
     assert_eq!(approved["before"], "observed");
     assert!(is_instruction(&workspace, RULE));
+    // An approval is a change of its own, although the file of the others stays as it is.
+    let undone = workspace.json(&["undo"]);
+    let step = json!([{"did": "reverted", "target": "REFL-001", "what": "approval"}]);
+    assert_eq!(undone["steps"], step);
+    assert!(!is_instruction(&workspace, RULE));
+    workspace.json(&["undo", undone["undo"].as_str().unwrap()]);
+    assert!(is_instruction(&workspace, RULE));
+    // What others count as theirs is no proposal: nothing here deletes it without saying so.
+    let no = ["reject", "REFL-002", "--reason", "no"];
+    workspace.run(&no).fails(2, "deletes it for everybody");
 }
 
 #[test]
