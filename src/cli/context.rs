@@ -176,9 +176,14 @@ impl Context {
             printer: &self.printer,
             memory: &self.places.memory,
             setting: self.config_quietly()?.parsed("store")?,
-            begins: self.is_one_of(CREATE) && !self.is_one_of(ASK),
+            begins: self.begins_memory(),
             project: &|| self.project_name(),
         })
+    }
+
+    /// Returns `true` if the command creates a memory where there is none.
+    pub(crate) fn begins_memory(&self) -> bool {
+        self.is_one_of(CREATE) && !self.is_one_of(ASK)
     }
 
     /// Opens the workspace with the user store beside it, for commands that read for the user or

@@ -337,7 +337,20 @@ fn dispatch(context: &Context, command: Command) -> Result<u8, UserError> {
     if let Some(off) = off {
         context.printer.warn(&format!("{off}: {}", off.hint()));
     }
+    let begins = context.begins_memory() || context.is_one_of(&["setup", "init"]);
+    let is_new = begins && !context.has_memory();
+    let memory = context.places.memory.display();
+    let home = context.environment.home.as_deref();
+    if is_new && Some(context.project()) == home {
+        let warning = format!(
+            "`{memory}` is for work in the home directory itself: projects below it have their own"
+        );
+        context.printer.warn(&warning);
+    }
     let done = carry_out(context, command);
+    if is_new && context.begins_memory() && context.has_memory() {
+        context.printer.note(&format!("created {memory}"));
+    }
     if reads && let Err(missing) = context.needs_memory() {
         let (message, way) = (missing.message, missing.hint.unwrap_or_default());
         context.printer.warn(&format!("{message}: {way}"));

@@ -7,12 +7,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::{fmt, io};
 
-use memctl_files::{Owned, owned};
+use memctl_files::{Owned, named, owned};
 use memctl_search::embedder;
 use serde::Serialize;
 
 use crate::model::error::{Explain, Explanation, Kind as ErrorKind, of_io};
 use crate::model::{InvalidSkillPath, Kind, MemoryType, SkillPath};
+use crate::store::DIRECTORY;
 
 /// Error of a database, in its own words.
 #[derive(Debug)]
@@ -514,11 +515,15 @@ fn recorded(execution: &str, source: &memctl_llm::Error) -> Explanation {
 /// Returns the hint for an error of the system at a path.
 pub fn advice(path: &Path, error: &io::Error) -> String {
     let is_denied = error.kind() == io::ErrorKind::PermissionDenied;
+    let is_new_memory = path.ends_with(DIRECTORY) && !named::exists(path);
     let owned = is_denied.then(|| owned(path)).flatten();
     match owned {
         Some(Owned {
             path, is_own: true, ..
         }) => format!("chmod u+rwX {}", path.display()),
+        Some(_) if is_new_memory => {
+            "a memory is of a project: change to the directory of yours".to_owned()
+        }
         Some(Owned { path, owner, .. }) => format!(
             "`{}` belongs to {owner}; run the command as {owner}",
             path.display()

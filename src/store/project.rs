@@ -65,8 +65,7 @@ impl Project {
     /// Returns the project of a directory: that of the repository around it, below the user's home.
     /// `None` without a repository.
     pub fn of(directory: &Path, home: Option<&Path>) -> Option<Self> {
-        let above = directory.ancestors();
-        let mut above = above.take_while(|path| Some(*path) != home || *path == directory);
+        let mut above = directory::up_to_home(directory, home);
         let root = above.find(|path| named::link_metadata(&path.join(".git")).is_ok())?;
         let (main, git) = linked(root).unwrap_or_else(|| (root.to_owned(), root.join(".git")));
         let mut names: Vec<String> = Vec::new();

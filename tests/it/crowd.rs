@@ -639,6 +639,12 @@ fn a_project_that_cannot_be_written_gets_no_half_of_a_memory() {
     assert!(!root.join(".agentura").exists());
     somebody.run(&["memory", "status"]).succeeds();
     fs::set_permissions(&root, fs::Permissions::from_mode(0o755)).unwrap();
+    if !somebody.wrap.is_empty() {
+        chown(&root, Some(0), Some(0)).unwrap();
+        let ran = somebody.run(&RUN_SCRIPTED);
+        ran.fails(3, "change to the directory of yours");
+        chown(&root, Some(65534), Some(65534)).unwrap();
+    }
     somebody.run(&RUN_SCRIPTED).succeeds();
 }
 

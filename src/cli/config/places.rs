@@ -24,15 +24,18 @@ pub struct Places {
 }
 
 impl Places {
-    /// Finds the workspace. Order: the given root, `AGENTURA_KNOWLEDGE_DIR`, in a linked work tree of git the
-    /// memory of its main checkout, the next `.agentura` upwards, but not above the user's home. If there is
+/// Finds the workspace. Order: the given root, `AGENTURA_KNOWLEDGE_DIR`, in a linked work tree of git the
+    /// memory of its main checkout, the next `.agentura` upwards, below the user's home. If there is
     /// none, returns the place for a new one: beside the next `skills/` upwards, or here.
     pub fn find(environment: &Environment, root: Option<&Path>) -> Self {
         let here = &environment.current_dir;
         let skills_var = environment
             .var("AGENTURA_SKILLS_DIR")
             .map(|dir| reached(environment.absolute(dir)));
-        let skills_above = || ancestor_with(here, "skills", environment.home.as_deref());
+        let skills_above = || {
+            let mut above = store::up_to_home(here, environment.home.as_deref());
+            above.find(|directory| named::is_dir(&directory.join("skills")))
+        };
         if let Some(root) = root {
             let root = environment.absolute(root);
             return Self {
@@ -45,11 +48,7 @@ impl Places {
             .map(|dir| reached(environment.absolute(dir)));
         let memory = given
             .or_else(|| found(here, environment.home.as_deref()))
-            .unwrap_or_else(|| {
-                skills_above()
-                    .unwrap_or_else(|| here.clone())
-                    .join(DIRECTORY)
-            });
+            .unwrap_or_else(|| skills_above().unwrap_or(here).join(DIRECTORY));
         let beside = memory.parent().map(|project| project.join("skills"));
         let skills = skills_var
             .or_else(|| beside.clone().filter(|skills| named::is_dir(skills)))
@@ -103,18 +102,6 @@ fn reached(path: PathBuf) -> PathBuf {
     } else {
         path
     }
-}
-
-fn ancestor_with(start: &Path, name: &str, home: Option<&Path>) -> Option<PathBuf> {
-    for directory in start.ancestors() {
-        if named::is_dir(&directory.join(name)) {
-            return Some(directory.to_owned());
-        }
-        if Some(directory) == home {
-            break;
-        }
-    }
-    None
 }
 
 /// Trusts everything in a workspace, settings included: for build servers.
@@ -231,5 +218,15 @@ mod tests {
             find(&[], Some("x")),
             pair("p/src/deep/x/.agentura", "p/src/deep/x/skills")
         );
+        std::fs::remove_dir(project.join("src/.agentura")).unwrap();
+        std::fs::remove_dir(project.join("skills")).unwrap();
+        std::fs::create_dir_all(home.path().join("skills")).unwrap();
+        std::fs::create_dir_all(home.path().join(".agentura")).unwrap();
+        let none = pair("p/src/deep/.agentura", "p/src/deep/skills");
+        assert_eq!(find(&[], None), none);
+        let at_home = Environment::fixed(home.path(), home.path(), &[]);
+        let places = Places::find(&at_home, None);
+        assert_eq!(places.memory, home.path().join(".agentura"));
+        assert_eq!(places.skills, home.path().join("skills"));
     }
 }

@@ -31,21 +31,21 @@ pub(crate) const LOCK: &str = ".lock";
 /// Maximum size of small metadata files in bytes.
 pub(crate) const SMALL_FILE: u64 = 1 << 20;
 
-/// Searches `start` and its parents for `.agentura`, but not above `home`.
+/// Returns a directory and those above it that may belong to one project with it: below the user's home.
+/// The home itself is only a place to work in.
+pub fn up_to_home<'p>(start: &'p Path, home: Option<&Path>) -> impl Iterator<Item = &'p Path> {
+    let end = start.ancestors().position(|above| Some(above) == home);
+    let count = end.map_or(usize::MAX, |end| end.max(1));
+    start.ancestors().take(count)
+}
+
+/// Searches a directory, and those above it up to the user's home, for `.agentura`.
 pub fn find(start: &Path, home: Option<&Path>) -> Option<PathBuf> {
-    for directory in start.ancestors() {
-        let candidate = directory.join(DIRECTORY);
-        // A link counts as found: searching further up or creating a new memory here would hide it.
-        if named::is_dir(&candidate)
-            || named::link_metadata(&candidate).is_ok_and(|m| m.is_symlink())
-        {
-            return Some(candidate);
-        }
-        if Some(directory) == home {
-            break;
-        }
-    }
-    None
+    let mut candidates = up_to_home(start, home).map(|directory| directory.join(DIRECTORY));
+    // A link counts as found: searching further up or creating a new memory here would hide it.
+    candidates.find(|candidate| {
+        named::is_dir(candidate) || named::link_metadata(candidate).is_ok_and(|m| m.is_symlink())
+    })
 }
 
 /// Identity of a workspace, as seen by other workspaces.
