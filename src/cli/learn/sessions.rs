@@ -156,11 +156,9 @@ pub(crate) fn show_past(past: &PastReport, page: &mut Page) {
             page.bad(format!("{}: ", session.path), problem);
         }
     }
+    let answered = past.sessions.iter().filter(|one| one.problem.is_none());
     let calls_made = match past.questions.len() as u64 {
-        0 => format!(
-            "{} asked about",
-            plural(past.sessions.len() as u64, "session")
-        ),
+        0 => format!("{} asked about", plural(answered.count() as u64, "session")),
         calls => format!("{} to `{}`", plural(calls, "call"), past.model),
     };
     let refused = past.sessions.iter().map(|session| session.refused.len());
@@ -238,6 +236,9 @@ impl Report for SessionsLearned {
         }
         show(&self.report, page);
         if let Some(past) = &self.lessons {
+            if past.unreachable {
+                page.exits_with(Kind::Model.code());
+            }
             show_past(past, page);
         }
     }

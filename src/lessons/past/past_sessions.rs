@@ -11,7 +11,7 @@ use crate::model::{ActionType, ExecutionLog, Trust};
 use crate::store::Source;
 use crate::store::workspace::providers::Chosen;
 use crate::store::workspace::{Error, Refusal, Scribe, Workspace, data, dollars};
-use memctl_llm::{Llm, OnProgress, Request, Schema};
+use memctl_llm::{ErrorKind, Llm, OnProgress, Request, Schema};
 use memctl_sessions::Format;
 
 use super::answer::{Answered, BadItem, borne_out, is_seen, lessons_in, schema};
@@ -87,6 +87,9 @@ pub struct PastReport {
     pub nothing: usize,
     /// Number of calls without a usable answer.
     pub failed_calls: usize,
+    /// `true` if the last call met an error that every other would meet.
+    #[serde(skip)]
+    pub unreachable: bool,
     /// Cost of the calls in US dollars, or its estimate in a dry run; `None` if a price is unknown.
     pub cost_usd: Option<f64>,
     /// Questions that would be sent; only in a dry run.
@@ -246,6 +249,7 @@ pub async fn ask(
         let (cost, text, model) = match answer {
             Ok(reply) => (reply.cost_usd, Ok(reply.text), reply.model),
             Err(error) => {
+                report.unreachable = meets_all_questions(error.kind);
                 let paid = error.paid().map_or(Some(0.0), |paid| paid.cost_usd);
                 (paid, Err(error.to_string()), report.model.clone())
             }
@@ -284,8 +288,27 @@ pub async fn ask(
         }
         report.sessions.push(outcome);
         on_session(report.sessions.len());
+        if report.unreachable {
+            report.left_out += plan.sessions.len() - report.sessions.len();
+            break;
+        }
     }
     Ok(report)
+}
+
+/// Returns `true` if the next question would end with the same error.
+fn meets_all_questions(error: ErrorKind) -> bool {
+    matches!(
+        error,
+        ErrorKind::Config
+            | ErrorKind::Auth
+            | ErrorKind::SpendLimit
+            | ErrorKind::RateLimited
+            | ErrorKind::Overloaded
+            | ErrorKind::BadRequest(404)
+            | ErrorKind::Unreachable
+            | ErrorKind::Program
+    )
 }
 
 /// Checks and stores the lessons of a session.
