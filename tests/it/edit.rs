@@ -296,6 +296,8 @@ fn notes_fixes_and_procedures_are_edited_in_their_own_fields() {
     data["identified_root_cause"] = json!("The report is a list.");
     assert_eq!(after["data"], data);
     assert_eq!(after["origins"], before["origins"]);
+    let empty = workspace.run(&["edit", "PROC-001", ""]);
+    empty.fails(2, "memctl forget PROC-001");
 }
 
 /// Other programs name skills in their own forms.

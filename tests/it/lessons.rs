@@ -482,6 +482,40 @@ fn a_model_words_the_lessons_of_past_sessions_once() {
 }
 
 #[test]
+fn a_model_that_cannot_be_reached_is_asked_once() {
+    let workspace = initialised();
+    past(&workspace, "s1");
+    past(&workspace, "s2");
+    let ran = workspace.run(&["learn", "past", "--model", "exec:no-such-program", "--json"]);
+    assert_eq!(ran.code, 4, "{ran:?}");
+    let report = ran.document()["lessons"].clone();
+    assert_eq!(report["sessions"].as_array().unwrap().len(), 1, "{report}");
+    assert_eq!(report["left_out"], 1);
+    let page = workspace.run(&["learn", "past", "--model", "exec:no-such-program"]);
+    assert_eq!(page.code, 4, "{page:?}");
+    assert!(page.stdout.contains("0 sessions asked about"), "{page:?}");
+}
+
+#[test]
+fn a_lesson_whose_words_the_shell_took_is_refused() {
+    let workspace = initialised();
+    for cut in [
+        "Build with ", "Use", "Run  before a commit", "Build the site using",
+    ] {
+        let ran = workspace.run(&["lesson", "add", cut, "--command", "make web"]);
+        ran.fails(2, "words are missing");
+    }
+    let whole = [
+        "lesson",
+        "add",
+        "Build the site.  Then log in",
+        "--command",
+        "make web",
+    ];
+    workspace.run(&whole).succeeds();
+}
+
+#[test]
 fn equal_lessons_become_one_and_those_that_stopped_working_retire() {
     let workspace = initialised();
     building(&workspace);

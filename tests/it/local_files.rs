@@ -280,3 +280,12 @@ fn item_12_a_local_candidate_beside_a_pulled_rule_of_its_number() {
     );
     check_doctor();
 }
+
+#[test]
+fn the_memory_of_this_repository_ignores_all_local_files() {
+    let own = include_str!("../../.agentura/.gitignore");
+    let workspace = Workspace::empty();
+    workspace.write(".agentura/.gitignore", own);
+    workspace.run(&["init"]).succeeds();
+    assert_eq!(workspace.read(".agentura/.gitignore"), own);
+}

@@ -24,7 +24,7 @@ pub struct Places {
 }
 
 impl Places {
-/// Finds the workspace. Order: the given root, `AGENTURA_KNOWLEDGE_DIR`, in a linked work tree of git the
+    /// Finds the workspace. Order: the given root, `AGENTURA_KNOWLEDGE_DIR`, in a linked work tree of git the
     /// memory of its main checkout, the next `.agentura` upwards, below the user's home. If there is
     /// none, returns the place for a new one: beside the next `skills/` upwards, or here.
     pub fn find(environment: &Environment, root: Option<&Path>) -> Self {

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::cli::context::Context;
 use crate::cli::memory::{marked, of_rule};
-use crate::cli::output::{Done, Page, Report, Style, Table, change, clean, plural};
+use crate::cli::output::{Done, Page, Report, Style, Table, change, clean, day, plural};
 use crate::model::error::UserError;
 use crate::model::{
     CANDIDATE, Condition, EPISODE, Evidence, Kind, MemoryType, QUARANTINED, REJECTED, Receipts,
@@ -175,12 +175,6 @@ fn table(page: &mut Page, records: &[(Kind, &Listed)], is_of_all: bool) {
         }
     }
     page.table(&table);
-}
-
-/// Returns the day of a timestamp, or the text itself if it cannot be parsed.
-fn day(time: &str) -> String {
-    let parsed = DateTime::parse_from_rfc3339(time);
-    parsed.map_or_else(|_| time.to_owned(), |at| at.format("%Y-%m-%d").to_string())
 }
 
 /// Returns the outcome of a record: the receipts of a rule; the change that a lesson is about, its approval and use.

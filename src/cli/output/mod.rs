@@ -13,7 +13,7 @@ use serde::Serialize;
 pub(crate) use crate::cli::output::page::{Page, Table, wrap};
 pub(crate) use crate::cli::output::printer::Printer;
 pub(crate) use crate::cli::output::text::{
-    change, clean, end, middle, ms, number, plural, product, usd, when,
+    change, clean, day, end, middle, ms, number, plural, product, usd, when,
 };
 use crate::model::error::UserError;
 

@@ -4,7 +4,7 @@
 use chrono::{DateTime, Utc};
 use serde_json::{Map, Value};
 
-use crate::cli::output::text::{clean, end, middle, ms, size, usd, when};
+use crate::cli::output::text::{clean, day, end, middle, ms, size, usd, when};
 use crate::cli::output::{Document, Style};
 use crate::model::Kind;
 
@@ -291,6 +291,7 @@ impl Page {
         match value {
             Value::Null => String::new(),
             Value::Bool(is_so) => if *is_so { "yes" } else { "no" }.to_owned(),
+            Value::String(at) if name == "expires_at" => day(at),
             Value::String(at) if name == "at" || name.ends_with("_at") => self.age(at),
             Value::String(kind) if name == "kind" => {
                 let found = Kind::ALL.into_iter().find(|found| found.name() == kind);
@@ -566,13 +567,13 @@ mod tests {
     fn fields_of_a_document_have_plain_words() {
         let mut page = Page::new(80, false, DateTime::UNIX_EPOCH);
         let document = serde_json::json!({
-            "took_ms": 1_240.0, "schema": 3, "expires_at": null, "precision": -0.0,
+            "took_ms": 1_240.0, "schema": 3, "expires_at": "1970-03-02T00:00:00Z", "precision": -0.0,
             "by_kind": {"execution_logs.jsonl": 4, "reflexions": 2},
         });
         page.document(&document, &[]);
         assert_eq!(
             page.into_text(),
-            "took:         1.2 s\nschema version: 3\nprecision:    0\n\
+            "took:         1.2 s\nschema version: 3\nexpires:      1970-03-02\nprecision:    0\n\
              of each kind: execution_logs.jsonl 4, rules 2\n"
         );
     }

@@ -102,6 +102,12 @@ pub(crate) fn when(created: &str, now: DateTime<Utc>) -> String {
     }
 }
 
+/// Returns the day of a timestamp, or the text itself if it cannot be parsed.
+pub(crate) fn day(time: &str) -> String {
+    let parsed = DateTime::parse_from_rfc3339(time);
+    parsed.map_or_else(|_| time.to_owned(), |at| at.format("%Y-%m-%d").to_string())
+}
+
 /// Returns a count with its noun: `1 rule`, `3 rules`.
 pub(crate) fn plural(count: u64, noun: &str) -> String {
     if count == 1 {

@@ -100,7 +100,12 @@ impl Report for Approval {
                     .iter()
                     .any(|other| other.text == part.text)
                 {
-                    page.field(part.name, &part.text);
+                    // At the beginning of a line, `error:` is that of a command.
+                    let label = match part.name {
+                        "error" => "at the error",
+                        name => name,
+                    };
+                    page.field(label, &part.text);
                 }
             }
             let (style, now) = match (record.before, record.trust) {

@@ -61,7 +61,7 @@ pub(crate) const fn editable(kind: Kind) -> &'static [Field] {
             ("generated_test_ids", Form::List),
         ],
         Kind::Procedure => &[
-            (LESSON, Form::Text),
+            (LESSON, Form::Words),
             ("procedure_name", Form::Words),
             ("semantic_description", Form::Text),
             ("initial_failure_summary", Form::Text),

@@ -198,8 +198,11 @@ fn read(
         let found = editable(kind).iter().find(|(field, _)| field == name);
         let (field, form) = found.ok_or_else(|| not_editable(kind, id, Some(name)))?;
         let value = form.json(text, now).map_err(|reason| {
-            let hint =
-                format!("give it as `--set {field}=VALUE`, in quotation marks for the shell");
+            let hint = if text.trim().is_empty() {
+                format!("to delete it: memctl forget {id}")
+            } else {
+                format!("give it as `--set {field}=VALUE`, in quotation marks for the shell")
+            };
             Error::input(format!("invalid value for `{field}`: {reason}"), hint)
         })?;
         values.retain(|(other, _)| other != field);
