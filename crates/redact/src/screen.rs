@@ -63,6 +63,13 @@ impl Verdict {
         let words: Vec<&str> = self.0.iter().map(|reason| reason.as_str()).collect();
         (!words.is_empty()).then(|| format!("it {}", words.join(", and ")))
     }
+
+    /// Returns `true` if nothing but harmful commands is in the text, or nothing at all: a person who forbids one
+    /// names it.
+    pub fn is_of_commands(&self) -> bool {
+        let mut reasons = self.0.iter();
+        reasons.all(|reason| *reason >= Reason::RunsWhatItFetches)
+    }
 }
 
 /// Screens a text.

@@ -2,7 +2,9 @@
 
 use std::ops::Range;
 
-use super::changed_paths::{changed, cleaned, forms, takes_directories, with_directories};
+use super::changed_paths::{
+    changed, cleaned, forms, substituted, takes_directories, with_directories,
+};
 use super::patterns::Expression;
 use memctl_sessions::Step;
 use memctl_shell::{Simple, commands};
@@ -122,15 +124,18 @@ impl Call {
                 }
             };
             self.paths.extend(paths.iter().map(of));
-            let new = match simple.words.split_first() {
+            let (old, new) = match simple.words.split_first() {
                 // Paths that a shell writes to without a here-document.
-                Some((name, text)) if matches!(name.as_str(), "echo" | "printf") => text.join(" "),
-                _ => simple.body.clone(),
+                Some((name, text)) if matches!(name.as_str(), "echo" | "printf") => {
+                    (String::new(), text.join(" "))
+                }
+                _ => substituted(&simple.words)
+                    .unwrap_or_else(|| (String::new(), simple.body.clone())),
             };
             if !new.is_empty() && !paths.is_empty() {
                 self.contents.push(Content {
                     new,
-                    old: String::new(),
+                    old,
                     files: first..self.paths.len(),
                 });
             }

@@ -23,9 +23,9 @@ pub(super) fn forms(path: &str, cwd: &str, roots: &[&str]) -> Vec<String> {
 }
 
 /// Programs whose operands may be directories, and are changed with all that is in them.
-const RECURSIVE: [&str; 14] = [
-    "rm", "mv", "rmdir", "rsync", "cp", "sed", "black", "isort", "ruff", "terraform", "tofu",
-    "prettier", "patch", "git",
+const RECURSIVE: [&str; 15] = [
+    "find", "rm", "mv", "rmdir", "rsync", "cp", "sed", "black", "isort", "ruff", "terraform",
+    "tofu", "prettier", "patch", "git",
 ];
 
 pub(super) fn takes_directories(words: &[String]) -> bool {
@@ -41,6 +41,35 @@ pub(super) fn with_directories(mut forms: Vec<String>) -> Vec<String> {
     // The absolute path stays the last.
     directories.append(&mut forms);
     directories
+}
+
+/// Returns what `sed` or `perl` puts in the place of what, by the first `s/…/…/` of its words.
+pub(super) fn substituted(words: &[String]) -> Option<(String, String)> {
+    let (program, rest) = words.split_first()?;
+    let script = ["sed", "perl"]
+        .contains(&basename(program))
+        .then_some(rest)?;
+    script.iter().find_map(|word| {
+        let mark = word
+            .strip_prefix('s')?
+            .chars()
+            .next()
+            .filter(|mark| !mark.is_alphanumeric())?;
+        let mut parts = vec![String::new()];
+        let mut is_escaped = false;
+        for c in word[1 + mark.len_utf8()..].chars() {
+            if c == mark && !is_escaped {
+                parts.push(String::new());
+            } else if let Some(last) = parts.last_mut() {
+                last.push(c);
+            }
+            is_escaped = c == '\\' && !is_escaped;
+        }
+        let [old, new, ..] = parts.as_slice() else {
+            return None;
+        };
+        Some((old.clone(), new.clone()))
+    })
 }
 
 /// Returns the files that a command changes, as it names them, without those that it moves away: moving a file away
@@ -152,6 +181,7 @@ fn changed_by(program: &str, rest: &[&str]) -> Vec<String> {
         flags.any(|flag| flag.starts_with('-') && flag.contains(letter))
     };
     match program {
+        "find" => found(rest),
         "rm" | "rmdir" | "unlink" | "shred" | "touch" | "truncate" | "mkdir" | "tee" => {
             owned(&operands(rest))
         }
@@ -184,7 +214,12 @@ fn changed_by(program: &str, rest: &[&str]) -> Vec<String> {
         "curl" | "wget" => fetched(program, rest).into_iter().collect(),
         // Nobody knows the names within: an archive usually holds a directory of its own name.
         "tar" if short('x') || rest.first().is_some_and(|word| word.contains('x')) => {
-            unpacked(rest, &["-C", "--directory"])
+            let members = members(rest);
+            if members.is_empty() {
+                unpacked(rest, &["-C", "--directory"])
+            } else {
+                members
+            }
         }
         "unzip" => unpacked(rest, &["-d"]),
         "dd" => {
@@ -273,6 +308,27 @@ fn fetched(program: &str, rest: &[&str]) -> Option<String> {
     let path = url.split(['?', '#']).next().unwrap_or(url);
     path.contains('/')
         .then(|| in_directory(directory.unwrap_or("."), path))
+}
+
+/// Returns the directories in which `find` deletes. What it executes is another command.
+fn found(rest: &[&str]) -> Vec<String> {
+    let is_place = |word: &&&str| !word.starts_with(['-', '(', '!', '\\']);
+    let places: Vec<&str> = rest.iter().take_while(is_place).copied().collect();
+    let is_deleted = rest.contains(&"-delete");
+    owned(if is_deleted { &places } else { &[] })
+}
+
+/// Returns the files of an archive that a call of `tar` names.
+fn members(rest: &[&str]) -> Vec<String> {
+    let directory = value(rest, &["-C", "--directory"]);
+    let mut named = operands(rest);
+    named.retain(|path| directory != Some(*path));
+    // `tar xzf a.tgz README.md`: letters, the archive, its files.
+    let letters = usize::from(rest.first().is_some_and(|word| !word.starts_with('-')));
+    let named = named.into_iter().skip(letters + 1);
+    named
+        .map(|path| in_directory(directory.unwrap_or("."), path))
+        .collect()
 }
 
 fn unpacked(rest: &[&str], options: &[&str]) -> Vec<String> {
@@ -377,6 +433,10 @@ mod tests {
         check("sort -u -o a.txt b.txt", &["a.txt"]);
         check("sort b.txt", &[]);
         check("git checkout HEAD~1 a.js", &["a.js"]);
+        check("find src/gen -name '*.ts' -delete", &["src/gen"]);
+        check("find a -name x", &[]);
+        check("tar -xzf l.tgz -C web Cargo.lock", &["web/Cargo.lock"]);
+        check("tar xf l.tar a.txt b.txt", &["./a.txt", "./b.txt"]);
         check("git checkout -b a origin/b", &[]);
         check("git apply --directory=lib a.diff", &["lib/"]);
     }

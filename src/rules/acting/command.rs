@@ -99,6 +99,19 @@ pub(super) fn is_help(simple: &Simple, pattern: &str) -> bool {
     simple.words.iter().skip(1).any(|word| word == "--help") && !pattern.contains("help")
 }
 
+/// Returns `true` for a dry run of what a pattern names with its subcommand, unless the rule or the pattern speaks
+/// of that. A rule about a program holds for its dry runs, too.
+pub(super) fn is_rehearsal(simple: &Simple, rule: &str, pattern: &str) -> bool {
+    let mut words = simple.words.iter().skip(1);
+    let subcommand = words.clone().find(|word| !word.starts_with('-'));
+    let is_dry = words.any(|word| word == "--dry-run" || word.starts_with("--dry-run="));
+    is_dry
+        && subcommand.is_some_and(|word| names_word(pattern, word))
+        && ![rule, pattern]
+            .iter()
+            .any(|text| text.to_lowercase().contains("dry"))
+}
+
 /// Returns `true` if a command that a pattern matches did not do what the pattern says: a dry run, a list, or
 /// a program that reads or moves what is named. A pattern that says so means it.
 pub(super) fn only_looks(simple: &Simple, pattern: &str) -> bool {

@@ -21,7 +21,9 @@
 use memctl_shell::{Bare, Simple};
 
 use super::call::{Call, Content};
-use super::command::{has_pipe, is_help, names_taken, only_looks, reading, spans_commands};
+use super::command::{
+    has_pipe, is_help, is_rehearsal, names_taken, only_looks, reading, spans_commands,
+};
 use super::patterns::{Compiled, Expression};
 use crate::model::{CallPart, CallPattern};
 
@@ -172,6 +174,7 @@ impl Compiled {
             && !self.rules_out(&simple.variables)
             && !self.is_ahead(simple)
             && !is_help(simple, self.matches.as_str())
+            && !is_rehearsal(simple, rule, self.matches.as_str())
             // The first command breaks nothing itself.
             && !after.is_some_and(|after| fulfils(after, simple))
     }
@@ -208,7 +211,9 @@ impl Compiled {
         let looks_behind = pattern.contains("(?<");
         let is_for = |bare: &Bare| {
             let is_wanted = self.wants_absent && bare.lacks_options || looks_behind;
-            !is_wanted && !names_taken(rule, bare)
+            // An option of an exception is looked for in the command as it is typed.
+            let is_excepted = bare.lacks_options && self.unless.is_some();
+            !is_wanted && (is_excepted || !names_taken(rule, bare))
         };
         let bare: Vec<&Bare> = reading.bare.iter().filter(|bare| is_for(bare)).collect();
         let bare = bare.into_iter().flat_map(|bare| &bare.forms);

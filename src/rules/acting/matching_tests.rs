@@ -543,3 +543,64 @@ fn a_pattern_of_code_is_silent_in_prose() {
     check("notes/a.md", "—", &[], true);
     check("notes/a.md", r"\bsimply\b", &[], true);
 }
+
+#[test]
+fn an_exception_is_sought_where_an_option_hides_the_subcommand() {
+    let rule = "kubectl delete only with -n sandbox";
+    let of = pattern(
+        CallPart::Command,
+        [r"^kubectl delete\b", r"(^|\s)-n sandbox\b", ""],
+    );
+    let check = |line: &str, expected: bool| {
+        let spoken = breaks(&bash(line), rule, std::slice::from_ref(&of), &|_| false);
+        assert_eq!(spoken, expected, "{line}");
+    };
+    check("kubectl -n billing delete pod x", true);
+    check("kubectl delete pod x -n billing", true);
+    check("kubectl -n sandbox delete pod x", false);
+    check("kubectl delete pod x -n sandbox", false);
+}
+
+#[test]
+fn a_rehearsal_breaks_no_rule_about_what_is_done() {
+    let check = |rule: &str, matches: &str, line: &str, expected: bool| {
+        let of = pattern(CallPart::Command, [matches, "", ""]);
+        let spoken = breaks(&bash(line), rule, &[of], &|_| false);
+        assert_eq!(spoken, expected, "{line}");
+    };
+    let rule = "Never push to main.";
+    check(
+        rule,
+        r"^git push\b.*\bmain\b",
+        "git push --dry-run origin main",
+        false,
+    );
+    check(rule, r"^git push\b.*\bmain\b", "git push origin main", true);
+    check(
+        "Use pnpm, not npm.", r"^npm\b", "npm publish --dry-run", true,
+    );
+    check(
+        "No dry runs of publish.",
+        r"^npm publish\b",
+        "npm publish --dry-run",
+        true,
+    );
+}
+
+#[test]
+fn what_an_editor_of_streams_puts_in_is_new_content() {
+    let of = pattern(CallPart::Content, [r"console\.log", "", ""]);
+    let check = |line: &str, expected: bool| {
+        let spoken = breaks(
+            &bash(line),
+            "No console.log.",
+            std::slice::from_ref(&of),
+            &|_| false,
+        );
+        assert_eq!(spoken, expected, "{line}");
+    };
+    check("sed -i 's/debug(/console.log(/' src/a.js", true);
+    check(r"perl -pi -e 's|log\(|console.log(|' src/a.js", true);
+    check("sed -i 's/console.log(/debug(/' src/a.js", false);
+    check("sed 's/debug(/console.log(/' src/a.js", false);
+}

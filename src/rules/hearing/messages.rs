@@ -67,7 +67,7 @@ impl Message {
     pub(crate) fn read(text: &str, session: &str, project: &str) -> Option<Self> {
         let text = memctl_redact::strip_fenced(text);
         let own = own_words(&text);
-        let is_prompt = !own.is_empty() && memctl_redact::admit(&own).quarantine.is_none();
+        let is_prompt = !own.is_empty() && memctl_redact::screen(&own).is_of_commands();
         is_prompt.then(|| Self {
             session: Clean::of(session).into_string(),
             project: Clean::of(project).into_string(),
