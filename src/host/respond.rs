@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::{Event, EventKind, Host, LONGEST_ANSWER};
 use crate::lessons::storage::patterns::learn_at_once;
 use crate::lessons::telling::hint::{Hint, MAX_HINTS, within};
-use crate::lessons::{HintOptions, HintService, SessionCalls, telling};
+use crate::lessons::{HintOptions, HintService, SessionCalls, forget_failures, telling};
 use crate::model::text::one_line;
 use crate::model::{CallAction, Trust};
 use crate::rules::hearing::{MadeCall, Message, QUESTION, retain};
@@ -296,6 +296,8 @@ impl Host {
             call: call.call,
         });
         let message = message.after(recent.collect());
+        // What the person says may be what helps.
+        forget_failures(store, &self.session(event)).ok()?;
         let asks = message.may_be_lasting && self.takes_context_at_prompt();
         retain(store, message).ok()?;
         asks.then(|| self.answer(event, QUESTION))

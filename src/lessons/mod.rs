@@ -34,3 +34,4 @@ pub(crate) use past::of_host::{HostSession, record_host_session};
 pub use storage::new_lesson::{Neighbour, StoredLesson, TidyReport, tidy};
 pub use storage::record::{ProcedureReport, RecordReport, Success, add_procedure};
 pub use telling::service::{HintOptions, HintReport, HintService, NO_SESSION};
+pub(crate) use telling::session_state::forget_failures;

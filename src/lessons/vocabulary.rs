@@ -40,6 +40,8 @@ pub(crate) struct Vocabulary {
     pub(crate) probes: WordList,
     /// Programs and subcommands that only tell something.
     pub(crate) observations: WordList,
+    /// Programs and subcommands that make, run, set or end something, or let time pass.
+    pub(crate) acts: WordList,
     /// Beginnings of a statement that asks a database, and changes nothing.
     pub(crate) reading_statements: WordList,
     /// Words that no prefix begins with.

@@ -14,6 +14,9 @@ use memctl_shell::{basename, is_assignment};
 /// Maximum number of words that a small change adds, and drops.
 const SMALL: usize = 4;
 
+/// Minimum likeness of a word to the one in its place.
+const ALIKE: f64 = 0.4;
+
 /// Small difference of two calls.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Change {
@@ -356,8 +359,13 @@ fn text_change(old: &str, new: &str, line: &str) -> Option<(Vec<String>, Vec<Str
     );
     let named = tokens(line);
     let is_small = dropped.len().max(added.len()) <= SMALL && start + end >= 3;
-    let is_meant =
-        dropped.is_empty() || added.is_empty() || dropped.iter().all(|word| named.contains(word));
+    // Another name is another goal: `orders` is not `refunds`, but `last_name` is meant by `lastname`.
+    let is_alike = || {
+        let (dropped, added) = (dropped.concat(), added.concat());
+        added.contains(&dropped) || strsim::normalized_levenshtein(&dropped, &added) >= ALIKE
+    };
+    let is_replaced = !dropped.is_empty() && !added.is_empty();
+    let is_meant = !is_replaced || dropped.iter().all(|word| named.contains(word)) && is_alike();
     let says_something = added
         .iter()
         .chain(&dropped)

@@ -89,6 +89,9 @@ pub fn of_episode(
     if before != after && near.any(is_flaky) {
         return Err("retry");
     }
+    if episode.is_spoken {
+        return Err("one_off");
+    }
     let mut changes = episode.changes.iter().filter_map(|at| step(*at).ok());
     let is_changed = changes.any(|step| !only_observes(step));
     let change = change.filter(|_| !is_changed && !moved && !is_verdict(failed, &line));
@@ -156,10 +159,9 @@ fn only_observes(step: &Step) -> bool {
     !commands.is_empty() && commands.iter().all(observes)
 }
 
-/// Returns `true` for a word that makes, runs, ends or destroys something.
+/// Returns `true` for a word that makes, runs, sets, ends or destroys something, or lets time pass.
 fn acts(word: &str) -> bool {
-    ["eval", "exec", "kill", "mkdir", "pkill", "run", "touch"].contains(&word)
-        || WORDS.destroys.contains(word)
+    WORDS.acts.contains(word) || WORDS.destroys.contains(word)
 }
 
 /// Returns `true` for text that asks a database, and changes nothing in it: `select …`, `\d orders`.
@@ -260,6 +262,7 @@ fn is_hazard(added: &[String], call: &str, error: &str) -> bool {
         WORDS.removes.occur_in(&name)
             || name.contains("no-") && WORDS.checks.occur_in(&name)
             || WORDS.identities.occur_in(&name) && !is_named
+            || is_of_once(value)
             || WORDS.off.contains(value)
             || words
                 .clone()
@@ -274,6 +277,20 @@ fn is_hazard(added: &[String], call: &str, error: &str) -> bool {
     words.any(|word| WORDS.destroys.contains(word))
         || WORDS.guards.occur_in(&error)
         || added.iter().any(takes_away)
+}
+
+/// Returns `true` for a value that holds only this time: a temporary file, the hash of a commit.
+fn is_of_once(value: &str) -> bool {
+    let is_hash = |part: &str| {
+        let is_hex = part.len() >= 7 && part.bytes().all(|b| b.is_ascii_hexdigit());
+        is_hex
+            && part.contains(|c: char| c.is_ascii_digit())
+            && part.contains(|c: char| c.is_ascii_alphabetic())
+    };
+    value.contains("/tmp/")
+        || value
+            .split(|c: char| !c.is_ascii_alphanumeric())
+            .any(is_hash)
 }
 
 #[cfg(test)]
@@ -325,6 +342,25 @@ mod tests {
         check(&["SHOP_TOKEN=$OWN"], "SHOP_TOKEN is not set", false);
         check(&["-p", "5433"], "checksum mismatch", true);
         check(&["--rule", "size: off"], "", true);
+        check(
+            &["DATABASE_URL=postgres://db.live.internal/a"],
+            "DATABASE_URL is not set",
+            true,
+        );
+        check(&["CI=true"], "CI is not set", true);
+        check(&["SHOP_KEY=dummy"], "SHOP_KEY is not set", true);
+        check(&["MFA_CODE=493021"], "MFA_CODE is not set", true);
+        check(
+            &["--set", "image.tag=sha-91aa0c1"],
+            "image.tag is required",
+            true,
+        );
+        check(
+            &["--state", "/tmp/x/state.json"],
+            "--state is required",
+            true,
+        );
+        check(&["--config=ci/settings.xml"], "", false);
         let host = ["-h".to_owned(), "db2".to_owned()];
         assert!(is_hazard(&host, "psql -c 'drop table carts'", ""));
     }

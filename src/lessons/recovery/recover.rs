@@ -7,7 +7,7 @@
 //!
 //! The trace of a running session is short: most failures have no recovery, and each step costs a write.
 
-use memctl_sessions::{Remark, Step};
+use memctl_sessions::{Remark, Speaker, Step};
 use serde::{Deserialize, Serialize};
 
 use super::goal::{Goal, Kind};
@@ -41,6 +41,8 @@ pub struct Episode {
     pub goal: String,
     /// Only its nearness makes the success plausible: one of the next steps may be the real one.
     pub is_near: bool,
+    /// The user said something in between, which may be what helped.
+    pub is_spoken: bool,
 }
 
 /// Failures and episodes of a session.
@@ -82,8 +84,12 @@ pub fn analyse(steps: &[Step], remarks: &[Remark]) -> Analysis {
                 used[*tried] = true;
             }
             let is_near = found == Match::Near;
+            let between = judged[at].step.index + 1..=judged[success].step.index;
+            let is_between = |remark: &Remark| between.contains(&remark.before);
+            let mut of_user = remarks.iter().filter(|remark| remark.by == Speaker::User);
             analysis.episodes.push(Episode {
                 is_near,
+                is_spoken: of_user.any(is_between),
                 ..episode(&judged, &tried, success)
             });
         }
@@ -163,6 +169,7 @@ fn episode(judged: &[Judged<'_>], tried: &[usize], success: usize) -> Episode {
         error_line: line,
         goal: failed.goal.name(),
         is_near: false,
+        is_spoken: false,
     }
 }
 

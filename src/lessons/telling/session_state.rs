@@ -12,6 +12,7 @@ use crate::lessons::recovery::recover::Trace;
 use crate::lessons::telling::evidence::adopts;
 use crate::model::Trial;
 use crate::model::text::one_line;
+use crate::store::{self, Scoped};
 
 use super::hint::{Pitfall, pitfall_of};
 use crate::lessons::telling::hint::{Hint, Outcome, Shown};
@@ -271,6 +272,11 @@ impl SessionNotes {
 
 fn cut(code: &str) -> String {
     code[..code.floor_char_boundary(LONGEST)].to_owned()
+}
+
+/// Forgets the failures of a session that wait for their recovery.
+pub(crate) fn forget_failures(store: &Scoped, session: &str) -> Result<(), store::Error> {
+    store.note(session, |notes: &mut SessionNotes| notes.trace.clear())
 }
 
 #[cfg(test)]

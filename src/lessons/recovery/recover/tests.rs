@@ -3,7 +3,6 @@
 use serde_json::{Value, json};
 
 use super::*;
-use memctl_sessions::Speaker;
 
 /// Steps of a host that flags errors.
 fn flagged(calls: &[(&str, Value, &str, bool)]) -> Vec<Step> {
