@@ -292,7 +292,7 @@ impl SetupReport {
             let of_it = |step: &mut &Step| step.detail == *detail;
             let steps: Vec<String> = failed.extract_if(.., of_it).map(Step::in_words).collect();
             page.line("");
-            page.bad("failed   ", steps.join(", "));
+            page.sentence(Style::Bad, "failed   ", &steps.join(", "));
             page.some("", detail.as_ref());
             page.some("", hint.as_ref());
         }
