@@ -291,8 +291,14 @@ fn files_that_are_no_sessions_are_said_or_skipped() {
 #[test]
 fn a_column_without_its_type_is_learnt_and_found_for_another_table() {
     let workspace = initialised();
-    // Other lessons lie there too.
-    workspace.run(&["learn", SESSIONS]).succeeds();
+    // Other lessons lie there too. The page says the result first.
+    let ran = workspace.run(&["learn", SESSIONS]);
+    let (first, rest) = ran.succeeds().stdout.split_once('\n').unwrap();
+    assert!(first.contains(" lessons learned from "), "{ran:?}");
+    assert!(rest.contains(" recovered without a pattern: "), "{ran:?}");
+    assert!(!rest.contains("  no pattern: "), "{ran:?}");
+    let ran = workspace.run(&["learn", SESSIONS, "--dry-run", "-v"]);
+    assert!(ran.stdout.contains("  no pattern: "), "{ran:?}");
     let call = |column: &str, answer: Value| {
         let query = format!("ALTER TABLE users ADD COLUMN {column};");
         let input = json!({ "operation": "executeQuery", "query": query });

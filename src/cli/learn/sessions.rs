@@ -1,5 +1,6 @@
 //! `learn`: lessons from agents' session files.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -30,7 +31,8 @@ pub(crate) const LEAST_TEXT: usize = 20;
 /// files that were read before. Without a path, it reads the sessions of this project that Claude Code
 /// and Codex have kept, and the history in `.specstory`. Nothing is counted twice.
 /// A recovery whose working call is the failing one with a small change becomes a pattern. It is told
-/// only at the same failure in the same project, until a person approves it.
+/// only at the same failure in the same project, until a person approves it. `-v` lists every recovery, also
+/// those without a pattern, with the reason.
 ///
 /// With `--model`, a model words the lessons of each session in which something failed or was found out: one
 /// question a session, over a digest of its calls. A lesson is stored only if the session bears it out.
@@ -92,7 +94,11 @@ pub(crate) fn learn(context: &Context, args: &LearnArgs) -> Done {
         };
         lessons = past_lessons(context, &workspace, &past, args.yes)?;
     }
-    Ok(Box::new(SessionsLearned { report, lessons }))
+    Ok(Box::new(SessionsLearned {
+        report,
+        lessons,
+        lists_all: context.global.verbose,
+    }))
 }
 
 fn dollars(text: &str) -> Result<f64, String> {
@@ -206,8 +212,49 @@ fn outcome(episode: &EpisodeReport, room: usize) -> (Style, String) {
         let change = change(&fix.failing_code, &fix.working_code, room);
         return (Style::Good, change);
     }
-    let reason = episode.no_fix.unwrap_or_default().replace('_', " ");
-    (Style::Dim, format!("no pattern: {reason}"))
+    (Style::Dim, format!("no pattern: {}", reason(episode)))
+}
+
+/// Reason why a recovery is no pattern.
+fn reason(episode: &EpisodeReport) -> &'static str {
+    match episode.no_fix.unwrap_or_default() {
+        "retry" => "the same call worked later",
+        "still_fails" => "the same error came again",
+        "dangerous" => "it goes around a safeguard",
+        "one_off" => "not a small change of the call",
+        _ => "no error was printed",
+    }
+}
+
+/// Shows each pattern once, and how many recoveries are none.
+fn patterns(episodes: &[EpisodeReport], page: &mut Page) {
+    let room = page.width().saturating_sub(4).max(LEAST_TEXT);
+    let mut made = Vec::new();
+    let mut none: BTreeMap<_, usize> = BTreeMap::new();
+    for episode in episodes {
+        if episode.fix.is_none() {
+            *none.entry(reason(episode)).or_default() += 1;
+            continue;
+        }
+        let pattern = (&episode.error_key, outcome(episode, room).1);
+        if !made.contains(&pattern) {
+            made.push(pattern);
+        }
+    }
+    for (error, change) in made {
+        page.note("  ", end(error, room));
+        page.good("    ", change);
+    }
+    let reasons = none.iter();
+    let reasons: Vec<String> = reasons
+        .map(|(why, count)| format!("{why} ({count})"))
+        .collect();
+    if !reasons.is_empty() {
+        let none = none.values().sum::<usize>();
+        let reasons = reasons.join(", ");
+        let none = format!("{none} recovered without a pattern: {reasons}; -v lists them");
+        page.sentence(Style::Dim, "", &none);
+    }
 }
 
 /// The counts above 0, in words.
@@ -226,6 +273,9 @@ pub(crate) struct SessionsLearned {
     /// Lessons that a model worded; absent if none was asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     lessons: Option<PastReport>,
+    /// `true` if the page lists every recovery.
+    #[serde(skip)]
+    lists_all: bool,
 }
 
 impl Report for SessionsLearned {
@@ -234,7 +284,7 @@ impl Report for SessionsLearned {
         if self.report.unread > 0 {
             page.exits_with(Kind::Usage.code());
         }
-        show(&self.report, page);
+        show(&self.report, self.lists_all, page);
         if let Some(past) = &self.lessons {
             if past.unreachable {
                 page.exits_with(Kind::Model.code());
@@ -244,43 +294,56 @@ impl Report for SessionsLearned {
     }
 }
 
-/// Shows what was learned from session files.
-fn show(report: &LearnReport, page: &mut Page) {
+/// Shows what was learned from session files, the result first.
+fn show(report: &LearnReport, lists_all: bool, page: &mut Page) {
+    let result = match report.learned.len() as u64 {
+        _ if report.dry_run => "nothing stored (dry run)".to_owned(),
+        0 => "nothing new".to_owned(),
+        count => format!("{} learned", plural(count, "lesson")),
+    };
+    let again = match report.merged.len() {
+        0 => String::new(),
+        count => format!(", {count} seen again"),
+    };
     let steps: usize = report.transcripts.iter().map(|t| t.steps).sum();
     let failures: usize = report.transcripts.iter().map(|t| t.failures).sum();
-    let overcome = format!(
-        ": {}, {}, {} recovered",
-        plural(steps as u64, "step"),
-        plural(failures as u64, "failure"),
-        report.episodes.len(),
-    );
-    let read = plural(report.transcripts.len() as u64, "session");
-    page.styled(&[(Style::Strong, &read), (Style::Plain, &overcome)]);
+    let read = match report.transcripts.len() as u64 {
+        0 => String::new(),
+        sessions => format!(
+            " from {}: {}, {failures} failed, {} recovered",
+            plural(sessions, "session"),
+            plural(steps as u64, "call"),
+            report.episodes.len(),
+        ),
+    };
+    page.styled(&[(Style::Strong, &result), (Style::Plain, &(again + &read))]);
     for transcript in &report.transcripts {
         for problem in &transcript.problems {
             let place = format!("{}:{}: ", transcript.path, problem.line);
             page.note(place, &problem.message);
         }
     }
-    recoveries(&report.episodes, page);
-    let mut ends = Vec::new();
-    if report.dry_run {
-        ends.push("nothing was written".to_owned());
+    if lists_all {
+        recoveries(&report.episodes, page);
     } else {
-        ends.push(match report.learned.len() as u64 {
-            0 => "nothing new".to_owned(),
-            count => format!("{} learned", plural(count, "lesson")),
-        });
-        if !report.merged.is_empty() {
-            ends.push(format!("{} seen again", report.merged.len()));
-        }
+        patterns(&report.episodes, page);
     }
-    ends.extend(counted(&[
+    let mut ends = counted(&[
         (report.unchanged, "unchanged since the last run"),
-        (report.skipped, "skipped: not session files"),
         (report.buried, "deleted earlier, not learned again"),
-    ]));
-    page.dim(ends.join(" · "));
+    ]);
+    if report.skipped > 0 {
+        ends.push(format!(
+            "{} skipped",
+            plural(report.skipped as u64, "other file")
+        ));
+    }
+    if !ends.is_empty() {
+        page.dim(ends.join(" · "));
+    }
+    if !report.learned.is_empty() {
+        page.dim("to approve it: memctl review");
+    }
 }
 
 /// Session files and their format.
