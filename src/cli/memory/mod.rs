@@ -13,6 +13,7 @@ use crate::cli::memory::notes::{AddArgs, PruneArgs, PurgeArgs, purge};
 use crate::cli::memory::transfer::{ExportArgs, ImportArgs, export, import};
 use crate::cli::output::{Done, Page, Report, Table, plural, product};
 use crate::cli::review::approve::{PinArgs, PromoteArgs, pin, promote};
+use crate::cli::start::hooks;
 use crate::model::error::{Kind as ErrorKind, UserError};
 use crate::model::{Kind, Scope, SkillPath, Trust, Viewer, mark};
 use crate::serve::arguments::TYPED;
@@ -53,9 +54,9 @@ commands! {
     Import(args: ImportArgs) => import(context, &args);
 }
 
-/// Count the stored records
+/// Show if memory is on, where it is, and how much it holds
 ///
-/// Also shows the directory of the memory, if files or a database store it, and if it is on.
+/// Also shows which agents have the hooks, and if files or a database store the records.
 ///
 /// ```console
 /// $ memctl memory status
@@ -64,7 +65,7 @@ commands! {
 #[derive(Debug, Args)]
 pub(crate) struct StatusArgs {}
 
-fn status(context: &Context, _args: &StatusArgs) -> Done<StatusReport> {
+fn status(context: &Context, _args: &StatusArgs) -> Done<Status> {
     let workspace = context.workspace(None)?;
     let mut report = upkeep::status(&workspace)?;
     report.enabled = context.off.is_none();
@@ -74,34 +75,59 @@ fn status(context: &Context, _args: &StatusArgs) -> Done<StatusReport> {
     } else if report.store == "JSONStore" {
         context.choosing(|choice| choice.explain(&mut report))?;
     }
-    Ok(report)
+    Ok(Status {
+        report,
+        is_there: context.has_memory(),
+        hosts: hooks::hosts(context),
+    })
 }
 
-impl Report for StatusReport {
+/// Counts of a memory, and what only the page says about it.
+#[derive(Serialize)]
+pub(crate) struct Status {
+    #[serde(flatten)]
+    report: StatusReport,
+    #[serde(skip)]
+    is_there: bool,
+    /// Agent hosts with hooks.
+    #[serde(skip)]
+    hosts: Vec<&'static str>,
+}
+
+impl Report for Status {
     fn page(&self, page: &mut Page) {
-        page.line(format!("Store: {}", self.store));
+        let of = &self.report;
+        match (self.is_there, of.enabled) {
+            (false, _) => page.warn("There is no memory here: ", &of.directory),
+            (true, false) => page.warn("Memory is off: ", &of.directory),
+            (true, true) => page.good("Memory is on: ", &of.directory),
+        }
+        let counts = [
+            plural(of.reflexions, "rule"),
+            plural(of.procedures, "lesson"),
+            plural(of.memories, "note"),
+        ];
+        page.line(counts.join(", "));
+        match self.hosts.join(", ") {
+            none if none.is_empty() => page.line("No agent has the hooks: memctl setup"),
+            hosts => page.line(format!("Agents with the hooks: {hosts}")),
+        }
+        // The words of the source documents.
+        page.line(format!("Store: {}", of.store));
         page.line(format!(
             "Executions: {}  |  Corrections: {}  |  Reflexions: {}  |  Tests: {}",
-            self.executions, self.corrections, self.reflexions, self.tests
+            of.executions, of.corrections, of.reflexions, of.tests
         ));
-        let others = [
-            (self.procedures, "lesson"),
-            (self.memories, "note"),
-            (self.sessions, "session"),
-        ];
-        let others = others.into_iter().filter(|(count, _)| *count > 0);
-        let others: Vec<String> = others.map(|(count, noun)| plural(count, noun)).collect();
-        if !others.is_empty() {
-            page.line(others.join("  |  "));
+        page.dim(&of.store_reason);
+        if of.sessions > 0 {
+            page.line(plural(of.sessions, "session"));
         }
-        if self.pulled.records > 0 {
-            let records = plural(self.pulled.records, "record");
-            let workspaces = plural(self.pulled.workspaces as u64, "other workspace");
+        if of.pulled.records > 0 {
+            let records = plural(of.pulled.records, "record");
+            let workspaces = plural(of.pulled.workspaces as u64, "other workspace");
             page.line(format!("Pulled: {records} of {workspaces}"));
         }
-        page.dim(&self.store_reason);
-        page.dim(&self.directory);
-        self.problems
+        of.problems
             .iter()
             .for_each(|problem| page.warn("problem: ", problem));
     }

@@ -216,6 +216,22 @@ fn lasting_install(program: &Path) -> Option<&'static str> {
     }
 }
 
+/// Returns the agent hosts that have the hooks, in the settings of the user or of this project.
+pub(crate) fn hosts(context: &Context) -> Vec<&'static str> {
+    let has_hooks = |host: &Host| {
+        [false, true].into_iter().any(|project| {
+            let place = place(context, Item::Hooks, *host, project, false).ok();
+            let status = place.and_then(|place| place.status().ok());
+            let (absent, broken) = (InstallationStatus::Absent, InstallationStatus::Broken);
+            status.is_some_and(|status| ![absent, broken].contains(&status))
+        })
+    };
+    Host::with_hooks()
+        .filter(has_hooks)
+        .map(Host::name)
+        .collect()
+}
+
 /// Returns notes for the user after an installation.
 pub(crate) fn notes(context: &Context, place: &Place, project: bool) -> Vec<String> {
     let (host, mut notes) = (place.host, Vec::new());
