@@ -41,7 +41,7 @@ pub struct Promoted {
 pub fn promote(workspace: &Workspace, user: &Workspace, id: &str) -> Result<Promoted, Error> {
     let (kind, id) = locate(&workspace.store, id)?;
     let refused = |reason: &str| {
-        let message = format!("{kind} `{id}` cannot be promoted: {reason}");
+        let message = format!("{} `{id}` cannot be promoted: {reason}", kind.noun());
         Err(Error::input(message, format!("memctl show {id}")))
     };
     let trust_snapshot = workspace.store.trust_snapshot();

@@ -93,7 +93,7 @@ pub enum Error {
     #[error("{0}")]
     Damaged(Problem),
     /// No record has this id.
-    #[error("{} `{}` not found", kind.map_or("record", Kind::name), id.escape_debug())]
+    #[error("{} `{}` not found", kind.map_or("record", Kind::noun), id.escape_debug())]
     NotFound {
         /// Requested kind, if known.
         kind: Option<Kind>,
@@ -234,7 +234,7 @@ pub enum Error {
     #[error("`{}` is not an id: ids look like `EXEC-20260220124341` or `REFL-003`", .0.escape_debug())]
     NoId(String),
     /// Record was deleted on purpose.
-    #[error("{kind} `{id}` was forgotten on {day}")]
+    #[error("{} `{id}` was forgotten on {day}", .kind.noun())]
     Forgotten {
         /// Id of the record.
         id: String,
@@ -499,7 +499,10 @@ impl Explain for Error {
                 let hint = "only a user can add it: memctl memory add --type TYPE --content \"…\"";
                 say(Input, hint)
             }
-            Self::ModelName { .. } => say(Input, "memctl config show"),
+            Self::ModelName { .. } => {
+                let hint = "an installed agent needs no key: --model 'exec:claude -p'";
+                say(Input, hint)
+            }
         }
     }
 }

@@ -121,7 +121,7 @@ fn persons_rule_needs_no_approval_and_an_unknown_id_approves_nothing() {
     let stored = workspace.read(".agentura/procedural_memory.local.json");
     workspace
         .run(&["memory", "approve", "PROC-001", "PROC-009"])
-        .fails(2, "procedure `PROC-009` not found");
+        .fails(2, "lesson `PROC-009` not found");
     workspace
         .run(&["memory", "approve", "PROC-001", "latest"])
         .fails(2, "cannot be approved")
@@ -129,7 +129,7 @@ fn persons_rule_needs_no_approval_and_an_unknown_id_approves_nothing() {
     // A procedure without a skill belongs to no domain, and a scope sees nothing of it.
     workspace
         .run(&["memory", "approve", "PROC-001", "--scope", "hr"])
-        .fails(2, "procedure `PROC-001` not found");
+        .fails(2, "lesson `PROC-001` not found");
     assert_eq!(
         workspace.read(".agentura/procedural_memory.local.json"),
         stored

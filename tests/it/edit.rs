@@ -199,7 +199,7 @@ fn uneditable_field_is_refused_before_any_write() {
             "outcome=accepted",
             "these can be edited: reviewer_notes",
         ),
-        ("REFL-009", "rule=x", "reflexion `REFL-009` not found"),
+        ("REFL-009", "rule=x", "rule `REFL-009` not found"),
     ] {
         workspace
             .run(&[
@@ -215,7 +215,7 @@ fn uneditable_field_is_refused_before_any_write() {
         .run(&[
             "memory", "edit", "REFL-001", "--set", "rule=x", "--scope", "dev",
         ])
-        .fails(2, "reflexion `REFL-001` not found");
+        .fails(2, "rule `REFL-001` not found");
     assert_eq!(workspace.read(RULES), text);
 }
 

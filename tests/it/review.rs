@@ -101,8 +101,8 @@ fn a_pipe_gets_each_entry_with_the_command_to_type_and_the_change_of_a_fix() {
             ["contradiction", "REFL-001,REFL-002"],
             ["candidate", "REFL-003"],
             ["candidate", "REFL-004"],
-            ["procedure", "PROC-002"],
-            ["procedure", "PROC-001"],
+            ["lesson", "PROC-002"],
+            ["lesson", "PROC-001"],
         ]
     );
     assert!(lines[0].ends_with("→ memctl memory conflicts --merge REFL-002 REFL-001"));
@@ -198,10 +198,10 @@ fn approve_edit_and_undo((columns, rows): (u16, u16), settings: &str) {
     answer("u", "Use pnpm here");
     assert_eq!(rule(), before);
     answer("a", "candidate  REFL-004  3 waiting");
-    answer("x one task", "procedure  PROC-002  2 waiting");
+    answer("x one task", "lesson  PROC-002  2 waiting");
     answer("?", "undo the last decision");
     answer("u", "candidate  REFL-004  3 waiting");
-    answer("s", "procedure  PROC-002  2 waiting");
+    answer("s", "lesson  PROC-002  2 waiting");
     answer("x not npm", "rejected PROC-002");
     let rejected = workspace.stored("procedural_memory.json").to_string();
     assert!(rejected.contains("not npm"), "{rejected}");

@@ -190,7 +190,7 @@ fn forgotten_record_is_named_and_records_of_others_are_not() {
         .fails(2, "correction `CORR-001` not found");
     workspace
         .run(&["memory", "why", "REFL-001", "--scope", "dev"])
-        .fails(2, "reflexion `REFL-001` not found");
+        .fails(2, "rule `REFL-001` not found");
     workspace
         .run(&["memory", "why", "three"])
         .fails(2, "is not an id");

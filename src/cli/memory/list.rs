@@ -14,7 +14,7 @@ use crate::cli::output::{Done, Page, Report, Style, Table, change, clean, day, p
 use crate::model::error::UserError;
 use crate::model::{
     CANDIDATE, Condition, EPISODE, Evidence, Kind, MemoryType, QUARANTINED, REJECTED, Receipts,
-    SkillPath, USER_STORE, mark, with_origin,
+    SkillPath, Trust, USER_STORE, mark, with_origin,
 };
 use crate::notes::{self, ListReport, Listed, ShowReport};
 use crate::serve::arguments::{LISTED, TYPED};
@@ -184,8 +184,10 @@ fn more(kind: Kind, record: &Listed) -> String {
     }
     let lesson = record.lesson.as_ref();
     let lesson = lesson.filter(|lesson| !lesson.working_code.is_empty());
-    let text = lesson.map(|of| change(&of.failing_code, &of.working_code, CHANGE) + "  ");
-    text.unwrap_or_default() + &about(record)
+    let change = lesson.map(|of| change(&of.failing_code, &of.working_code, CHANGE));
+    let parts = [about(record), change.unwrap_or_default()];
+    let parts = parts.into_iter().filter(|part| !part.is_empty());
+    parts.collect::<Vec<_>>().join(": ")
 }
 
 /// Messages that a rule was heard in, after its text; empty for other records.
@@ -221,9 +223,12 @@ fn about(record: &Listed) -> String {
         .as_deref()
         .filter(|status| *status != "active");
     let words = [
-        record.trust.map(|trust| trust.name().to_owned()),
+        record.trust.map(|trust| match trust {
+            Trust::Observed => "not approved".to_owned(),
+            trust => trust.name().to_owned(),
+        }),
         status.map(|status| match status {
-            EPISODE => "nobody has worded it yet".to_owned(),
+            EPISODE => "a pattern".to_owned(),
             status => status.to_owned(),
         }),
         lesson.map(|lesson| {
@@ -234,7 +239,7 @@ fn about(record: &Listed) -> String {
         record
             .retrieved
             .as_ref()
-            .map(|retrieved| format!("retrieved {}", retrieved.times)),
+            .map(|retrieved| format!("found {}", plural(retrieved.times, "time"))),
     ];
     let words: Vec<String> = words.into_iter().flatten().collect();
     words.join(", ")
@@ -337,7 +342,7 @@ impl Report for ShowReport {
         }
         if let Some(of) = &self.retrieved {
             page.dim(format!(
-                "retrieved {}, last {}",
+                "found {}, last {}",
                 plural(of.times, "time"),
                 of.last
             ));

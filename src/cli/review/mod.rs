@@ -19,10 +19,10 @@ use clap::Args;
 use crate::cli::context::Context;
 use crate::cli::learn::sessions::project_sessions;
 use crate::cli::output::{Page, Report, change, end};
-use crate::model::SkillPath;
 use crate::model::error::UserError;
+use crate::model::{Kind, SkillPath};
 use crate::review::PastSessions;
-use crate::review::queue::{Queue, Waiting};
+use crate::review::queue::{Queue, Waiting, WaitingKind};
 
 /// Maximum time of a replay: a person waits.
 const REPLAY: Duration = Duration::from_secs(3);
@@ -79,6 +79,15 @@ pub(crate) fn past_sessions(context: &Context) -> PastSessions {
     }
 }
 
+/// Word of an entry for people.
+fn word(kind: WaitingKind) -> &'static str {
+    match kind {
+        WaitingKind::Procedure => Kind::Procedure.noun(),
+        WaitingKind::Memory => Kind::Memory.noun(),
+        kind => kind.name(),
+    }
+}
+
 /// Ids of an entry: one, or two with a comma.
 fn ids(waiting: &Waiting) -> String {
     match &waiting.other {
@@ -93,7 +102,7 @@ impl Report for Queue {
             return page.line("Nothing waits for a decision.");
         }
         let all: Vec<String> = self.waiting.iter().map(ids).collect();
-        let kinds = self.waiting.iter().map(|one| one.kind.name().len());
+        let kinds = self.waiting.iter().map(|one| word(one.kind).len());
         let widths = (
             kinds.max().unwrap_or_default(),
             all.iter().map(String::len).max().unwrap_or_default(),
@@ -101,7 +110,7 @@ impl Report for Queue {
         for (waiting, ids) in self.waiting.iter().zip(&all) {
             page.line(format!(
                 "{:<2$}  {ids:<3$}  {}  → {4}",
-                waiting.kind.name(),
+                word(waiting.kind),
                 end(&waiting.title, TITLE),
                 widths.0,
                 widths.1,

@@ -272,7 +272,10 @@ fn heading(page: &mut Page, waiting: &Waiting, left: usize) {
     let ids = super::ids(waiting);
     page.line("");
     page.styled(&[
-        (Style::Strong, &format!("{}  {ids}", waiting.kind.name())),
+        (
+            Style::Strong,
+            &format!("{}  {ids}", super::word(waiting.kind)),
+        ),
         (Style::Dim, &format!("  {left} waiting")),
     ]);
 }

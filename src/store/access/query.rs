@@ -319,7 +319,8 @@ pub(crate) fn unreadable(kind: Kind, id: &str, error: &serde_json::Error) -> Str
     } else {
         id
     };
-    format!("{name} is kept, but is not a readable {kind}: {error}")
+    let noun = kind.noun();
+    format!("{name} is kept, but is not a readable {noun}: {error}")
 }
 
 /// Number of ids searched for suggestions.

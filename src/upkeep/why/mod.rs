@@ -111,7 +111,7 @@ impl Relation {
         match self {
             Self::Asked => String::new(),
             Self::HadRule => "had the rule".to_owned(),
-            Self::HadProcedure => "had the procedure".to_owned(),
+            Self::HadProcedure => "had the lesson".to_owned(),
             other => other.name().replace('_', " "),
         }
     }
