@@ -154,8 +154,12 @@ pub(crate) fn help(args: &HelpArgs, program: Command) -> Done<Verbatim> {
     Ok(Verbatim::new(text))
 }
 
-/// Minimum similarity of a name, from 0 to 1 (Jaro–Winkler).
+/// Minimum similarity of the name of a command, from 0 to 1 (Jaro–Winkler).
 const SIMILAR: f64 = 0.8;
+/// The same for a command below another: there are many, so that any word is like one of them.
+const SIMILAR_BELOW: f64 = 0.92;
+/// The same for a word of another program.
+const SIMILAR_OTHER: f64 = 0.95;
 /// Maximum number of suggestions.
 const MAX: usize = 3;
 
@@ -166,19 +170,39 @@ const OTHER_WORDS: &[(&str, &str)] = &[
     ("delete", "forget ID"),
     ("remove", "forget ID"),
     ("rm", "forget ID"),
+    ("clear", "memory purge"),
+    ("reset", "memory purge"),
     ("remember", "correct \"…\""),
     ("rules", "list rules"),
     ("lessons", "list lessons"),
     ("notes", "list notes"),
+    ("note", "memory add"),
     ("version", "--version"),
     ("on", "memory enable"),
     ("off", "memory disable"),
+    ("pause", "memory disable"),
+    ("stop", "memory disable` or `memctl setup --undo"),
+    ("log", "memory audit"),
+    ("logs", "memory audit"),
+    ("history", "undo --list"),
 ];
+
+/// Options of other programs, with the option that does it in the commands that have that.
+const OTHER_OPTIONS: &[(&str, &str, &str)] = &[
+    ("--deny", "action", "--action deny"),
+    ("--fix", "repair", "--repair"),
+];
+
+/// Commands with a text, whose quotes are easily forgotten.
+const WITH_TEXT: [&str; 4] = ["correct", "search", "edit", "lesson add"];
 
 /// Returns the commands, with their path, that a person may have meant by `typed`: those of exactly
 /// this name, or else the most similar ones.
 pub(crate) fn meant(program: &Command, typed: &str) -> Vec<String> {
-    if let Some((_, command)) = OTHER_WORDS.iter().find(|(word, _)| *word == typed) {
+    let others = OTHER_WORDS.iter();
+    let others = others.map(|(word, command)| (strsim::jaro_winkler(word, typed), command));
+    let likely = others.filter(|(score, _)| *score >= SIMILAR_OTHER);
+    if let Some((_, command)) = likely.max_by(|a, b| a.0.total_cmp(&b.0)) {
         return vec![format!("memctl {command}")];
     }
     let mut found = similar_below(program, "memctl", typed);
@@ -190,12 +214,17 @@ pub(crate) fn meant(program: &Command, typed: &str) -> Vec<String> {
 }
 
 fn similar_below(command: &Command, path: &str, typed: &str) -> Vec<(f64, String)> {
+    let least = if path == "memctl" {
+        SIMILAR
+    } else {
+        SIMILAR_BELOW
+    };
     let subs = command.get_subcommands().filter(|sub| !sub.is_hide_set());
     let found = subs.flat_map(|sub| {
         let path = format!("{path} {}", sub.get_name());
         let mut found = similar_below(sub, &path, typed);
         let score = strsim::jaro_winkler(sub.get_name(), typed);
-        if score >= SIMILAR && sub.get_name() != "help" {
+        if score >= least && sub.get_name() != "help" {
             found.push((score, path));
         }
         found
@@ -235,43 +264,64 @@ pub(crate) fn refuse(error: &clap::Error, arguments: &[OsString], plain: bool) -
     ExitCode::from(Kind::Usage.code())
 }
 
-/// Command that shows the help of the typed command.
-fn help_of(arguments: &[OsString]) -> String {
-    let program = Cli::command();
-    let mut command = &program;
-    let mut path = "memctl".to_owned();
+/// The typed command, and its names behind each other.
+fn typed_command<'a>(program: &'a Command, arguments: &[OsString]) -> (&'a Command, String) {
+    let (mut command, mut path) = (program, Vec::new());
     for word in arguments.iter().skip(1).filter_map(|word| word.to_str()) {
         if let Some(sub) = command.find_subcommand(word) {
-            path = format!("{path} {}", sub.get_name());
+            path.push(sub.get_name());
             command = sub;
         }
     }
-    format!("{path} --help")
+    (command, path.join(" "))
 }
 
-/// Takes the message and the hint out of a message of clap.
+/// Takes the message out of a message of clap, and says the way out in the words of this program.
 fn wrong_usage(error: &clap::Error, text: &str, arguments: &[OsString]) -> UserError {
     let text = text.strip_prefix("error: ").unwrap_or(text).trim();
     let (message, usage) = text.split_once("\n\nUsage:").unwrap_or((text, ""));
     let until = |text: &str, end| text.split(end).next().unwrap_or_default().trim().to_owned();
     let (message, usage) = (until(message, "\n\nFor more"), until(usage, "\n\n"));
+    // The hint says it instead of clap's tip.
+    let message = until(&message, "\n\n  tip:");
+    let given = |kind| match error.get(kind) {
+        Some(ContextValue::String(given)) => Some(given.as_str()),
+        _ => None,
+    };
+    let program = Cli::command();
+    let (command, path) = typed_command(&program, arguments);
+    let typed =
+        given(ContextKind::InvalidArg).filter(|_| error.kind() == ErrorKind::UnknownArgument);
+    let has = |name: &str| {
+        command
+            .get_arguments()
+            .any(|one| one.get_long() == Some(name))
+    };
+    let meant = OTHER_OPTIONS.iter();
+    let mut meant = meant.filter(|(other, name, _)| typed == Some(other) && has(name));
     // The option or value that clap takes for the one that was meant.
-    let kinds = [ContextKind::SuggestedArg, ContextKind::SuggestedValue];
-    match kinds.into_iter().find_map(|kind| error.get(kind)) {
-        // The hint says it instead of clap's tip.
-        Some(ContextValue::String(similar)) => UserError::usage(
-            until(&message, "\n\n  tip:"),
-            format!("did you mean `{similar}`?"),
-        ),
-        _ if usage.is_empty() => UserError::usage(message, help_of(arguments)),
-        _ => UserError::usage(message, format!("usage: {usage}")),
-    }
+    let similar = given(ContextKind::SuggestedArg).or(given(ContextKind::SuggestedValue));
+    let hint = if let Some(meant) = meant.next().map(|(.., meant)| *meant).or(similar) {
+        format!("did you mean `{meant}`?")
+    } else if typed.is_some_and(|typed| !typed.starts_with('-')) && WITH_TEXT.contains(&&*path) {
+        format!("put the text between quotes: memctl {path} \"…\"")
+    } else if usage.is_empty() {
+        format!("{} --help", ["memctl", &path].join(" ").trim_end())
+    } else {
+        format!("usage: {usage}")
+    };
+    UserError::usage(message, hint)
 }
+
+/// Way to change a setting.
+pub(crate) const SET: &str =
+    "a setting is a line of `.agentura/config.toml`, such as learning.ask = \"off\"";
 
 /// Error for a command that does not exist, with those that may be meant.
 fn unknown_command(typed: &str) -> UserError {
     let meant = meant(&Cli::command(), typed);
     let hint = match meant.join("` or `") {
+        _ if typed == "set" => SET.to_owned(),
         none if none.is_empty() => "memctl help --all".to_owned(),
         meant => format!("did you mean `{meant}`?"),
     };
@@ -316,14 +366,20 @@ mod tests {
         check("serch", "memctl search");
         check("aprove", "memctl approve");
         check("uninstall", "memctl setup --undo");
+        check("instal", "memctl setup");
+        check("stop", "memctl memory disable` or `memctl setup --undo");
+        check("reset", "memctl memory purge");
+        check("lear", "memctl learn");
         check("conflcts", "memctl memory conflicts");
-        assert!(meant(&Cli::command(), "zzz").is_empty());
+        for unlike in ["zzz", "login"] {
+            assert!(meant(&Cli::command(), unlike).is_empty(), "{unlike}");
+        }
         let check = |line: &str, expected: &str| {
             let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
-            assert_eq!(help_of(&words), expected);
+            assert_eq!(typed_command(&Cli::command(), &words).1, expected);
         };
-        check("memctl --limit 0", "memctl --help");
-        check("memctl --json list --limit 0 rules", "memctl list --help");
-        check("memctl memory add x --type y", "memctl memory add --help");
+        check("memctl --limit 0", "");
+        check("memctl --json list --limit 0 rules", "list");
+        check("memctl memory add x --type y", "memory add");
     }
 }

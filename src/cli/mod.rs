@@ -324,6 +324,10 @@ const WITHOUT_MEMORY: &[&str] = &[
 const READS_MEMORY: &[&str] = &[
     "list", "search", "review", "stats", "doctor", "memory status",
 ];
+/// Commands on single records, of this project or of the user store.
+const ON_RECORDS: &[&str] = &[
+    "approve", "why", "show", "edit", "forget", "accept", "reject", "memory pin", "memory promote",
+];
 /// Commands that take a directory which does not exist.
 const WITHOUT_ROOT: &[&str] = &["setup", "init", "hook", "statusline", "mcp"];
 
@@ -351,7 +355,12 @@ fn dispatch(context: &Context, command: Command) -> Result<u8, UserError> {
     if is_new && context.begins_memory() && context.has_memory() {
         context.printer.note(&format!("created {memory}"));
     }
-    if reads && let Err(missing) = context.needs_memory() {
+    let says_so = context.is_one_of(if done.is_err() {
+        ON_RECORDS
+    } else {
+        READS_MEMORY
+    });
+    if says_so && let Err(missing) = context.needs_memory() {
         let (message, way) = (missing.message, missing.hint.unwrap_or_default());
         context.printer.warn(&format!("{message}: {way}"));
     }

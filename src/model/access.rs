@@ -153,7 +153,10 @@ impl Scope {
 
 impl Explain for InvalidSkillPath {
     fn explain(&self) -> Explanation {
-        (Kind::Input, Some("memctl run hr/resume-screen".to_owned()))
+        (
+            Kind::Input,
+            Some("the skills here: ls skills/*/".to_owned()),
+        )
     }
 }
 

@@ -208,7 +208,6 @@ fn where_there_is_no_workspace_every_command_says_so_and_begins_none() {
         &["search", "x", "--keyword"],
         &["review"],
         &["stats"],
-        &["doctor"],
         &["memory", "status"],
     ] {
         let ran = workspace.run(args);
@@ -227,6 +226,11 @@ fn where_there_is_no_workspace_every_command_says_so_and_begins_none() {
         &["memory", "disable", "--user", "ann"],
         &["trust"],
         &["trust", "--revoke"],
+        &["doctor"],
+        &["undo"],
+        &["approve", "REFL-001"],
+        &["why", "REFL-001"],
+        &["show", "REFL-001"],
     ] {
         workspace.run(args).fails(2, "no workspace found at");
     }

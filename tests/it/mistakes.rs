@@ -1,17 +1,57 @@
-//! Fifteen mistakes that a newcomer makes, with the way out that each is told, and twenty everyday questions,
-//! with the command that answers and a part of its answer.
+//! Mistakes that a newcomer makes, with the way out that each is told, and everyday questions, with the command that answers and a part of its answer.
 
+use crate::terminal::Terminal;
 use crate::workspace::Workspace;
 
 /// What is typed, the exit code, and a part of what is said.
 type Tried = (&'static [&'static str], i32, &'static str);
 
-const MISTAKES: [Tried; 15] = [
+const MISTAKES: &[Tried] = &[
     (&["lern"], 2, "did you mean `memctl learn`"),
     (&["memory", "aprove"], 2, "did you mean `memctl approve`?"),
     (&["uninstall"], 2, "`memctl setup --undo`"),
     (&["version"], 2, "`memctl --version`"),
     (&["off"], 2, "`memctl memory disable`"),
+    (
+        &["stop"],
+        2,
+        "`memctl memory disable` or `memctl setup --undo`",
+    ),
+    (&["reset"], 2, "`memctl memory purge`"),
+    (&["instal"], 2, "did you mean `memctl setup`?"),
+    (&["login"], 2, "hint: memctl help --all"),
+    (
+        &["config", "set", "learning.ask", "off"],
+        2,
+        "a line of `.agentura/config.toml`",
+    ),
+    (&["doctor", "--fix"], 2, "did you mean `--repair`?"),
+    (
+        &["approve", "REFL-001", "--deny"],
+        2,
+        "did you mean `--action deny`?",
+    ),
+    (
+        &["list", "--all"],
+        2,
+        "'--all' found\nhint: usage: memctl list",
+    ),
+    (
+        &["correct", "Use", "pnpm", "here."],
+        2,
+        "put the text between quotes: memctl correct",
+    ),
+    (
+        &["correct", "\u{201c}Use", "yarn\u{201d}"],
+        2,
+        "straight quotes: memctl correct \"Use yarn\"",
+    ),
+    (&["correct", ""], 2, "the text is empty"),
+    (
+        &["correct", "yarn"],
+        2,
+        "a rule for coding agents is a sentence",
+    ),
     (&["import", "notes.jsonl"], 2, "`memctl memory import`"),
     (&["approve"], 2, "usage: memctl approve <ID>"),
     (&["approve", "REFL-999"], 2, "hint: memctl list rules"),
@@ -41,14 +81,15 @@ const MISTAKES: [Tried; 15] = [
 ];
 
 /// "How do I …?" in the order of the first days. The memory has one approved rule, `REFL-001`.
-const QUESTIONS: [Tried; 20] = [
+const QUESTIONS: &[Tried] = &[
     // … see what version this is, and what it keeps where?
     (
         &["--version"],
         0,
         concat!("memctl ", env!("CARGO_PKG_VERSION")),
     ),
-    (&["status"], 0, ".agentura"),
+    (&["status"], 0, "Memory is on: "),
+    (&["status"], 0, "1 rule, 0 lessons, 0 notes"),
     (&["config", "show"], 0, "Setting"),
     (&["doctor"], 0, "No problems found."),
     (&["help", "--all"], 0, "memory disable"),
@@ -77,7 +118,7 @@ const QUESTIONS: [Tried; 20] = [
     (&["memory", "disable"], 0, "Memory is off"),
 ];
 
-fn check(workspace: &Workspace, (args, code, said): Tried) {
+fn check(workspace: &Workspace, &(args, code, said): &Tried) {
     let ran = workspace.run(args);
     assert_eq!(ran.code, code, "{args:?}: {ran:?}");
     let found = ran.stdout.contains(said) || ran.stderr.contains(said);
@@ -111,4 +152,19 @@ fn an_everyday_question_is_answered_by_one_command() {
     for question in QUESTIONS {
         check(&workspace, question);
     }
+}
+
+#[test]
+fn correct_alone_asks_for_a_rule_where_no_skill_ran() {
+    let workspace = Workspace::empty();
+    workspace.run(&["init"]).succeeds();
+    let Some(terminal) = Terminal::open(&workspace, 100, 24) else {
+        return;
+    };
+    terminal.type_line("memctl correct");
+    terminal.wait_for("do from now on?");
+    terminal.type_line("Use pnpm here, never npm.");
+    terminal.wait_for("candidate");
+    let rules = workspace.json(&["list", "rules"]).to_string();
+    assert!(rules.contains("Use pnpm here, never npm."), "{rules}");
 }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use memctl_files::named;
 
 use crate::cli::context::Context;
 use crate::cli::output::{Done, Page, Report, Style, plural};
@@ -45,6 +46,10 @@ pub(crate) fn doctor(context: &Context, args: &DoctorArgs) -> Done {
         let paths: Vec<PathBuf> = paths.collect();
         let search = || upkeep::secrets(&workspace, &paths, args.repair);
         return Ok(Box::new(printer.during("looking for secrets", search)?));
+    }
+    // Skills can be checked before the first record.
+    if !named::is_dir(&context.places.skills) {
+        context.needs_memory()?;
     }
     let workspace = context.workspace_over_files(None)?;
     let read = || upkeep::doctor(&workspace, args.repair);

@@ -7,6 +7,7 @@ use serde::Serialize;
 use crate::cli::ask::confirms;
 use crate::cli::config::{Setting, digest, prompts};
 use crate::cli::context::Context;
+use crate::cli::help::SET;
 use crate::cli::memory::counted;
 use crate::cli::output::{Done, Page, Report, Style, Table, clean};
 use crate::model::error::UserError;
@@ -106,6 +107,7 @@ impl Report for ConfigReport {
             table.row([key.name, state, "environment"].map(str::to_owned));
         }
         page.table(&table);
+        page.dim(SET);
     }
 }
 

@@ -44,6 +44,9 @@ pub(crate) struct UndoArgs {
 
 pub(crate) fn undo(context: &Context, args: &UndoArgs) -> Done {
     let name = args.change.as_deref();
+    if !args.user_store {
+        context.needs_memory()?;
+    }
     if !args.list && !args.user_store {
         return Ok(Box::new(revert(context, name, args.dry_run)?));
     }

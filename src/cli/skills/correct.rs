@@ -17,7 +17,7 @@ use crate::cli::output::{Done, Page, Report, Style, end, when};
 use crate::cli::review::past_sessions;
 use crate::cli::skills::run::raw_output;
 use crate::model::error::UserError;
-use crate::model::{Execution, Kind, Reflexion, RuleRelation, SkillPath};
+use crate::model::{Execution, InvalidSkillPath, Kind, Reflexion, RuleRelation, SkillPath};
 use crate::notes;
 use crate::review::{PastSessions, replay};
 use crate::rules::hearing::{
@@ -107,9 +107,17 @@ pub(crate) fn correct(context: &Context, args: CorrectArgs) -> Done {
         return say(context, words, &args);
     }
     args.check()?;
+    if args.skill.is_none() && context.is_interactive() && !has_execution(context)? {
+        let words = line(
+            "What should the agents of this project do from now on? ",
+            "",
+        )?;
+        let words = words.ok_or_else(UserError::interrupted)?;
+        return say(context, &words, &args);
+    }
     let expected = args.expected.as_deref().map(|path| context.json(path));
     let expected = expected.transpose()?;
-    let skill: Option<SkillPath> = args.skill.as_deref().map(str::parse).transpose()?;
+    let skill = args.skill()?;
     let workspace = context.workspace(args.model.as_deref())?;
     let (skill, execution, correction) =
         match (skill, args.execution_id, args.correction.or(args.text)) {
@@ -166,12 +174,45 @@ pub(crate) fn correct(context: &Context, args: CorrectArgs) -> Done {
 }
 
 impl CorrectArgs {
+    /// Returns the skill. Words that are none may be a rule without its quotes, or with those of a letter.
+    fn skill(&self) -> Result<Option<SkillPath>, UserError> {
+        let Some(given) = &self.skill else {
+            return Ok(None);
+        };
+        let error = match given.parse() {
+            Ok(skill) => return Ok(Some(skill)),
+            Err::<_, InvalidSkillPath>(error) => UserError::from(error),
+        };
+        if self.execution_id.is_some() || self.correction.is_some() {
+            return Err(error);
+        }
+        let words = [given, self.text.as_deref().unwrap_or_default()].join(" ");
+        let words = words
+            .trim()
+            .trim_matches(['\u{201c}', '\u{201d}', '\u{201e}']);
+        Err(match words {
+            "" => UserError::usage("the text is empty", TO_AGENTS),
+            words if words.contains(' ') => UserError {
+                hint: Some(format!(
+                    "a rule for coding agents stands between straight quotes: memctl correct \"{words}\""
+                )),
+                ..error
+            },
+            _ => UserError {
+                hint: Some(format!(
+                    "a rule for coding agents is a sentence: {TO_AGENTS}"
+                )),
+                ..error
+            },
+        })
+    }
+
     /// Checks the options of a correction of a skill.
     fn check(&self) -> Result<(), UserError> {
         if !self.commands.is_empty() {
             return Err(UserError::usage(
                 "`--command` is for a rule of coding agents, which has no skill",
-                "memctl correct \"Use pnpm here, never npm.\" --command '^npm\\b'",
+                format!("{TO_AGENTS} --command '^npm\\b'"),
             ));
         }
         for text in &self.assertions {
@@ -207,15 +248,20 @@ fn say(context: &Context, words: &str, args: &CorrectArgs) -> Done {
     Ok(Box::new(with_past(context, &workspace, report)))
 }
 
+/// Example of a rule for coding agents.
+const TO_AGENTS: &str = "memctl correct \"Use pnpm here, never npm.\"";
+
+fn has_execution(context: &Context) -> Result<bool, UserError> {
+    Ok(context.workspace(None)?.store.count(Kind::Execution)? > 0)
+}
+
 fn missing(skill: Option<&SkillPath>, execution: Option<&str>) -> UserError {
-    let message = match skill {
-        None => "a skill is required",
-        Some(_) => "the text of the correction is required",
+    let Some(skill) = skill else {
+        return UserError::usage("a text is required, or a skill with one", TO_AGENTS);
     };
-    let skill = skill.map_or("<skill>".to_owned(), ToString::to_string);
     let execution = execution.unwrap_or("latest");
     let hint = format!("memctl correct {skill} \"…\" --execution-id {execution}");
-    UserError::usage(message, hint)
+    UserError::usage("the text of the correction is required", hint)
 }
 
 impl CorrectReport {

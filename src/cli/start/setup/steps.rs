@@ -21,8 +21,7 @@ const COMPOSE: &str = "your own status line stays; a script can show both: input
     YOUR-COMMAND; printf %s \"$input\" | memctl statusline";
 
 /// Purpose of the permission.
-const ASKED: &str =
-    "only `lesson` of memctl, for what a session found out (off: `learning.ask = \"off\"`)";
+const ASKED: &str = "only `lesson` of memctl, for what a session found out (off: `learning.ask = \"off\"` in .agentura/config.toml)";
 
 /// Action of a step.
 #[derive(Debug, Clone, Copy)]
