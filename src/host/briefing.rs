@@ -6,7 +6,7 @@
 use crate::lessons::telling;
 use crate::lessons::telling::hint::Outcome;
 use crate::lessons::telling::hint::render_pitfalls;
-use crate::lessons::telling::service::HintService;
+use crate::lessons::telling::service::{HintService, Moment};
 use crate::lessons::telling::session_state::SessionNotes;
 use crate::model::{Kind, Reflexion};
 use crate::rules::acting::Tables;
@@ -26,8 +26,10 @@ pub struct Briefing {
     pub rules: String,
     /// Observed records, to be shown as data only.
     pub observed: String,
-    /// Number of rules in these texts.
-    pub told: usize,
+    /// Ids of the rules in these texts.
+    pub told: Vec<String>,
+    /// Ids of the lessons in these texts.
+    pub lessons: Vec<String>,
 }
 
 impl HintService<'_> {
@@ -38,7 +40,12 @@ impl HintService<'_> {
         let frame = memctl_redact::length(&memctl_redact::fence::<&str>(&[], &nonce));
         let briefing = self.briefing(session, here, LONGEST - frame)?;
         // Nothing depends on this number but the status line.
-        drop(self.note_told(session, briefing.told));
+        drop(self.note_told(session, briefing.told.len()));
+        let ids = briefing.told.iter().chain(&briefing.lessons);
+        let ids: Vec<&str> = ids.map(String::as_str).collect();
+        if !ids.is_empty() {
+            self.log_told(session, Moment::Start, &ids);
+        }
         let mut text = briefing.rules;
         if !briefing.observed.is_empty() {
             text.push_str(&memctl_redact::fence(&[briefing.observed], &nonce));
@@ -93,10 +100,18 @@ impl HintService<'_> {
         briefing.rules.push_str(&notice);
         let left = budget.saturating_sub(memctl_redact::length(&briefing.rules));
         briefing.observed = within(&observed, left);
-        let own = lines(&rules.own).filter(|line| briefing.rules.contains(line));
-        let of_others = lines(&rules.observed).map(|line| memctl_redact::defuse(&line));
-        let of_others = of_others.filter(|line| briefing.observed.contains(line.trim()));
-        briefing.told = own.count() + of_others.count();
+        let own = rules.own.iter().zip(lines(&rules.own));
+        let own = own.filter(|(_, line)| briefing.rules.contains(line));
+        let of_others = rules.observed.iter().zip(lines(&rules.observed));
+        let of_others = of_others.filter(|(_, line)| {
+            briefing
+                .observed
+                .contains(memctl_redact::defuse(line).trim())
+        });
+        let ids = own
+            .chain(of_others)
+            .map(|(rule, _)| rule.reflexion_id.clone());
+        briefing.told = ids.collect();
         let approved = lessons
             .approved
             .iter()
@@ -108,8 +123,9 @@ impl HintService<'_> {
         let shown = approved
             .chain(observed)
             .filter(|((_, line), text)| text.contains(line.trim()));
+        briefing.lessons = shown.map(|((id, _), _)| id.clone()).collect();
         self.store
-            .count_retrievals(shown.map(|((id, _), _)| id.as_str()));
+            .count_retrievals(briefing.lessons.iter().map(String::as_str));
         Ok(briefing)
     }
 }

@@ -1,6 +1,7 @@
-//! Proof that hooks are delivered: the last event of each agent host, and its answer.
+//! Proof that hooks are delivered: the last event of each agent host with its answer, and the last one at which
+//! something was told: the events after it may all have nothing to say.
 //!
-//! The note is one small file of this user outside of every memory, so that an event in a folder without a
+//! A note is one small file of this user outside of every memory, so that an event in a folder without a
 //! memory is recorded too. It is not synced to the disk, because an agent waits and a lost note does no harm.
 //! It holds the first words of the answer, and of the event only its name and its folder.
 
@@ -59,42 +60,70 @@ impl Delivery {
 
     /// Returns the last event of an agent host; `None` if none was received.
     pub fn last(state_dir: Option<&Path>, host: Host) -> Option<Self> {
-        let text = named::read(&file(state_dir?, host), LARGEST).ok()?;
-        serde_json::from_slice(&text).ok()
+        read(&file(state_dir?, host.name()))
+    }
+
+    /// Returns the last event of an agent host at which something was told; `None` if nothing was.
+    pub fn last_told(state_dir: Option<&Path>, host: Host) -> Option<Self> {
+        read(&file(state_dir?, &told(host)))
     }
 
     /// Notes the event. A failure is not reported: an agent waits.
     pub(crate) fn note(&self, state_dir: Option<&Path>, host: Host) {
-        let Some(path) = state_dir.map(|dir| file(dir, host)) else {
+        let Some(dir) = state_dir else {
             return;
         };
         let Ok(text) = serde_json::to_vec(self) else {
             return;
         };
-        if named::overwrite_note(&path, &text).is_err() {
-            // The directory is missing at the first event only.
-            drop(path.parent().map(named::create_dir));
-            drop(named::overwrite_note(&path, &text));
+        write(&file(dir, host.name()), &text);
+        if self.told.is_some() {
+            write(&file(dir, &told(host)), &text);
         }
     }
 }
 
-fn file(state_dir: &Path, host: Host) -> PathBuf {
-    state_dir
-        .join(DIRECTORY)
-        .join(format!("{}.json", host.name()))
+fn file(state_dir: &Path, name: &str) -> PathBuf {
+    state_dir.join(DIRECTORY).join(format!("{name}.json"))
 }
 
-/// First words of an answer: of its longest text, without the marks of a fence.
+/// Name of the note about the last event at which something was told.
+fn told(host: Host) -> String {
+    format!("{}-told", host.name())
+}
+
+fn read(path: &Path) -> Option<Delivery> {
+    serde_json::from_slice(&named::read(path, LARGEST).ok()?).ok()
+}
+
+fn write(path: &Path, text: &[u8]) {
+    if named::overwrite_note(path, text).is_err() {
+        // The directory is missing at the first event only.
+        drop(path.parent().map(named::create_dir));
+        drop(named::overwrite_note(path, text));
+    }
+}
+
+/// First words of an answer: of its longest text, without its headings, and what introduces a fence.
 fn first_words(answer: &str) -> String {
     let value: Value = serde_json::from_str(answer).unwrap_or_default();
     let texts = leaves(&value).into_iter().filter_map(Value::as_str);
     // Of equally long texts the first.
     let longest = texts.rev().max_by_key(|text| text.len());
     let longest = longest.unwrap_or_default();
-    let mut lines = longest.lines().map(str::trim);
-    let first = lines.find(|line| !line.is_empty() && !line.starts_with('<'));
-    let text = Clean::of(first.unwrap_or_default()).into_string();
+    let lines = longest.lines().map(str::trim);
+    let lines: Vec<&str> = lines.filter(|line| !line.is_empty()).collect();
+    let is_mark = |line: &str| line.starts_with('<');
+    let says = |at: &usize| {
+        let next = lines.get(at + 1);
+        let introduces = next.is_some_and(|next| is_mark(next) && !next.starts_with("</"));
+        !is_mark(lines[*at]) && !lines[*at].ends_with(':') && !introduces
+    };
+    let told = (0..lines.len()).find(says).map(|at| lines[at]);
+    // A text of a heading alone is what was told.
+    let first = told.or_else(|| lines.iter().copied().find(|line| !is_mark(line)));
+    let first = first.unwrap_or_default();
+    let text = Clean::of(first.strip_prefix("- ").unwrap_or(first)).into_string();
     beginning(&text, LONGEST).into_owned()
 }
 
@@ -125,9 +154,31 @@ mod tests {
         let last = Delivery::last(state, Host::Codex).unwrap();
         assert_eq!(last.told.as_deref(), Some("Use pnpm, never npm."));
         assert_eq!((&*last.event, &*last.silent), ("PreToolUse", ""));
-        // Written over the longer one.
+        // Written over the longer one, and what was told before it is still known.
         Delivery::of(&event("Stop"), None, "off", now).note(state, Host::Codex);
         let last = Delivery::last(state, Host::Codex).unwrap();
         assert_eq!((&*last.event, last.told), ("Stop", None));
+        assert_eq!(Delivery::last_told(state, Host::Codex), Some(delivery));
+    }
+
+    #[test]
+    fn the_first_words_are_no_heading() {
+        let check = |text: &str, expected: &str| {
+            let answer = json!({"additionalContext": text}).to_string();
+            assert_eq!(first_words(&answer), expected, "{text}");
+        };
+        check(
+            "Rules that people have given in this project, by skill:\n  - Use pnpm.\n  - Use make.\n",
+            "Use pnpm.",
+        );
+        check(
+            "Notes of others, not reviewed.\n<data-1>\nLessons of this project:\n  - Build first.\n</data-1>\n",
+            "Build first.",
+        );
+        check(
+            "The user has a rule about this call: Use pnpm.\n",
+            "The user has a rule about this call: Use pnpm.",
+        );
+        check("Heading:\n", "Heading:");
     }
 }

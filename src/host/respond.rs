@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use super::{Event, EventKind, Host, LONGEST_ANSWER};
 use crate::lessons::storage::patterns::learn_at_once;
 use crate::lessons::telling::hint::{Hint, MAX_HINTS, within};
+use crate::lessons::telling::service::Moment;
 use crate::lessons::{HintOptions, HintService, SessionCalls, forget_failures, telling};
 use crate::model::text::one_line;
 use crate::model::{CallAction, Trust};
@@ -77,6 +78,10 @@ pub fn respond(
             if event.is_renewed {
                 rules::compacted(adviser.store, &session)?;
             }
+            if rules::are_unread(adviser.store) {
+                let text = adviser.session_text(&session, here).unwrap_or_default();
+                return Ok(Some(host.answer_with_message(event, rules::UNREAD, &text)));
+            }
             adviser.session_text(&session, here)?
         }
         EventKind::SubagentStart => adviser.session_text(&session, here)?,
@@ -85,7 +90,7 @@ pub fn respond(
             String::new()
         }
         EventKind::SessionEnd => {
-            rules::ended(adviser.store, &session, adviser.now, adviser.random)?;
+            rules::ended(adviser.store, &session, adviser.random)?;
             adviser.ended(&session)?;
             String::new()
         }
@@ -108,17 +113,17 @@ fn before_tool(
     } else {
         RuleFilter::Decisions
     };
-    let Warning { action, rules } = warning(session, event, adviser, here, filter)?;
+    let Warning { action, rules, .. } = warning(session, event, adviser, here, filter)?;
     let is_decided = !rules.is_empty() && action != CallAction::Note;
     if is_decided || !host.takes_notes_before() {
         return Ok(is_decided.then(|| host.answer_before(event, action, &rules)));
     }
-    let lessons = adviser.lessons_before(&event.command, session)?;
+    let lessons = adviser.lessons_before(&event.command, session, event.tool.as_deref())?;
     let text = note(&rules) + &lessons;
     Ok((!text.is_empty()).then(|| host.answer(event, &text)))
 }
 
-/// Returns the rules that act on the call of an event.
+/// Returns the rules that act on the call of an event, and logs that they are told.
 fn warning(
     session: &str,
     event: &Event,
@@ -126,9 +131,14 @@ fn warning(
     here: &Here<'_>,
     filter: RuleFilter,
 ) -> Result<Warning, Error> {
-    with_call(session, event, here, filter, |call| {
+    let warning = with_call(session, event, here, filter, |call| {
         rules::before(adviser.store, call, &|rule| here.covers(rule))
-    })
+    })?;
+    if !warning.ids.is_empty() {
+        let ids: Vec<&str> = warning.ids.iter().map(String::as_str).collect();
+        adviser.log_told(session, Moment::Call(event.tool.as_deref()), &ids);
+    }
+    Ok(warning)
 }
 
 /// Calls a function with the call of an event. After a call, its text is redacted.
@@ -278,11 +288,21 @@ impl Host {
     /// or the model learns that nothing was checked.
     pub fn late_answer(self, event: &Event) -> String {
         let message = "memctl had no time to check the user's rules about this call";
+        self.answer_with_message(event, message, "")
+    }
+
+    /// Returns the answer with a message for the person and a text for the model, which may be empty. Where the
+    /// agent host shows the person nothing, the model gets both.
+    fn answer_with_message(self, event: &Event, message: &str, text: &str) -> String {
         match self {
             Self::ClaudeCode | Self::Codex | Self::Gemini => {
-                json!({"systemMessage": message}).to_string()
+                let answer = (!text.is_empty()).then(|| self.answer(event, text));
+                let answer = answer.and_then(|answer| serde_json::from_str(&answer).ok());
+                let mut answer: Value = answer.unwrap_or_else(|| json!({}));
+                answer["systemMessage"] = json!(message);
+                answer.to_string()
             }
-            _ => self.answer(event, message),
+            _ => self.answer(event, format!("{message}\n{text}").trim_end()),
         }
     }
 

@@ -291,7 +291,13 @@ fn newest(
         (kind, touched)
     });
     let unnoted = workspace.note_read(read);
-    let warnings = problems.iter().map(ToString::to_string).chain(unnoted);
+    let warnings = problems
+        .iter()
+        .map(|problem| match problem.kind.is_repairable() {
+            true => format!("{problem}; see `memctl doctor`"),
+            false => problem.to_string(),
+        });
+    let warnings = warnings.chain(unnoted);
     Ok(ListReport {
         kind,
         total,

@@ -50,6 +50,9 @@ pub struct Approved {
     /// rule that no call can be seen to break.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at_calls: Option<CallAction>,
+    /// `true` for a rule in use without a skill that no call can be seen to break.
+    #[serde(skip)]
+    pub is_silent_at_calls: bool,
     /// Reasons to check the record again, and non-fatal problems.
     pub warnings: Vec<String>,
 }
@@ -190,6 +193,10 @@ fn approve_one(
         Kind::Reflexion => let_act(writer, &id_now, action, &mut warnings)?,
         _ => None,
     };
+    let is_silent_at_calls = kind == Kind::Reflexion && {
+        let rule: Reflexion = writer.store().get(&id_now)?;
+        rule.skill.is_empty() && rule.seen_by.is_empty() && rule.is_in_use()
+    };
     Ok(Approved {
         local_id: (id_now != *id).then(|| id.clone()),
         id: id_now,
@@ -204,6 +211,7 @@ fn approve_one(
         guardrails: Vec::new(),
         tests: Vec::new(),
         at_calls,
+        is_silent_at_calls,
         warnings,
     })
 }

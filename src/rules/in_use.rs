@@ -100,6 +100,15 @@ pub(crate) fn mark_observed(store: &Scoped, rules: &mut [Reflexion]) -> Vec<Trus
     standing
 }
 
+/// Message for the person where [`are_unread`] holds.
+pub const UNREAD: &str = "memctl cannot read all rules of this project: memctl doctor";
+
+/// Returns `true` if the file of the rules is damaged or cannot be read: those that are left are told.
+pub fn are_unread(store: &Scoped) -> bool {
+    let damaged = store.damaged_files(Kind::Reflexion);
+    damaged.map_or(true, |files| !files.is_empty())
+}
+
 /// Returns the reason why prompts leave a rule out; `None` if they may show it.
 pub(crate) fn why_unused(rule: &Reflexion) -> Option<String> {
     let id = &rule.reflexion_id;

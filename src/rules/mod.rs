@@ -40,6 +40,7 @@ pub use correct::{
     CorrectOptions, CorrectPreview, CorrectReport, RelationReport, correct, preview_correction,
 };
 pub use evidence::{BlamedRule, ReviewReport, give_verdict};
+pub use in_use::{UNREAD, are_unread};
 pub use place::decisions::{MergeReport, PinReport, Separated, keep_both, merge, pin};
 pub use place::given::{AddedRule, add_rule};
 pub use place::{Conflict, SimilarRule, replace_rule};

@@ -493,9 +493,9 @@ fn outcome_after_a_note_is_counted_once_a_session() {
         "{page}"
     );
     assert!(rule.ends_with(&" ".repeat(8)), "{page}{below}");
-    // The action log has them, from the end of each session.
+    // The action log has them, from the call of each session.
     let log = fs::read_to_string(workspace.memory("execution_logs.jsonl")).unwrap();
-    assert_eq!(log.matches("\"rule\"").count(), 3, "{log}");
+    assert_eq!(log.matches(r#""step_name":"told""#).count(), 3, "{log}");
 }
 
 #[test]

@@ -752,4 +752,64 @@ fn the_last_event_and_its_answer_are_shown() {
     workspace.json(&["hooks", "install", "claude-code"]);
     let page = workspace.run(&["hooks", "status", "claude-code"]).stdout;
     assert!(page.contains("last event:   PreToolUse ("), "{page}");
+    assert!(!page.contains("last told:"), "{page}");
+    // The end of a session, which says nothing, does not hide what was told before it.
+    let end = json!({"hook_event_name": "SessionEnd", "session_id": "s", "cwd": workspace.root()});
+    assert!(is_silent(&hook(&workspace, "claude-code", end.to_string())));
+    assert_eq!(last()["told"], Value::Null);
+    let page = workspace.run(&["hooks", "status", "claude-code"]).stdout;
+    for part in [
+        "last event:   SessionEnd (",
+        "last told:    PreToolUse (",
+        "Use pnpm here, never npm.",
+    ] {
+        assert!(page.contains(part), "{part}: {page}");
+    }
+}
+
+#[test]
+fn a_damaged_file_of_rules_is_said_to_the_person_and_a_repair_names_what_it_lost() {
+    let workspace = Workspace::empty();
+    workspace.json(&["init"]);
+    for rule in ["Use pnpm here.", "Sign every commit."] {
+        let said = workspace.json(&["correct", rule]);
+        workspace.json(&["approve", said["id"].as_str().unwrap()]);
+    }
+    let start = |session: &str| {
+        let event = json!({"hook_event_name": "SessionStart", "session_id": session,
+            "source": "startup", "cwd": workspace.root()});
+        let answer = hook(&workspace, "claude-code", event.to_string()).stdout;
+        serde_json::from_str::<Value>(&answer).unwrap()
+    };
+    assert_eq!(start("a").get("systemMessage"), None);
+    workspace.json(&["hooks", "install", "claude-code"]);
+    let path = workspace.memory("reflexion_entries.json");
+    let file = fs::read_to_string(&path).unwrap();
+    fs::write(&path, file.replacen("\"rule\":", "\"rule\"", 1)).unwrap();
+    let answer = start("b");
+    let message = answer["systemMessage"].as_str().unwrap();
+    assert!(message.contains("memctl doctor"), "{answer}");
+    let told = answer["hookSpecificOutput"]["additionalContext"]
+        .as_str()
+        .unwrap();
+    assert!(told.contains("Sign every commit."), "{told}");
+    let page = workspace.run(&["hooks", "status", "claude-code"]).stdout;
+    assert!(page.contains("cannot read all rules"), "{page}");
+    let list = workspace.run(&["list", "rules"]).stderr;
+    assert!(
+        list.contains("`REFL-001`") && list.contains("memctl doctor"),
+        "{list}"
+    );
+    let found = workspace.run(&["doctor"]).stdout;
+    assert!(
+        found.contains("`REFL-001`") && found.contains("mend the line"),
+        "{found}"
+    );
+    let repaired = workspace.json(&["doctor", "--repair"]);
+    assert_eq!(repaired["repaired"][0]["lost"], json!(["REFL-001"]));
+    assert_eq!(start("c").get("systemMessage"), None);
+    // A file that is none keeps every rule back.
+    fs::remove_file(&path).unwrap();
+    fs::create_dir(&path).unwrap();
+    assert!(start("d")["systemMessage"].is_string());
 }

@@ -252,6 +252,42 @@ fn a_promoted_rule_is_told_once_and_with_its_name() {
 }
 
 #[test]
+fn a_rule_that_is_replaced_stays_in_force_until_the_other_is_approved() {
+    let workspace = Workspace::empty();
+    workspace.json(&["init"]);
+    let page = |args: &[&str]| workspace.run(args).succeeds().stdout.clone();
+    let told = |session: &str| {
+        let event = json!({"hook_event_name": "SessionStart", "session_id": session,
+            "source": "startup", "cwd": workspace.root()});
+        hook(&workspace, "claude-code", event.to_string()).stdout
+    };
+    // A rule that no call can be seen to break says so, and what changes it.
+    let more = "--command REGEX --replaces REFL-001";
+    let typed = page(&["correct", "Use pnpm here."]);
+    assert!(typed.contains(more), "{typed}");
+    let approved = page(&["approve", "REFL-001"]);
+    assert!(approved.contains(more), "{approved}");
+    let new = [
+        "correct", "Use pnpm, never npm.", "--command", r"^npm\b", "--replaces", "REFL-001",
+    ];
+    let typed = page(&new);
+    assert!(
+        typed.contains("until then, REFL-001 stays in force"),
+        "{typed}"
+    );
+    assert!(!typed.contains(more), "{typed}");
+    assert!(told("a").contains("Use pnpm here."));
+    let approved = page(&["approve", "REFL-002"]);
+    assert!(!approved.contains("--command"), "{approved}");
+    let now = told("b");
+    assert!(
+        now.contains("Use pnpm, never npm.") && !now.contains("Use pnpm here."),
+        "{now}"
+    );
+    assert_eq!(stored(&workspace, 0)["superseded_by"], "REFL-002");
+}
+
+#[test]
 fn message_that_only_withdraws_a_rule_is_no_rule() {
     let workspace = ruled("Never leave console.log in the code.");
     workspace.json(&["approve", "REFL-001"]);

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::fake_model::{Behaviour, FakeModel};
 use crate::hosts::hook;
@@ -349,6 +349,91 @@ fn hints_lessons_and_rules_are_shown_beside_executions() {
     workspace
         .run(&["watch", "--kind", "fixes"])
         .fails(2, "lessons");
+}
+
+#[test]
+fn what_agents_are_told_at_starts_and_calls_is_shown_with_its_sessions() {
+    let workspace = scripted();
+    workspace.json(&["init"]);
+    let rule = ["correct", "Use pnpm, never npm.", "--command", r"^npm\b"];
+    workspace.json(&rule);
+    workspace.json(&["approve", "REFL-001"]);
+    let lesson = ["lesson", "add", "Build with make web", "--command", "make"];
+    workspace.json(&lesson);
+    workspace.json(&["approve", "PROC-001"]);
+    let watcher = Watcher::start(&workspace, &["--json", "--kind", "hints"]);
+    let event = |session: &str, more: Value| {
+        let mut event = json!({"session_id": session, "cwd": workspace.root()});
+        event
+            .as_object_mut()
+            .unwrap()
+            .extend(more.as_object().unwrap().clone());
+        hook(&workspace, "claude-code", event.to_string())
+    };
+    let start = json!({"hook_event_name": "SessionStart", "source": "startup"});
+    let call = |command: &str| {
+        json!({"hook_event_name": "PreToolUse", "tool_name": "Bash",
+        "tool_use_id": "t", "tool_input": {"command": command}})
+    };
+    event("a", start).succeeds();
+    let told = |moment: &str, ids: &[&str]| {
+        let document = watcher.0.document();
+        assert_valid(&["watch"], &document);
+        let told = &document["told"];
+        let records = told["records"].as_array().unwrap();
+        let found: Vec<&str> = records
+            .iter()
+            .filter_map(|one| one["id"].as_str())
+            .collect();
+        assert_eq!(
+            (told["moment"].as_str(), &*found),
+            (Some(moment), ids),
+            "{document}"
+        );
+        told.clone()
+    };
+    told("start", &["REFL-001", "PROC-001"]);
+    event("b", call("npm ci")).succeeds();
+    let one = told("call", &["REFL-001"]);
+    assert_eq!(one["records"][0]["text"], "Use pnpm, never npm.");
+    assert_eq!(
+        (&one["session"], &one["tool"]),
+        (&json!("claude-code/b"), &json!("Bash"))
+    );
+    event("b", call("make web")).succeeds();
+    told("call", &["PROC-001"]);
+    watcher.interrupt();
+    let text = Watcher::start(&workspace, &["--kind", "hints", "-n", "1"]);
+    let line = text.0.line();
+    assert!(
+        line.starts_with("PROC-001  told at a call  Build with make web  "),
+        "{line}"
+    );
+    text.interrupt();
+
+    let why = |id: &str| workspace.run(&["why", id]).succeeds().stdout.clone();
+    let rule = why("REFL-001");
+    for part in [
+        "told in b ", "at a call of Bash", "told in a ", "at the start",
+    ] {
+        assert!(rule.contains(part), "{part}: {rule}");
+    }
+    let lesson = why("PROC-001");
+    assert!(
+        lesson.contains("told in b ") && lesson.contains("─ typed"),
+        "{lesson}"
+    );
+    assert!(
+        !lesson.contains("step 0") && !lesson.contains("evidence"),
+        "{lesson}"
+    );
+    // The line of a lesson is in several of its fields, and once in the excerpt.
+    let found = workspace.run(&["search", "make", "--keyword"]).stdout;
+    let row = found.lines().find(|line| line.starts_with("PROC-001"));
+    let times = row.map(|row| row.matches("Build with make web").count());
+    assert_eq!(times, Some(1), "{found}");
+    let stats = workspace.run(&["stats"]).stdout;
+    assert!(!stats.contains("used again"), "{stats}");
 }
 
 #[test]

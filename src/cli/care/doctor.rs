@@ -70,6 +70,11 @@ impl Report for DoctorReport {
             let records = plural(repaired.kept as u64, "record");
             let line = format!("{path}: {records} kept{found}; copy of the damaged file: {copy}");
             page.good("repaired ", line);
+            if !repaired.lost.is_empty() {
+                let ids = repaired.lost.join(", ");
+                let back = "to get it back, mend it in the copy, and put the copy in the place of the file";
+                page.warn("lost ", format!("{ids}: {back}"));
+            }
         }
         for problem in &self.problems {
             match problem.kind {
@@ -119,6 +124,9 @@ impl Report for DoctorReport {
             || self.problems.iter().any(|p| p.kind.is_repairable())
         {
             // All other problems need a person.
+            if self.problems.iter().any(|p| p.kind == ProblemKind::Damage) {
+                page.dim("a repair takes out what is broken: to keep it, mend the line in an editor first");
+            }
             page.note("hint: ", "memctl doctor --repair");
         }
     }

@@ -100,7 +100,9 @@ fn show_one(number: usize, repeat: &Repeat, page: &mut Page) {
         }
     };
     text("   ", &what, Style::Plain);
-    text("   error: ", &repeat.error, Style::Bad);
+    // Many errors say of themselves that they are one.
+    let error = repeat.error.strip_prefix("error: ");
+    text("   error: ", error.unwrap_or(&repeat.error), Style::Bad);
     text("   then: ", &repeat.worked, Style::Good);
     if let Some(waits) = &repeat.waits {
         let when = ["told at the next failure", "ends it"][usize::from(waits.ends)];

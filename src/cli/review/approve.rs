@@ -7,6 +7,7 @@ use crate::cli::ask::confirms;
 use crate::cli::context::Context;
 use crate::cli::learn::lesson::in_other_projects;
 use crate::cli::output::{Done, Page, Report, Style};
+use crate::cli::skills::correct::at_calls_too;
 use crate::model::error::UserError;
 use crate::model::{CallAction, Trust, USER_STORE, split_origin, with_origin};
 use crate::review::queue::Part;
@@ -129,6 +130,9 @@ impl Report for Approval {
                 CallAction::Deny => "the host refuses calls that break it",
             });
             page.some("at calls", at_calls);
+            if record.is_silent_at_calls {
+                page.dim(at_calls_too(&record.id));
+            }
             page.list("guardrail", &record.guardrails);
             page.list("tests", &record.tests);
             let is_everywhere =

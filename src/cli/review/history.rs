@@ -9,7 +9,7 @@ use crate::model::error::UserError;
 use crate::model::{Kind, mark};
 use crate::serve::arguments::TYPED;
 use crate::upkeep::undo::{self, ChangeReport, UndoReport};
-use crate::upkeep::{self, Link, WhyReport};
+use crate::upkeep::{self, Link, Relation, WhyReport};
 
 /// Revert the last change
 ///
@@ -142,9 +142,9 @@ const SAID: usize = 30;
 /// Show where a record came from and what came of it
 ///
 /// Links an execution, its correction, the rule, its tests and the executions with the rule in
-/// their prompt; or a lesson and the sessions that showed it. For a session, links the
-/// lessons that it taught, and its recoveries that are no hint with the reason. Deleted records are
-/// marked.
+/// their prompt; or a lesson and the sessions that showed it; and the newest sessions in which an
+/// agent was told it. For a session, links the lessons that it taught, and its recoveries that are
+/// no hint with the reason. Deleted records are marked.
 ///
 /// ```console
 /// $ memctl why REFL-001
@@ -208,6 +208,8 @@ impl Report for WhyReport {
         for (at, link) in self.chain.iter().enumerate() {
             let relation = match link.relation.words() {
                 none if none.is_empty() => none,
+                // No session has it: a person typed it.
+                _ if link.id.is_empty() && link.relation == Relation::SeenIn => "typed".to_owned(),
                 words => words + " ",
             };
             let trust = link.trust.filter(|_| link.kind == Kind::Reflexion.name());
@@ -243,9 +245,11 @@ impl Report for WhyReport {
         }
         let of = self.evidence;
         let (shown, helped, harmed) = (of.shown, of.helped, of.harmed);
-        page.field(
+        let evidence = format!("shown {shown}, helped {helped}, harmed {harmed}");
+        // Rules that are told at calls have receipts instead, at their line.
+        page.some(
             "evidence",
-            &format!("shown {shown}, helped {helped}, harmed {harmed}"),
+            (shown + helped + harmed > 0).then_some(evidence),
         );
     }
 }

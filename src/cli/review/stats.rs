@@ -279,7 +279,8 @@ fn learning(report: &StatsReport, page: &mut Page) {
     let times = format!("lessons {}", plural(retrieved, "time"));
     page.field("all", &counts.join(", "));
     page.some("per week", learnt.a_week.map(number));
-    page.some("used again", part(&learnt.reused));
+    let reused = Some(&learnt.reused).filter(|reused| reused.count > 0);
+    page.some("used again", reused.and_then(part));
     page.some("retrieved", (retrieved > 0).then_some(times));
 }
 

@@ -1,4 +1,4 @@
-//! `watch`: one line for each new execution, hint, lesson and rule.
+//! `watch`: one line for each new execution, hint, note, lesson and rule.
 //!
 //! File system events trigger each read, whichever program writes. The watch is on the directory, not on
 //! the files: a rewrite replaces them, and they may not exist yet. It starts before the first read, so that
@@ -27,14 +27,15 @@ use crate::model::{
     Execution, ExecutionLog, Kind, Outcome, Procedure, Record, Reflexion, SkillPath, Trust, utc,
 };
 use crate::serve::arguments::TYPED;
-use crate::store::workspace::Workspace;
+use crate::store::workspace::{Workspace, document};
 use crate::store::{DataFile, Scoped, Selection};
 
-/// Show executions, hints, lessons and rules as they happen
+/// Show runs, lessons, rules and what agents are told
 ///
-/// One line for each event, until Ctrl-C. With `--json`, an execution is its record, and other events
-/// are named: `{"hint": …}`, `{"lesson": …}` and `{"rule": …}`. Hints and lessons belong to no skill,
-/// so `--skill` leaves them out.
+/// One line for each event as it happens, until Ctrl-C. With `--json`, an execution is its record, and other events
+/// are named: `{"hint": …}` at a failing call, `{"told": …}` at a start or before a call,
+/// `{"lesson": …}` and `{"rule": …}`. Hints, notes and lessons belong to no skill, so `--skill`
+/// leaves them out.
 ///
 /// ```console
 /// $ memctl watch
@@ -67,7 +68,7 @@ pub(crate) fn watch(context: &Context, args: &WatchArgs) -> Result<u8, UserError
     kinds.retain(|what| skill.is_none() || what.has_skill());
     if kinds.is_empty() {
         return Err(UserError::usage(
-            "hints and lessons belong to no skill",
+            "hints, notes and lessons belong to no skill",
             "memctl watch --kind hints,lessons",
         ));
     }
@@ -193,9 +194,6 @@ impl Explain for notify::Error {
     }
 }
 
-/// Step of the action log that tells of shown hints.
-const HINT_STEP: &str = "hint";
-
 /// Kind of event; at one time, in the order of causes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
 enum What {
@@ -205,12 +203,12 @@ enum What {
     Rules,
     /// Lessons, as they are learned
     Lessons,
-    /// Hints, as agents get them
+    /// Hints and notes, as agents get them
     Hints,
 }
 
 impl What {
-    /// Kind of the records; the action log tells of hints.
+    /// Kind of the records; the action log tells of hints and notes.
     const fn kind(self) -> Option<Kind> {
         match self {
             Self::Executions => Some(Kind::Execution),
@@ -253,6 +251,8 @@ struct Event {
 pub(crate) enum Other {
     /// Hints that an agent got at a failing call.
     Hint(ShownHint),
+    /// Rules or lessons that an agent was told at a start or a call.
+    Told(ToldNote),
     /// Lesson or pattern that was learned.
     Lesson(NewLesson),
     /// Rule that was made from a correction, or proposed.
@@ -273,6 +273,30 @@ pub(crate) struct ShownHint {
     error_key: String,
     /// Ids of the procedures that were shown.
     hints: Vec<String>,
+}
+
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+pub(crate) struct ToldNote {
+    /// Time: RFC 3339, UTC.
+    at: String,
+    /// Id of the log line.
+    log: String,
+    /// Session of the agent; `None` outside any session.
+    session: Option<String>,
+    /// Tool that was about to be called; `None` at a start, or if unknown.
+    tool: Option<String>,
+    /// `start` of a session or a subagent, or `call`.
+    moment: String,
+    /// What was told.
+    records: Vec<ToldRecord>,
+}
+
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+pub(crate) struct ToldRecord {
+    /// Id of the rule or the lesson.
+    id: String,
+    /// Its text now; empty if it is gone.
+    text: String,
 }
 
 #[derive(Debug, Serialize, schemars::JsonSchema)]
@@ -369,6 +393,23 @@ impl From<Other> for Event {
                     of.error_key.clone(),
                 )
             }
+            Other::Told(of) => {
+                let what = match of.moment.as_str() {
+                    "start" => "told at a start",
+                    _ => "told at a call",
+                };
+                let all = |of_each: fn(&ToldRecord) -> &str, between: &str| {
+                    let each: Vec<&str> = of.records.iter().map(of_each).collect();
+                    each.join(between)
+                };
+                (
+                    &of.log,
+                    &of.at,
+                    all(|record| &record.id, ","),
+                    (Style::Warn, what),
+                    all(|record| &record.text, " · "),
+                )
+            }
             Other::Lesson(of) => {
                 let text = match of.working_code.as_str() {
                     "" => of.lesson.clone(),
@@ -435,27 +476,52 @@ impl From<Reflexion> for Event {
     }
 }
 
-impl From<ExecutionLog> for Event {
-    fn from(line: ExecutionLog) -> Self {
-        // Lines of other writers hold anything.
-        let field = |data: &Option<Box<RawValue>>, name: &str| -> Value {
-            let fields = data.as_ref().map(|data| serde_json::from_str(data.get()));
-            let fields: Value = fields.and_then(Result::ok).unwrap_or_default();
-            fields[name].clone()
-        };
-        let hints = field(&line.output_data, "hints");
-        let ids = hints.as_array().into_iter().flatten();
-        let ids = ids.filter_map(Value::as_str).map(str::to_owned);
-        let error_key = field(&line.input_data, "error_key");
-        Self::from(Other::Hint(ShownHint {
-            error_key: error_key.as_str().unwrap_or_default().to_owned(),
-            hints: ids.collect(),
+/// Event of a line about what an agent was told. `text_of` returns the text of a record.
+fn told(line: ExecutionLog, text_of: &dyn Fn(&str) -> Option<String>) -> Event {
+    // Lines of other writers hold anything.
+    let field = |data: &Option<Box<RawValue>>, name: &str| -> Value {
+        let fields = data.as_ref().map(|data| serde_json::from_str(data.get()));
+        let fields: Value = fields.and_then(Result::ok).unwrap_or_default();
+        fields[name].clone()
+    };
+    let ids = |name: &str| -> Vec<String> {
+        let ids = field(&line.output_data, name);
+        let ids = ids.as_array().into_iter().flatten();
+        ids.filter_map(Value::as_str).map(str::to_owned).collect()
+    };
+    let said = |name: &str| {
+        let said = field(&line.input_data, name);
+        said.as_str().unwrap_or_default().to_owned()
+    };
+    if line.step_name == "told" {
+        let records = ids("told").into_iter().map(|id| ToldRecord {
+            text: text_of(&id).unwrap_or_default(),
+            id,
+        });
+        return Event::from(Other::Told(ToldNote {
+            moment: said("at"),
+            records: records.collect(),
             at: line.created_at,
             log: line.id,
             session: line.session_id,
             tool: line.tool_name,
-        }))
+        }));
     }
+    Event::from(Other::Hint(ShownHint {
+        error_key: said("error_key"),
+        hints: ids("hints"),
+        at: line.created_at,
+        log: line.id,
+        session: line.session_id,
+        tool: line.tool_name,
+    }))
+}
+
+/// Text of a rule or a lesson on one line.
+fn text_of(workspace: &Workspace, id: &str) -> Option<String> {
+    let (workspace, id) = workspace.of_id(id).ok()?;
+    let entry = workspace.store.find(Kind::of_id(&id)?, &id).ok()??;
+    Some(document(&entry)?.summary)
 }
 
 /// Newest events of a kind that one read returns. More at once, as of an import, are not shown.
@@ -492,7 +558,7 @@ impl<'a> Feed<'a> {
         let mut new = Vec::new();
         for (what, seen) in &mut self.sources {
             // A file that cannot be read now is read at its next event.
-            let Some(mut events) = read(self.workspace, self.skill, *what) else {
+            let Some(mut events) = read(self.workspace, self.skill, *what, seen) else {
                 continue;
             };
             // Events before a known one are older: they are in the window because another was removed.
@@ -511,8 +577,14 @@ impl<'a> Feed<'a> {
     }
 }
 
-/// Returns the newest events of a kind, oldest first; `None` if the file cannot be read.
-fn read(workspace: &Workspace, skill: Option<&SkillPath>, what: What) -> Option<Vec<Event>> {
+/// Returns the newest events of a kind, oldest first; `None` if the file cannot be read. Those that are known
+/// need no text.
+fn read(
+    workspace: &Workspace,
+    skill: Option<&SkillPath>,
+    what: What,
+    known: &HashSet<String>,
+) -> Option<Vec<Event>> {
     fn records<R: Record + Into<Event>>(
         workspace: &Workspace,
         skill: Option<&SkillPath>,
@@ -529,8 +601,12 @@ fn read(workspace: &Workspace, skill: Option<&SkillPath>, what: What) -> Option<
         What::Lessons => records::<Procedure>(workspace, skill),
         What::Rules => records::<Reflexion>(workspace, skill),
         What::Hints => {
-            let listing = workspace.store.logs_of_step(HINT_STEP, WINDOW).ok()?;
-            Some(listing.lines.into_iter().map(Event::from).collect())
+            let listing = workspace.store.logs_of_told(WINDOW, &mut |_| true).ok()?;
+            let lines = listing.lines.into_iter().map(|line| {
+                let is_new = !known.contains(&line.id);
+                told(line, &|id| is_new.then(|| text_of(workspace, id))?)
+            });
+            Some(lines.collect())
         }
     }
 }
@@ -545,7 +621,7 @@ mod tests {
             id: "1".to_owned(),
             ..ExecutionLog::default()
         };
-        let event = Event::from(line);
+        let event = told(line, &|_| None);
         assert!(event.json.contains("\"hints\":[]"), "{event:?}");
     }
 }

@@ -21,7 +21,7 @@ use crate::model::{Execution, InvalidSkillPath, Kind, Reflexion, RuleRelation, S
 use crate::notes;
 use crate::review::{PastSessions, replay};
 use crate::rules::hearing::{
-    Earlier, HeardArgs, HeardReport, PatternArg, record_heard, record_said,
+    Earlier, EarlierState, HeardArgs, HeardReport, PatternArg, record_heard, record_said,
 };
 use crate::rules::regression::assertion;
 use crate::rules::{self, CorrectOptions, CorrectPreview, CorrectReport};
@@ -429,9 +429,23 @@ fn with_past(context: &Context, workspace: &Workspace, mut report: HeardReport) 
     report
 }
 
+/// Says where a rule without patterns is told, and what changes that.
+pub(crate) fn at_calls_too(id: &str) -> String {
+    format!(
+        "told at the start of sessions; at calls, too: memctl correct \"…\" --command REGEX --replaces {id}"
+    )
+}
+
 impl Report for HeardReport {
     fn page(&self, page: &mut Page) {
         page.result("candidate", &self.id, self);
+        let old = self.earlier.as_ref();
+        if let Some(old) = old.filter(|old| old.now == EarlierState::InForce) {
+            page.dim(format!("until then, {} stays in force", old.id));
+        }
+        if self.is_silent_at_calls {
+            page.dim(at_calls_too(&self.id));
+        }
         if self.project.is_empty() {
             page.dim(format!("once approved, {}", in_other_projects(&self.id)));
         }

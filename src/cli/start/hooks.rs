@@ -11,9 +11,11 @@ use crate::cli::arguments::{HostArgs, HostsArgs};
 use crate::cli::context::Context;
 use crate::cli::output::{Done, Page, Report, Style};
 use crate::host::{
-    self, Events, Found, FoundHooks, Host, InstallationStatus, Installed, Item, Place, Start,
+    self, Delivery, Events, Found, FoundHooks, Host, InstallationStatus, Installed, Item, Place,
+    Start,
 };
 use crate::model::error::UserError;
+use crate::rules::{UNREAD, are_unread};
 
 /// Install memctl hooks in an agent host, for failures and session events
 ///
@@ -36,7 +38,8 @@ pub(crate) enum HooksCommand {
     Uninstall(HostArgs<true>),
     /// Show where hooks are installed, the last event of each, and what may block them
     ///
-    /// The last event that a hook received, and its answer, show that an agent host calls it.
+    /// The last event that a hook received, and its answer, show that an agent host calls it. If nothing
+    /// was told there, the last event at which something was told follows.
     /// A settings file that cannot be read does not hide the other agent hosts; the exit code is 1.
     ///
     /// ```console
@@ -81,12 +84,16 @@ pub(crate) fn hooks(context: &Context, command: &HooksCommand) -> Done {
                 .host
                 .map_or(Host::with_hooks().collect(), |host| vec![host]);
             let mut found = Vec::new();
+            let store = context.workspace_over_files(None).ok();
+            let store = store.filter(|_| context.has_memory());
+            let is_unread = store.is_some_and(|workspace| are_unread(&workspace.store));
             for host in hosts {
                 let place = place(context, Item::Hooks, host, args.project, false)?;
                 let mut report = found_in(&place, args.host.is_some(), host::hooks_status)?;
                 let (absent, broken) = (InstallationStatus::Absent, InstallationStatus::Broken);
                 if ![absent, broken].contains(&report.standing) {
                     report.of.notes.extend(obstacles(context, &place));
+                    report.of.notes.extend(is_unread.then(|| UNREAD.to_owned()));
                 }
                 found.push(report);
             }
@@ -324,12 +331,8 @@ impl OnPage for FoundHooks {
         let is_there = !self.commands.is_empty();
         match &self.last {
             Some(last) => {
-                let age = page.age(&last.at);
-                let received = format!("{} ({age}) in {}", last.event, last.directory);
-                page.field("last event", &received);
-                let answer = last.told.as_ref();
-                let answer = answer.map(|answer| format!("told \u{201c}{answer}\u{201d}"));
-                page.field("answered", &answer.unwrap_or_else(|| last.silent.clone()));
+                page.field("last event", &received(last, page));
+                page.field("answered", &told(last).unwrap_or(last.silent.clone()));
             }
             None if is_there => {
                 let none = "none yet: start a session in a project with a memory";
@@ -337,11 +340,28 @@ impl OnPage for FoundHooks {
             }
             None => {}
         }
+        // The last event of a session never says anything.
+        let earlier = self.last_told.as_ref();
+        if let Some(earlier) = earlier.filter(|_| self.last != self.last_told) {
+            page.field("last told", &received(earlier, page));
+            page.some("", told(earlier));
+        }
         self.notes
             .iter()
             .for_each(|note| page.field("  note", note));
         is_there
     }
+}
+
+/// Event of an agent host, with its age and the folder of the session.
+fn received(of: &Delivery, page: &Page) -> String {
+    format!("{} ({}) in {}", of.event, page.age(&of.at), of.directory)
+}
+
+/// What an agent was told; `None` if nothing was.
+fn told(of: &Delivery) -> Option<String> {
+    let told = of.told.as_ref()?;
+    Some(format!("told \u{201c}{told}\u{201d}"))
 }
 
 impl<T: OnPage> Report for Installed<T> {

@@ -49,6 +49,8 @@ pub struct FoundHooks {
     pub commands: Vec<String>,
     /// Last event that a hook of this host received; null if none was.
     pub last: Option<Delivery>,
+    /// Last event at which an agent was told something; null if none was.
+    pub last_told: Option<Delivery>,
     /// Known reasons why the hooks do not run.
     pub notes: Vec<String>,
 }
@@ -93,6 +95,7 @@ pub fn status(place: &Place) -> Result<Found<FoundHooks>, Error> {
     let found = FoundHooks {
         commands,
         last: Delivery::last(place.state_dir.as_deref(), place.host),
+        last_told: Delivery::last_told(place.state_dir.as_deref(), place.host),
         notes: notes.map(|(_, note)| (*note).to_owned()).collect(),
     };
     Ok(place.found(Ok((standing, found))))

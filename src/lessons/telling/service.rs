@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use chrono::{DateTime, Utc};
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::lessons::failure::Failure;
 use crate::lessons::telling;
@@ -131,8 +131,7 @@ impl HintService<'_> {
             drop(scratch);
             let is_free = self.store_outcomes(session, pending)?;
             if is_free && !report.hints.is_empty() {
-                // A failed log write does not hold back a hint.
-                drop(self.note_shown(session, tool, &report));
+                self.log_shown(session, tool, &report);
             }
         }
         self.store
@@ -218,7 +217,12 @@ impl HintService<'_> {
 
     /// Returns the lessons for a call, as text, and records that they are told. `code` need not be
     /// redacted: it is compared, and not stored.
-    pub fn lessons_before(&self, code: &str, session: &str) -> Result<String, Error> {
+    pub fn lessons_before(
+        &self,
+        code: &str,
+        session: &str,
+        tool: Option<&str>,
+    ) -> Result<String, Error> {
         if code.trim().is_empty() {
             return Ok(String::new());
         }
@@ -239,31 +243,57 @@ impl HintService<'_> {
             self.store.note(session, |notes: &mut SessionNotes| {
                 notes.showed("", &lessons[..count], &call, true);
             })?;
-            let ids = lessons[..count].iter().map(|lesson| lesson.id.as_str());
-            self.store.count_retrievals(ids);
+            let ids: Vec<&str> = lessons[..count].iter().map(|one| one.id.as_str()).collect();
+            self.store.count_retrievals(ids.iter().copied());
+            self.log_told(session, Moment::Call(tool), &ids);
         }
         Ok(text)
     }
 }
 
+/// Moment at which an agent is told records, besides a failing call.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Moment<'a> {
+    /// Start of a session or a subagent.
+    Start,
+    /// Call of a tool, if it has a name.
+    Call(Option<&'a str>),
+}
+
 impl HintService<'_> {
-    /// Adds the shown hints to the action log. No agent waits for a sync to disk.
-    pub(crate) fn note_shown(
-        &self,
-        session: &str,
-        tool: Option<&str>,
-        report: &HintReport,
-    ) -> Result<(), Error> {
+    /// Adds the hints shown at a failing call to the action log.
+    pub(crate) fn log_shown(&self, session: &str, tool: Option<&str>, report: &HintReport) {
         let ids: Vec<&str> = report.hints.iter().map(|hint| hint.id.as_str()).collect();
+        let input = json!({ "error_key": report.error_key });
+        self.log(session, "hint", tool, [input, json!({ "hints": ids })]);
+    }
+
+    /// Adds the records that an agent was told to the action log.
+    pub(crate) fn log_told(&self, session: &str, moment: Moment<'_>, ids: &[&str]) {
+        let (at, tool) = match moment {
+            Moment::Start => ("start", None),
+            Moment::Call(tool) => ("call", tool),
+        };
+        self.log(
+            session,
+            "told",
+            tool,
+            [json!({ "at": at }), json!({ "told": ids })],
+        );
+    }
+
+    /// Adds a line to the action log. No agent waits for a sync to disk, and a failed write keeps nothing back
+    /// that it is told.
+    fn log(&self, session: &str, step: &str, tool: Option<&str>, [input, output]: [Value; 2]) {
         let scribe = Scribe::new(self.now, self.random, Some(session));
         let line = ExecutionLog {
             tool_name: tool.map(str::to_owned),
-            input_data: data(&json!({ "error_key": report.error_key })),
-            output_data: data(&json!({ "hints": ids })),
-            ..scribe.line("hint", ActionType::MemoryRead)
+            input_data: data(&input),
+            output_data: data(&output),
+            ..scribe.line(step, ActionType::MemoryRead)
         };
-        let mut writer = self.store.impatient().write_logs(&mut || (self.random)())?;
-        writer.note_execution_logs(vec![line])
+        let writer = self.store.impatient().write_logs(&mut || (self.random)());
+        drop(writer.and_then(|mut writer| writer.note_execution_logs(vec![line])));
     }
 
     /// Writes outcomes into the evidence of lessons, and finished trials into the log of hints. A lesson

@@ -7,6 +7,7 @@ pub(crate) mod newer_first;
 pub(crate) mod report;
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::sync::mpsc;
 use std::thread;
 use std::time::Instant;
@@ -337,8 +338,15 @@ fn passage(text: &str, ranked: &Ranked, query_words: &[String]) -> String {
             let shown = snippet(window.unwrap_or_default(), query_words, SNIPPET - 1);
             format!("…{shown}")
         }
-        _ => snippet(text, query_words, SNIPPET),
+        _ => snippet(&without_repetitions(text), query_words, SNIPPET),
     }
+}
+
+/// A text without the lines that it has before: the fields of a lesson repeat its line.
+fn without_repetitions(text: &str) -> String {
+    let mut seen = HashSet::new();
+    let lines = text.lines().filter(|line| seen.insert(line.trim()));
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 fn understood(

@@ -343,6 +343,9 @@ fn repeated(
         for other in &alike {
             taken[*other] = true;
         }
+        // "Again: never …" and "No, …" say the same in a conversation, and stand alone worse.
+        let plain = |other: &&usize| !has_lead(&lasting[**other].text);
+        let shown = alike.iter().find(plain).unwrap_or(&at);
         let mut hint_for = rules.iter().zip(of_rules);
         let rule = hint_for.find(|(_, vector)| cosine(&own[at], vector) >= SAME);
         let waits = match rule {
@@ -358,10 +361,16 @@ fn repeated(
             sessions: sessions.len(),
             waits,
             keys: alike.iter().map(|at| lasting[*at].text.clone()).collect(),
-            ..Repeat::once(RepeatKind::Correction, lasting[at].text.clone(), &[])
+            ..Repeat::once(RepeatKind::Correction, lasting[*shown].text.clone(), &[])
         });
     }
     Ok(all)
+}
+
+/// Returns `true` for a message whose first word is set off from the rest.
+fn has_lead(text: &str) -> bool {
+    let first = text.split_whitespace().next().unwrap_or_default();
+    first.ends_with([':', ',', '.', '!', '：', '，', '、', '。'])
 }
 
 /// Maximum number of steps of a session that are looked at, the last ones.

@@ -184,3 +184,12 @@ fn a_command_that_is_found_out_again_is_a_detour() {
     assert_eq!((one.kind, one.times, one.calls), (RepeatKind::Detour, 2, 6));
     assert!(one.what.starts_with("PYTHONPATH=src"), "{one:?}");
 }
+
+#[test]
+fn a_word_that_answers_something_is_a_lead() {
+    let leads = ["Again: never use print.", "No, use the logger."].map(has_lead);
+    assert_eq!(
+        (leads, has_lead("Please use the logger: always.")),
+        ([true; 2], false)
+    );
+}

@@ -6,21 +6,18 @@
 //! Each agent of a session is told a note once. A rule that asks or refuses answers every call that breaks
 //! it.
 
-use chrono::{DateTime, Utc};
 use memctl_sessions::Step;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::call::Call;
 use super::receipts::{Credit, Made, RuleNotes};
 use super::{Tables, prepare};
 use crate::model::text::{plain_words, told_line};
-use crate::model::{
-    ActionType, CallAction, ExecutionLog, Kind, Reflexion, USER_STORE, split_origin,
-};
+use crate::model::{CallAction, Kind, Reflexion, USER_STORE, split_origin};
 use crate::rules::in_use::RULE;
 use crate::rules::place::{add_receipts, update_rule};
 use crate::store::Scoped;
-use crate::store::workspace::{Error, Scribe, data};
+use crate::store::workspace::Error;
 
 /// Call of an agent.
 pub struct AgentCall<'a> {
@@ -67,6 +64,8 @@ pub struct Warning {
     pub action: CallAction,
     /// Rules with that action, or all notes, one per line; empty if no rule acts.
     pub rules: String,
+    /// Ids of these rules.
+    pub ids: Vec<String>,
 }
 
 /// Returns the rules that act on a call, and records them in the session. A rule that `covers`
@@ -107,11 +106,13 @@ pub fn before(
     let Some(action) = told.iter().map(|rule| rule.action).max() else {
         return Ok(Warning::default());
     };
-    let lines = told.iter().filter(|rule| rule.action == action);
-    let lines: Vec<String> = lines.map(|rule| line(rule)).collect();
+    told.retain(|rule| rule.action == action);
+    let lines: Vec<String> = told.iter().map(|rule| line(rule)).collect();
+    let ids = told.iter().map(|rule| rule.reflexion_id.clone());
     Ok(Warning {
         action,
         rules: lines.join("\n"),
+        ids: ids.collect(),
     })
 }
 
@@ -192,29 +193,13 @@ pub fn start_is_pending(store: &Scoped, session: &str) -> Result<bool, Error> {
 }
 
 /// Records the end of a session.
-pub fn ended(
-    store: &Scoped,
-    session: &str,
-    now: DateTime<Utc>,
-    random: fn() -> String,
-) -> Result<(), Error> {
+pub fn ended(store: &Scoped, session: &str, random: fn() -> String) -> Result<(), Error> {
     let notes = notes_of(store, session);
     if notes.told.is_empty() && notes.pending.is_empty() {
         return Ok(());
     }
-    let mut rules = Vec::new();
-    record(store, session, |notes| rules = notes.ended())?;
-    settle(store, session, random)?;
-    if !rules.is_empty() {
-        // Only now the hook knows the user. A failed log write is no reason not to learn from the session.
-        let line = ExecutionLog {
-            output_data: data(&json!({ "rules": rules })),
-            ..Scribe::new(now, random, Some(session)).line("rule", ActionType::MemoryRead)
-        };
-        let writer = store.impatient().write_logs(&mut || random());
-        drop(writer.and_then(|mut writer| writer.note_execution_logs(vec![line])));
-    }
-    Ok(())
+    record(store, session, RuleNotes::ended)?;
+    settle(store, session, random)
 }
 
 /// Returns the number of rules that a session was told at calls, and of those that it heeded so far.

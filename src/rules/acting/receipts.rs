@@ -50,8 +50,6 @@ pub(crate) struct Told {
     /// Hash of the call that the person is asked about; 0 if there is none.
     pub(crate) awaited: u64,
     pub(crate) overridden: bool,
-    /// The action log has it.
-    pub(crate) logged: bool,
 }
 
 /// Outcome of a rule after it was told.
@@ -167,19 +165,13 @@ impl RuleNotes {
         }
     }
 
-    /// Records the end of the session. Returns the rules that the action log does not have yet.
-    pub(crate) fn ended(&mut self) -> Vec<String> {
+    /// Records the end of the session.
+    pub(crate) fn ended(&mut self) {
         for at in 0..self.told.len() {
             if self.told[at].outcome == Outcome::Open && self.told[at].followed {
                 self.decide(at, Outcome::Heeded);
             }
         }
-        let open = self.told.iter_mut().filter(|told| !told.logged);
-        let ids = open.map(|told| {
-            told.logged = true;
-            told.rule.clone()
-        });
-        ids.collect()
     }
 
     /// Number of rules that were told, and of those that no later call has broken.

@@ -3,10 +3,11 @@
 //! The quote must be part of a message that a hook saw. Recording the same quote again changes the candidate,
 //! so that an agent can add how it relates to its neighbours.
 //!
-//! An earlier *candidate* that the rule replaces is superseded at once. An earlier rule in force is suspended:
-//! it stays in its file, is not told, and waits in `review` until a person decides about the candidate. A rule
-//! is suspended only if the person's own words are about it, and only if it does no more than tell. A rule
-//! that asks or refuses stays in force until the person decides.
+//! An earlier *candidate* that the rule replaces is superseded at once. An earlier rule in force stays in force
+//! until a person approves the candidate, so that one of the two always is. If the candidate only takes it back,
+//! it is suspended: it stays in its file, is not told, and waits in `review` until a person decides. A rule is
+//! suspended only if the person's own words are about it, and only if it does no more than tell. A rule that
+//! asks or refuses stays in force until the person decides.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -58,6 +59,9 @@ pub struct HeardReport {
     /// Past calls that the patterns match, in words; `None` if no sessions were tried.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub past: Option<String>,
+    /// `true` if no call can be seen to break it.
+    #[serde(skip)]
+    pub is_silent_at_calls: bool,
     /// Command with which a person approves it.
     pub approve: String,
     /// Non-fatal problems.
@@ -158,8 +162,8 @@ fn record(
         // The person's words are not lost because the rule before them was never recorded.
         warnings.push("no earlier rule is near: to replace one, give its id".to_owned());
     }
-    let gives_way = match &earlier {
-        Some(old) => old.is_candidate() || is_about(&heard.quote, &old.rule)?,
+    let is_taken_back = match &earlier {
+        Some(old) => heard.withdraws && is_about(&heard.quote, &old.rule)?,
         None => false,
     };
     let seen = seen(&heard, &message.calls, root.and_then(Path::to_str));
@@ -190,7 +194,7 @@ fn record(
         None => writer.append(rule, workspace.now)?,
         Some(own) => change_candidate(&mut writer, &own, rule, is_whole)?,
     };
-    let earlier = earlier.map(|old| give_way(&mut writer, &rule, old, gives_way));
+    let earlier = earlier.map(|old| give_way(&mut writer, &rule, old, is_taken_back));
     let earlier = earlier.transpose()?;
     warnings.extend(repair_warnings(writer.take_repairs()));
     drop(writer);
@@ -215,6 +219,7 @@ fn record(
         nearest: near.into_iter().map(SimilarRule::from).collect(),
         seen,
         past: None,
+        is_silent_at_calls: rule.seen_by.is_empty() && !rule.withdraws,
         approve: format!("memctl approve {}", rule.reflexion_id),
         id: rule.reflexion_id,
         rule: rule.rule,
@@ -312,18 +317,18 @@ fn change_candidate(
     Ok(changed)
 }
 
-/// Lets an earlier rule give way to a candidate, as far as an agent's word goes. `may` is `true` if
-/// the person's words are about it.
+/// Lets an earlier rule give way to a candidate, as far as an agent's word goes. `is_taken_back` is `true` if
+/// the person's words are about it, and name nothing in its place.
 fn give_way(
     writer: &mut Writer,
     rule: &Reflexion,
     old: Reflexion,
-    may: bool,
+    is_taken_back: bool,
 ) -> Result<EarlierRule, Error> {
     let id = &rule.reflexion_id;
     let (now, mut after) = if old.is_candidate() {
         (EarlierState::Superseded, superseded(&old, id))
-    } else if may && old.action <= CallAction::Note {
+    } else if is_taken_back && old.action <= CallAction::Note {
         let suspended_by = id.clone();
         let suspended = Reflexion {
             suspended_by,

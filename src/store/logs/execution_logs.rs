@@ -25,6 +25,9 @@ use crate::store::{Error, PlacedLine, Problem, ProblemKind, Scoped, Step, Writer
 /// from a wrong clock.
 const TOO_OLD: usize = 256;
 
+/// Steps that tell what an agent was told: at a failing call, and at a start or another call.
+const TOLD: [&str; 2] = ["hint", "told"];
+
 /// Filter for log lines.
 #[derive(Debug, Clone, Copy)]
 pub struct LogSelection<'a> {
@@ -75,10 +78,16 @@ impl Scoped {
         Ok(listing)
     }
 
-    /// Returns the newest lines of a step of any session.
-    pub fn logs_of_step(&self, step: &str, newest: usize) -> Result<LogListing, Error> {
+    /// Returns the newest lines of any session that tell what agents were told, of those that are wanted. Lines
+    /// are asked about from the newest on.
+    pub fn logs_of_told(
+        &self,
+        newest: usize,
+        is_wanted: &mut dyn FnMut(&ExecutionLog) -> bool,
+    ) -> Result<LogListing, Error> {
         self.newest_lines(newest, &mut |line| {
-            ControlFlow::Continue(line.step_name == step)
+            let tells = TOLD.contains(&line.step_name.as_str());
+            ControlFlow::Continue(tells && is_wanted(line))
         })
     }
 

@@ -41,6 +41,8 @@ pub struct Repaired {
     pub kept: usize,
     /// Number of those entries that were found behind the damage.
     pub salvaged: usize,
+    /// Ids of the records that only the copy has: they could not be read.
+    pub lost: Vec<String>,
 }
 
 /// Result of redacting one file.
@@ -114,6 +116,7 @@ impl Scoped {
                     kept: usize::try_from(file.snapshot()?.table.header.count)
                         .unwrap_or(usize::MAX),
                     salvaged: 0,
+                    lost: Vec::new(),
                 }));
             }
             repair_file(&lock, file, &snapshot, now).map(Some)
@@ -245,6 +248,7 @@ fn repair_file(
     let whole = spans.len();
     spans.extend(salvage(&bytes, &spans, kind));
     spans.sort_by_key(|span| span.start);
+    let lost = lost(&bytes, &spans, kind);
     let mut text = format!("{{\n  \"{}\": [", kind.root_key()).into_bytes();
     for (i, span) in spans.iter().enumerate() {
         text.extend_from_slice(if i == 0 { b"\n    " } else { b",\n    " });
@@ -261,7 +265,26 @@ fn repair_file(
         copy,
         kept: spans.len(),
         salvaged: spans.len() - whole,
+        lost,
     })
+}
+
+/// Returns the ids that a file names outside of the entries that are kept, each once.
+fn lost(bytes: &[u8], kept: &[std::ops::Range<usize>], kind: Kind) -> Vec<String> {
+    let mut ends = vec![0];
+    ends.extend(kept.iter().map(|span| span.end));
+    let starts = kept.iter().map(|span| span.start).chain([bytes.len()]);
+    let gaps = ends.into_iter().zip(starts).filter(|(from, to)| from < to);
+    let mut ids: Vec<String> = Vec::new();
+    for (from, to) in gaps {
+        let text = String::from_utf8_lossy(&bytes[from..to]);
+        let parts: Vec<&str> = text.split('"').collect();
+        let named = parts.windows(3).filter(|part| part[0] == kind.id_field());
+        ids.extend(named.map(|part| part[2].to_owned()));
+    }
+    ids.retain(|id| Kind::of_id(id) == Some(kind));
+    ids.dedup();
+    ids
 }
 
 /// Copies a file to `recovered/`. Returns its bytes and the path of the copy.

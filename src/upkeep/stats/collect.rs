@@ -82,10 +82,9 @@ pub fn stats(workspace: &Workspace) -> Result<StatsReport, Error> {
     let reused = rules
         .records
         .iter()
-        .filter(|rule| rule.evidence().shown > 0 || injected(rule) > 0);
-    let met_again =
-        |one: &&Procedure| one.evidence().shown > 0 || one.occurrences.is_some_and(|n| n > 1.0);
-    let reused = reused.count() + procedures.iter().filter(met_again).count();
+        .filter(|rule| rule.evidence().shown + rule.receipts().told + injected(rule) > 0);
+    let told = procedures.iter().filter(|one| one.evidence().shown > 0);
+    let reused = reused.count() + told.count();
     learning.reused = Part::new(reused as u64, learning.reflexions + learning.procedures);
     let rule_times = rules.records.iter().map(|rule| &rule.created_at);
     let lesson_times = procedures.iter().map(|one| &one.created_at);

@@ -155,7 +155,7 @@ pub struct Learning {
     pub procedures_retrieved: u64,
     /// Rules and lessons learned per week, on average; `None` for less than a week.
     pub a_week: Option<f64>,
-    /// Rules that were in a prompt, and lessons that were told or met again, among all.
+    /// Rules that were in a prompt or told at a call, and lessons that were told, among all.
     pub reused: Part,
 }
 

@@ -98,6 +98,8 @@ names! {
         Breaks = "breaks",
         InjectedInto = "injected_into",
         SeenIn = "seen_in",
+        /// Session in which an agent was told it.
+        ToldIn = "told_in",
         /// Message of a person that a rule was heard in.
         SaidIn = "said_in",
         /// Procedure that was learned from a session.

@@ -8,6 +8,8 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
+use memctl_files::json;
+
 use super::{Link, Relation};
 use crate::model::{
     Correction, Evidence, Execution, Kind, Procedure, Record, Reflexion, Said, Session, Trust, utc,
@@ -285,6 +287,7 @@ impl<'a> Walk<'a> {
                     message(source),
                 );
             }
+            self.told(&link.id, &mut leads)?;
             let older = self.naming(&link.id, |older: Reflexion| {
                 (older.superseded_by == link.id).then_some(older.reflexion_id)
             })?;
@@ -326,12 +329,18 @@ impl<'a> Walk<'a> {
         link.executions = link.executions.filter(|count| *count > 0);
         link.origins = Some(one.origins.len() as u64);
         for origin in one.origins.iter().rev().take(NAMED) {
-            let mut summary = format!("step {}", origin.step);
+            // The steps of a running session have no number here, and a person who types has none.
+            let mut summary = match origin.live {
+                true => String::new(),
+                false => format!("step {}", origin.step),
+            };
             if !origin.workspace.is_empty() {
                 summary.extend([" in `", &origin.workspace, "`"]);
             }
+            let summary = summary.trim_start().to_owned();
             leads.other(Relation::SeenIn, "transcript", &origin.session, summary);
         }
+        self.told(&link.id, &mut leads)?;
         Ok(leads)
     }
 
@@ -364,6 +373,37 @@ impl<'a> Walk<'a> {
         link.executions = Some(count);
         let newest = newest.into_iter().map(|run| run.id);
         leads.records(Relation::InjectedInto, newest, Direction::End);
+        Ok(())
+    }
+
+    /// Adds links to the newest sessions in which an agent was told a record.
+    fn told(&self, id: &str, leads: &mut Leads) -> Result<(), Error> {
+        let name = format!("\"{id}\"");
+        let mut sessions: HashSet<Option<String>> = HashSet::new();
+        let lines = self.store.logs_of_told(NAMED, &mut |line| {
+            let told = line.output_data.as_ref();
+            told.is_some_and(|told| told.get().contains(&name))
+                && sessions.insert(line.session_id.clone())
+        })?;
+        for line in lines.lines.into_iter().rev() {
+            let input = line.input_data.as_ref().map_or("", |input| input.get());
+            let at = json::string_field(input.as_bytes(), "at");
+            let moment = match line.step_name.as_str() {
+                "hint" => "at a failing call",
+                _ if at.as_deref() == Some("start") => "at the start",
+                _ => "at a call",
+            };
+            let tool = line.tool_name.map(|tool| format!(" of {tool}"));
+            // Sessions are named as their files are, without the host.
+            let session = line.session_id.unwrap_or_default();
+            let session = session.split_once('/').map_or(&*session, |(_, id)| id);
+            let told = Link {
+                summary: format!("{moment}{}", tool.unwrap_or_default()),
+                at: utc(&line.created_at),
+                ..link(session, "transcript", Relation::ToldIn)
+            };
+            leads.0.push((told, Direction::End));
+        }
         Ok(())
     }
 

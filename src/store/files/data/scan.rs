@@ -9,6 +9,7 @@ use std::path::Path;
 
 use memctl_files::json::{self, Stop};
 
+use crate::model::Kind;
 use crate::store::{Problem, ProblemKind};
 
 /// Structure of the file as a whole.
@@ -165,7 +166,7 @@ impl Scan<'_> {
                         self.broken_end(start, at, expected);
                         return false;
                     }
-                    self.broken(at, expected);
+                    self.broken(start, at, expected);
                     expect_comma = false;
                 }
             }
@@ -183,11 +184,14 @@ impl Scan<'_> {
         };
         self.outline.close = Some((start + last.len()) as u64);
         self.outline.tail = (start + last.trim_ascii_end().len()) as u64;
-        self.broken(at, expected);
+        self.broken(start, at, expected);
     }
 
-    fn broken(&mut self, at: usize, expected: &str) {
-        let message = format!("the entry is broken: expected {expected}");
+    fn broken(&mut self, start: usize, at: usize, expected: &str) {
+        let before = String::from_utf8_lossy(&self.text[start..at]);
+        let id = before.split('"').find(|text| Kind::of_id(text).is_some());
+        let id = id.map_or_else(String::new, |id| format!(" `{id}`"));
+        let message = format!("the entry{id} is broken: expected {expected}");
         self.problem_at(at as u64, ProblemKind::Damage, message);
     }
 
