@@ -316,7 +316,7 @@ impl Host {
             call: call.call,
         });
         let message = message.after(recent.collect());
-        // What the person says may be what helps.
+        // The words of the person may be the cure.
         forget_failures(store, &self.session(event)).ok()?;
         let asks = message.may_be_lasting && self.takes_context_at_prompt();
         retain(store, message).ok()?;
