@@ -60,11 +60,15 @@ const RUNNERS: &[(&str, &str, Begin)] = &[
     ("corepack", "", Begin::Operands(0)),
     ("coverage run", "", Begin::Option("-m")),
     ("direnv exec", "", Begin::Operands(1)),
+    ("docker compose exec", "euw", Begin::Operands(1)),
+    ("docker exec", "euw", Begin::Operands(1)),
+    ("docker-compose exec", "euw", Begin::Operands(1)),
     ("doppler run", "", Begin::Dashes),
     ("dotenv", "f", Begin::Dashes),
     ("dotenv run", "", Begin::Operands(0)),
     ("fnm exec", "", Begin::Operands(0)),
     ("hatch run", "", Begin::Operands(0)),
+    ("kubectl exec", "cn", Begin::Dashes),
     ("lerna exec", "", Begin::Dashes),
     ("mamba run", "np", Begin::Operands(0)),
     ("micromamba run", "np", Begin::Operands(0)),
@@ -84,6 +88,7 @@ const RUNNERS: &[(&str, &str, Begin)] = &[
     ("pnpm dlx", "", Begin::Operands(0)),
     ("pnpm exec", "", Begin::Operands(0)),
     ("pnpx", "", Begin::Operands(0)),
+    ("podman exec", "euw", Begin::Operands(1)),
     ("poetry run", "", Begin::Operands(0)),
     ("pyenv exec", "", Begin::Operands(0)),
     ("python", "WX", Begin::Option("-m")),
@@ -97,6 +102,9 @@ const RUNNERS: &[(&str, &str, Begin)] = &[
     ("yarn dlx", "p", Begin::Operands(0)),
     ("yarn exec", "", Begin::Operands(0)),
 ];
+
+/// Runners whose command runs in a container: a rule may want it there.
+const CONTAINERS: [&str; 4] = ["docker", "docker-compose", "kubectl", "podman"];
 
 static TABLE: LazyLock<Vec<Program>> = LazyLock::new(|| {
     let rows = include_str!("options.txt").lines();
@@ -210,8 +218,11 @@ fn run(words: &[Word]) -> Option<(usize, Vec<String>)> {
     };
     let begin = RUNNERS.iter().find_map(place)?;
     // `uvx` belongs to `uv`, and `bunx` to `bun`.
-    let names = [program, program.strip_suffix('x').unwrap_or(program)];
-    Some((begin, names.map(str::to_owned).to_vec()))
+    let mut names = vec![program, program.strip_suffix('x').unwrap_or(program)];
+    if CONTAINERS.contains(&program) {
+        names.extend(["container", "containers", "docker"]);
+    }
+    Some((begin, names.into_iter().map(str::to_owned).collect()))
 }
 
 /// Returns the place behind the options of a program, or behind this one of them.

@@ -604,3 +604,30 @@ fn what_an_editor_of_streams_puts_in_is_new_content() {
     check("sed -i 's/console.log(/debug(/' src/a.js", false);
     check("sed 's/debug(/console.log(/' src/a.js", false);
 }
+
+#[test]
+fn a_command_in_a_container_is_one_unless_the_rule_wants_it_there() {
+    let check = |rule: &str, matches: &str, line: &str, expected: bool| {
+        let of = pattern(CallPart::Command, [matches, "", ""]);
+        let spoken = breaks(&bash(line), rule, &[of], &|_| false);
+        assert_eq!(spoken, expected, "{line}");
+    };
+    let rule = "Never flush the cache.";
+    let flush = r"(?i)^redis-cli\b.*\bflushall\b";
+    check(rule, flush, "docker exec cache redis-cli FLUSHALL", true);
+    check(
+        rule,
+        flush,
+        "docker compose exec -T cache redis-cli FLUSHALL",
+        true,
+    );
+    check(
+        rule,
+        flush,
+        "kubectl -n shop exec cache-0 -- redis-cli flushall",
+        true,
+    );
+    let npm = "Run npm in the container.";
+    check(npm, r"^npm\b", "docker compose exec web npm ci", false);
+    check(npm, r"^npm\b", "npm ci", true);
+}
