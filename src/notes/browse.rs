@@ -291,12 +291,11 @@ fn newest(
         (kind, touched)
     });
     let unnoted = workspace.note_read(read);
-    let warnings = problems
-        .iter()
-        .map(|problem| match problem.kind.is_repairable() {
-            true => format!("{problem}; see `memctl doctor`"),
-            false => problem.to_string(),
-        });
+    let warnings = problems.iter().map(|problem| {
+        let repair = problem.kind.is_repairable();
+        let hint = if repair { "; see `memctl doctor`" } else { "" };
+        format!("{problem}{hint}")
+    });
     let warnings = warnings.chain(unnoted);
     Ok(ListReport {
         kind,

@@ -119,7 +119,7 @@ fn rounded(tokens: u64) -> u64 {
     tokens / scale * scale
 }
 
-/// What a person answered about a repeat.
+/// Answer of a person about a repeat.
 enum Answer {
     /// These records end it; without any, it stays.
     Decided(Vec<String>),
@@ -315,11 +315,9 @@ fn worded(context: &Context, repeat: &Repeat, model: &str) -> Result<Answer, Use
     if ids.is_empty() {
         return Ok(Answer::Nothing);
     }
-    match key(&[('y', "keep them"), ('n', "later, in memctl review")])? {
-        'y' => approved(context, &workspace, &ids),
-        _ => {
-            note(context, "they wait in memctl review");
-            Ok(Answer::Later)
-        }
+    if key(&[('y', "keep them"), ('n', "later, in memctl review")])? == 'y' {
+        return approved(context, &workspace, &ids);
     }
+    note(context, "they wait in memctl review");
+    Ok(Answer::Later)
 }

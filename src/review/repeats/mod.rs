@@ -287,7 +287,7 @@ struct LastingMessage {
     text: String,
 }
 
-/// LastingMessage messages of a session, but for those that another session file has too.
+/// Lasting messages of a session, but for those that another session file has too.
 fn lasting(session: &Session, copies: &HashSet<usize>, number: usize) -> Vec<LastingMessage> {
     let by_person = session.remarks.iter().rev().filter(|remark| {
         let is_copy =

@@ -330,10 +330,10 @@ impl<'a> Walk<'a> {
         link.origins = Some(one.origins.len() as u64);
         for origin in one.origins.iter().rev().take(NAMED) {
             // The steps of a running session have no number here, and a person who types has none.
-            let mut summary = match origin.live {
-                true => String::new(),
-                false => format!("step {}", origin.step),
-            };
+            let mut summary = String::new();
+            if !origin.live {
+                summary = format!("step {}", origin.step);
+            }
             if !origin.workspace.is_empty() {
                 summary.extend([" in `", &origin.workspace, "`"]);
             }
