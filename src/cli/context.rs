@@ -268,9 +268,10 @@ impl Context {
         Directory::at(&self.places.memory).is_there()
     }
 
-    /// Fails if there is no memory here, and says how to begin one.
+    /// Fails if there is no memory here, and says how to begin one. Anything else in its place, such as a link, is for
+    /// the store to refuse.
     pub(crate) fn needs_memory(&self) -> Result<(), UserError> {
-        if self.has_memory() {
+        if named::link_metadata(&self.places.memory).is_ok() {
             return Ok(());
         }
         let path = self.places.memory.display();

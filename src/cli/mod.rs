@@ -352,7 +352,9 @@ fn dispatch(context: &Context, command: Command) -> Result<u8, UserError> {
         context.printer.warn(&warning);
     }
     let done = carry_out(context, command);
-    if is_new && context.begins_memory() && context.has_memory() {
+    // The output of `mcp` is for a program.
+    let is_said = context.begins_memory() && !context.is_one_of(&["mcp"]);
+    if is_new && is_said && context.has_memory() {
         context.printer.note(&format!("created {memory}"));
     }
     let says_so = context.is_one_of(if done.is_err() {

@@ -29,7 +29,7 @@ const MOST_PATTERNS: usize = 12;
 pub struct HeardArgs {
     /// One line, with both halves
     pub rule: String,
-    /// When it applies; empty if always
+    /// When it applies; empty: always
     pub when: String,
     /// Thing not to do
     pub not: String,
@@ -44,7 +44,7 @@ pub struct HeardArgs {
     /// Regex over one command that breaks it: `^npm\b`, options in all spellings, `(\s|$)` ends a name
     #[schemars(with = "Vec<String>")]
     pub commands: Vec<PatternArg>,
-    /// Regex over a changed path
+    /// Regex over changed paths
     #[schemars(with = "Vec<String>")]
     pub paths: Vec<PatternArg>,
     /// Regex over new text; with `paths`, only there

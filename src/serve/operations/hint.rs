@@ -31,7 +31,7 @@ pub struct HintArgs {
     /// Command or code that failed
     #[serde(default)]
     pub command: Option<String>,
-    /// Name or path of the project
+    /// Project, by name or path
     #[serde(default)]
     pub project: Option<String>,
     /// Tokens of the answer; default 1500
