@@ -156,9 +156,9 @@ pub(crate) fn help(args: &HelpArgs, program: Command) -> Done<Verbatim> {
 
 /// Minimum similarity of the name of a command, from 0 to 1 (Jaro–Winkler).
 const SIMILAR: f64 = 0.8;
-/// The same for a command below another: there are many, so that any word is like one of them.
+/// Likeness for a command below another: there are many, and any word is like one of them.
 const SIMILAR_BELOW: f64 = 0.92;
-/// The same for a word of another program.
+/// Likeness for a word of another program.
 const SIMILAR_OTHER: f64 = 0.95;
 /// Maximum number of suggestions.
 const MAX: usize = 3;

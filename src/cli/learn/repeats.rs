@@ -125,7 +125,7 @@ enum Answer {
     Decided(Vec<String>),
     /// Something else is to be decided first.
     Later,
-    /// Nothing came of it: the keys stand there again.
+    /// It failed: the keys are shown again.
     Nothing,
 }
 
