@@ -35,7 +35,8 @@ const NEAR: usize = 30;
 /// - `retry`: an equal call worked later.
 /// - `still_fails`: the later call reports the same error.
 /// - `dangerous`: the later call removes a safeguard or destroys something.
-/// - `one_off`: more than a small change, an edit in between, or an error that names nothing missing.
+/// - `one_off`: more than a small change, an edit or a message of the user in between, or an error that names
+///   nothing missing.
 pub fn of_episode(
     episode: &Episode,
     steps: &[Step],
@@ -134,11 +135,19 @@ fn only_observes(step: &Step) -> bool {
         WORDS.observations.contains(word)
             || word.split_once('-').is_some_and(|(first, _)| listed(first))
     };
-    let asks = |word: &String| {
-        matches!(
-            word.as_str(),
-            "--help" | "-h" | "--version" | "-version" | "-V"
-        ) || reads(word)
+    // `-h` before a value is the host of a database.
+    let asks = |words: &[String]| {
+        let is_long = |word: &String| matches!(word.as_str(), "--help" | "--version" | "-version");
+        let last = words.last().map_or("", String::as_str);
+        words.iter().any(is_long) || matches!(last, "-h" | "-V")
+    };
+    let asks_database = |words: &[String]| {
+        let mut statements = words
+            .iter()
+            .skip(1)
+            .filter(|word| is_statement(word))
+            .peekable();
+        statements.peek().is_some() && statements.all(|text| reads(text))
     };
     let observes = |simple: &Simple| {
         let run = Run::of(simple);
@@ -152,7 +161,8 @@ fn only_observes(step: &Step) -> bool {
             || WORDS.around.contains(&run.name) && !acts(&run.name)
             || is_observation(last)
             || first && second
-            || simple.words.iter().any(asks)
+            || asks(&simple.words)
+            || asks_database(&simple.words)
     };
     let line = step.command().unwrap_or_default();
     let commands = commands(&line);
@@ -173,7 +183,12 @@ fn reads(text: &str) -> bool {
             .reading_statements
             .contains(&first.to_ascii_lowercase())
     };
-    (text.contains(char::is_whitespace) || text.starts_with('\\')) && statements.all(begins)
+    statements.all(begins)
+}
+
+/// Returns `true` for text that may be a statement for a database.
+fn is_statement(text: &str) -> bool {
+    text.contains(char::is_whitespace) || text.starts_with('\\')
 }
 
 /// Returns `true` if a test runner or a checker ran and reports a finding, which another option does not solve. Its
@@ -401,6 +416,10 @@ mod tests {
         check("psql -c 'select 1; delete from carts'", false);
         check("psql -c 'insert into carts values (1)'", false);
         check("psql -f select", false);
+        check("psql -h localhost -c 'insert into carts values (1)'", false);
+        check("psql -h localhost -c 'select 1'", true);
+        check("psql -c 'select 1' -c 'delete from carts'", false);
+        check("shop -h", true);
     }
 
     #[test]
