@@ -221,7 +221,7 @@ fn reason(episode: &EpisodeReport) -> &'static str {
         "retry" => "the same call worked later",
         "still_fails" => "the same error came again",
         "dangerous" => "it goes around a safeguard",
-        "one_off" => "not a small change of the call",
+        "one_off" => "more than an addition that its error asks for",
         _ => "no error was printed",
     }
 }
