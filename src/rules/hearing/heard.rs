@@ -14,7 +14,7 @@ use crate::rules::checked;
 use crate::store::workspace::Error;
 
 use super::exceptions::with_conditions;
-use super::gate::words;
+use super::own_words::words;
 
 /// Maximum length of a rule, in characters: a rule is one line.
 const LONGEST_RULE: usize = 300;

@@ -5,7 +5,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::gate::{may_be_lasting, own_words, states_of};
+use super::gate::{may_be_lasting, states_of};
+use super::own_words::own_words;
 use crate::model::text::one_line;
 use crate::store::Scoped;
 use crate::store::workspace::Error;

@@ -1,7 +1,8 @@
 //! Corrections that a person gives an agent in the chat, detected in their message.
 //!
-//! - `gate`: cheap test of a message, made for recall, with its forms of speech (`cues.txt`).
-//! - `messages`: the newest messages, as the witness of a quote. `quote`: its comparison.
+//! - `gate`: cheap tests of a message, made for recall. `own_words`: what of it the person says. `forms`: the forms
+//!   of speech of a demand (`cues.txt`).
+//! - `messages`: the newest messages, as the witness of a quote.
 //! - `heard`: the rule as the agent gives it, checked. `exceptions`: those that name an earlier command.
 //!   `record`: the candidate that it becomes.
 //!
@@ -9,9 +10,11 @@
 //! of the user.
 
 mod exceptions;
+mod forms;
 mod gate;
 mod heard;
 mod messages;
+mod own_words;
 mod record;
 
 pub(crate) use gate::{demands, may_be_lasting};
