@@ -17,7 +17,7 @@ use crate::model::{
 };
 use crate::review::queue::{Part, Waiting, WaitingKind};
 use crate::rules::hearing::end_suspension;
-use crate::rules::place::passed_on::{follow_up, lift};
+use crate::rules::place::activation::{activate, follow_up};
 use crate::rules::{acting, checked};
 use crate::store::workspace::redacting_writer::redaction_warning;
 use crate::store::workspace::{Error, Workspace, document, entry, level, locate, repair_warnings};
@@ -105,9 +105,9 @@ pub fn approve(
         .map(|(kind, id)| entry(writer.store(), *kind, id));
     let entries = entries.collect::<Result<Vec<_>, _>>()?;
     let mut approved = Vec::new();
-    let mut lifted = Vec::new();
+    let mut activated = Vec::new();
     for entry in &entries {
-        approved.push(approve_one(&mut writer, entry, action, &mut lifted)?);
+        approved.push(approve_one(&mut writer, entry, action, &mut activated)?);
     }
     if approved.iter().any(|record| record.kind == Kind::Procedure) {
         prepare(writer.store())?;
@@ -117,7 +117,7 @@ pub fn approve(
         first.warnings.extend(trouble);
     }
     drop(writer);
-    for rule in lifted {
+    for rule in activated {
         let of_it = |record: &&mut Approved| record.id == rule.reflexion_id;
         if let Some(record) = approved.iter_mut().find(of_it) {
             let files = follow_up(workspace, &rule, &mut record.warnings);
@@ -128,12 +128,12 @@ pub fn approve(
 }
 
 /// Approves one record. A record of a person counts already. A candidate counts from now on and is added to
-/// `lifted`; its guardrail and its test are written after the writer is closed.
+/// `activated`; its guardrail and its test are written after the writer is closed.
 fn approve_one(
     writer: &mut Writer,
     entry: &Entry,
     action: Option<CallAction>,
-    lifted: &mut Vec<Reflexion>,
+    activated: &mut Vec<Reflexion>,
 ) -> Result<Approved, Error> {
     let (id, kind) = (&entry.id, entry.kind);
     let own = document(entry).map_or(Trust::Observed, |document| document.trust);
@@ -172,10 +172,10 @@ fn approve_one(
     } else if kind == Kind::Reflexion && own == Trust::Observed {
         let mut rule: Reflexion = writer.store().get(id)?;
         let was_candidate = rule.is_candidate();
-        lift(writer, &mut rule)?;
+        activate(writer, &mut rule)?;
         if was_candidate {
             before = CANDIDATE;
-            lifted.push(rule);
+            activated.push(rule);
         }
     }
     if !changes.is_empty() {

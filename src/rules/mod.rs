@@ -7,7 +7,8 @@
 //!   is named. Candidates wait there for a person, and people join or keep apart what is near.
 //! - `guardrails`, `regression`: the section in the skill and the test case, and their removal.
 //! - `in_use`: rules in force, own and remote, and those for the start of a session.
-//! - `evidence`: prompts that held a rule, how people judged the output, and the rules that this counts for.
+//! - `evidence`: prompts that held a rule, and how people judged the output. `verdict`: what a person says of an
+//!   output. `blame`: the rule that this counts against.
 //! - `acting`: rules with a pattern, around a call of an agent, and the receipts of what it did next.
 //!
 //! Invariants: the words of a person are stored before a model is asked. Only a person's word, here or by
@@ -18,6 +19,7 @@
 //! [`forbids_advice`] to the lessons. Decisions about records of any kind are in `review`.
 
 pub(crate) mod acting;
+pub mod blame;
 pub(crate) mod correct;
 pub mod evidence;
 pub(crate) mod guardrails;
@@ -26,6 +28,7 @@ pub(crate) mod in_use;
 pub(crate) mod place;
 pub mod reflect;
 pub mod regression;
+mod verdict;
 mod vocabulary;
 
 pub use acting::at_call::{
@@ -39,9 +42,10 @@ pub use acting::patterns::{BadPattern, checked};
 pub use correct::{
     CorrectOptions, CorrectPreview, CorrectReport, RelationReport, correct, preview_correction,
 };
-pub use evidence::{BlamedRule, ReviewReport, give_verdict};
 pub use in_use::{UNREAD, are_unread};
+pub use place::conflicts::{Conflict, replace_rule};
 pub use place::decisions::{MergeReport, PinReport, Separated, keep_both, merge, pin};
 pub use place::given::{AddedRule, add_rule};
-pub use place::{Conflict, SimilarRule, replace_rule};
+pub use place::neighbours::SimilarRule;
 pub use regression::files::RuleFiles;
+pub use verdict::{BlamedRule, ReviewReport, give_verdict};

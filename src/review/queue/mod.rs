@@ -30,8 +30,8 @@ use crate::review::{PastSessions, replay};
 use crate::rules::SimilarRule;
 use crate::rules::acting::Tables;
 use crate::rules::place::decisions::judged_relation;
-use crate::rules::place::passed_on::same_words;
-use crate::rules::place::{FLOOR, cosine as cosine_of};
+use crate::rules::place::neighbours::same_words;
+use crate::rules::place::neighbours::{FLOOR, cosine as cosine_of};
 use crate::store::workspace::{Error, Workspace};
 use crate::store::{Scoped, Selection};
 

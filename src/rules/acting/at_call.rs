@@ -15,7 +15,7 @@ use super::{Tables, prepare};
 use crate::model::text::{plain_words, told_line};
 use crate::model::{CallAction, Kind, Reflexion, USER_STORE, split_origin};
 use crate::rules::in_use::RULE;
-use crate::rules::place::{add_receipts, update_rule};
+use crate::rules::place::changes::{add_receipts, update_rule};
 use crate::store::Scoped;
 use crate::store::workspace::Error;
 

@@ -11,10 +11,10 @@ use crate::model::{
 };
 use crate::rules::RuleFiles;
 use crate::rules::in_use::suspicion;
-use crate::rules::place::passed_on::{adopt, write_files};
-use crate::rules::place::{
-    Conflict, FLOOR, Placed, SimilarRule, nearest, place_rule, resolve_conflicts,
-};
+use crate::rules::place::activation::{adopt, write_files};
+use crate::rules::place::conflicts::{Conflict, resolve_conflicts};
+use crate::rules::place::neighbours::{FLOOR, SimilarRule, nearest};
+use crate::rules::place::{Placed, place_rule};
 use crate::rules::reflect::{Draft, ONE_OUTPUT, Reflection};
 use crate::store::workspace::{Error, Workspace, dollars};
 use crate::store::{Scoped, Selection};

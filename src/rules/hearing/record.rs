@@ -24,8 +24,11 @@ use crate::model::{CANDIDATE, CHAT, CallAction, Kind, LessonScope, Reflexion, Sa
 use crate::rules::acting::call::Call;
 use crate::rules::acting::matching::breaks;
 use crate::rules::in_use::mark_observed;
-use crate::rules::place::passed_on::{UNUSED, same_words};
-use crate::rules::place::{SimilarRule, cosines, nearest, superseded, update_rule};
+use crate::rules::place::activation::UNUSED;
+use crate::rules::place::changes::update_rule;
+use crate::rules::place::conflicts::superseded;
+use crate::rules::place::neighbours::same_words;
+use crate::rules::place::neighbours::{SimilarRule, cosines, nearest};
 use crate::store::project::project_of;
 use crate::store::workspace::{Error, Workspace, repair_warnings, stamp};
 use crate::store::{Selection, Writer, same_project};

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::passed_on::UNUSED;
+use super::activation::UNUSED;
 use crate::model::{AGENT, CANDIDATE, Reflexion};
 use crate::rules::in_use::suspicion;
 use crate::store::workspace::redacting_writer::redaction_warning;

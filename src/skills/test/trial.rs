@@ -19,7 +19,7 @@ use super::{CaseReport, Group, Status};
 use crate::model::error::message as chain;
 use crate::model::text::one_line;
 use crate::model::{Reflexion, SkillPath};
-use crate::rules::place::update_rules;
+use crate::rules::place::changes::update_rules;
 use crate::rules::reflect::fenced;
 use crate::rules::regression::case::Case;
 use crate::rules::regression::files::cases;

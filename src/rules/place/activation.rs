@@ -1,24 +1,23 @@
-//! Corrections passed on by an agent, until a person approves them.
+//! Puts a candidate in force: by a person's approval, or by the same correction of a person.
 //!
-//! The correction is stored like any other, with its source. Its rule is a candidate: searches find
-//! it, but it is not in force. A person activates it by its id, or by making the same correction.
-//! The rule then gets the guardrail, the test and the evidence of a person's correction.
+//! What an agent passed on is stored like any other correction, with its source. Its rule is a candidate: searches
+//! find it, but it is not in force. Once active it has the guardrail, the test and the evidence of a person's
+//! correction.
 //!
 //! Other programs that read the file do not know candidates. For them a candidate has utility 0, as
 //! a rule that must not be shown.
 
 use serde_json::json;
 
+use super::changes::update_rule;
+use super::conflicts::{replace_rule, resolve_conflicts};
+use crate::model::error::message as chain;
 use crate::model::{AGENT, Correction, Execution, Kind, Reflexion};
 use crate::rules::RuleFiles;
+use crate::rules::evidence::count_correction;
 use crate::rules::reflect::Draft;
 use crate::rules::regression::case::Case;
 use crate::store::Writer;
-use memctl_redact::composed;
-
-use super::{replace_rule, resolve_conflicts, update_rule};
-use crate::model::error::message as chain;
-use crate::rules::evidence::count_correction;
 use crate::store::workspace::{Error, Workspace};
 
 /// Utility of a candidate, for readers that do not know candidates.
@@ -27,7 +26,7 @@ pub(crate) const UNUSED: f64 = 0.0;
 const UNKNOWN: f64 = 0.5;
 
 /// Activates a candidate that a person approved.
-pub(crate) fn lift(writer: &mut Writer, rule: &mut Reflexion) -> Result<(), Error> {
+pub(crate) fn activate(writer: &mut Writer, rule: &mut Reflexion) -> Result<(), Error> {
     let before = rule.clone();
     "active".clone_into(&mut rule.status);
     if rule.utility_score == Some(UNUSED) {
@@ -61,18 +60,7 @@ pub(crate) fn adopt(
             .push(std::mem::replace(&mut rule.correction_id, id.clone()));
     }
     update_rule(writer, &before, rule)?;
-    lift(writer, rule)
-}
-
-/// Returns `true` if two texts have the same words, ignoring case, white space and the two forms of
-/// Unicode.
-pub(crate) fn same_words(a: &str, b: &str) -> bool {
-    let words = |text: &str| -> Vec<String> {
-        let text = composed(text);
-        let words = text.split_whitespace();
-        words.map(str::to_lowercase).collect()
-    };
-    words(a) == words(b)
+    activate(writer, rule)
 }
 
 /// Applies the effects of a person's approval: counts the correction, and writes the guardrail
@@ -102,7 +90,7 @@ pub(crate) fn follow_up(
         correction_id: id.clone(),
         ..rule.clone()
     };
-    let lifted = write_files(workspace, &shared, example, true, warnings);
+    let files = write_files(workspace, &shared, example, true, warnings);
     match resolve_conflicts(workspace, rule, false, warnings) {
         Ok(conflicts) => warnings.extend(conflicts.into_iter().map(|conflict| {
             let id = conflict.id;
@@ -110,7 +98,7 @@ pub(crate) fn follow_up(
         })),
         Err(error) => warnings.push(chain(&error)),
     }
-    lifted
+    files
 }
 
 /// Writes the guardrail of a rule that is new, those that could not be written before, and the regression

@@ -1,0 +1,81 @@
+//! Writes what has changed of a rule: only the fields that differ, so that what other programs added stays.
+
+use serde_json::{Map, Value, json};
+
+use crate::model::{Kind, Reflexion};
+use crate::store::Writer;
+use crate::store::workspace::Error;
+
+/// Adds to the receipts of a rule: told, heeded, recurred, overridden.
+pub(crate) fn add_receipts(rule: &mut Reflexion, more: [f64; 4]) {
+    let counts = [
+        &mut rule.times_told,
+        &mut rule.times_heeded,
+        &mut rule.times_recurred,
+        &mut rule.times_overridden,
+    ];
+    for (count, more) in counts.into_iter().zip(more) {
+        if more != 0.0 {
+            *count = Some((count.unwrap_or(0.0) + more).max(0.0));
+        }
+    }
+}
+
+/// Stores a changed rule, which may get the id of a shared one.
+pub(crate) fn update_rule(
+    writer: &mut Writer,
+    before: &Reflexion,
+    after: &mut Reflexion,
+) -> Result<(), Error> {
+    let changes = changed_fields(before, after);
+    let changes: Vec<_> = changes
+        .iter()
+        .map(|(name, value)| (name.as_str(), value))
+        .collect();
+    if !changes.is_empty() {
+        after.reflexion_id = writer
+            .update(Kind::Reflexion, &before.reflexion_id, &changes)?
+            .id;
+    }
+    Ok(())
+}
+
+/// Stores changed rules in one write, each given as it was and as it is.
+pub(crate) fn update_rules(
+    writer: &mut Writer,
+    rules: &[(Reflexion, Reflexion)],
+) -> Result<(), Error> {
+    let fields = rules
+        .iter()
+        .map(|(before, after)| changed_fields(before, after));
+    let fields: Vec<Vec<(String, Value)>> = fields.collect();
+    let changes = rules.iter().zip(&fields).map(|((before, _), fields)| {
+        let fields = fields.iter().map(|(name, value)| (name.as_str(), value));
+        (before.reflexion_id.clone(), fields.collect())
+    });
+    let changes: Vec<(String, Vec<(&str, &Value)>)> = changes.collect();
+    writer.update_all(Kind::Reflexion, &changes)
+}
+
+/// Returns the fields that differ. A list that is empty now is written as such.
+fn changed_fields(before: &Reflexion, after: &Reflexion) -> Vec<(String, Value)> {
+    let fields = |rule: &Reflexion| match json!(rule) {
+        Value::Object(fields) => fields,
+        _ => Map::new(),
+    };
+    let (before, after) = (fields(before), fields(after));
+    let emptied = before.iter().filter(|(name, _)| !after.contains_key(*name));
+    let emptied = emptied.map(|(name, old)| {
+        let empty = if old.is_array() {
+            json!([])
+        } else {
+            Value::Null
+        };
+        (name.clone(), empty)
+    });
+    let emptied: Vec<_> = emptied.collect();
+    let changed = after
+        .into_iter()
+        .filter(|(name, value)| before.get(name) != Some(value));
+    changed.chain(emptied).collect()
+}

@@ -1,0 +1,199 @@
+//! Verdict of a person on an output: `accept` and `reject`.
+//!
+//! Invariant: the verdict is stored, whatever becomes of its count. It is written before rules are counted, and a
+//! rejection that is about no rule is one all the same.
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::blame::at_fault;
+use super::evidence::{Verdict, VerdictSource, concerned, count_verdict};
+use crate::model::error::message as chain;
+use crate::model::{Execution, Kind, Outcome, Reflexion, SkillPath};
+use crate::rules::place::neighbours::cosines;
+use crate::store::Selection;
+use crate::store::workspace::redacting_writer::redaction_warning;
+use crate::store::workspace::{Error, Workspace, repair_warnings};
+
+/// Outcome of [`give_verdict()`].
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+pub struct ReviewReport {
+    /// Execution id.
+    pub execution_id: String,
+    /// Skill of the execution.
+    pub skill: String,
+    /// Outcome before the verdict.
+    pub before: Outcome,
+    /// Outcome after the verdict.
+    pub outcome: Outcome,
+    /// Reason for the verdict; `None` if none was given.
+    pub reason: Option<String>,
+    /// Rules that the rejection counts against.
+    pub blamed: Vec<BlamedRule>,
+    /// Guardrail files that could not be written before, and now hold the rules of the skill.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub guardrails: Vec<String>,
+    /// Non-fatal problems.
+    pub warnings: Vec<String>,
+}
+
+/// Number of executions that are searched for one that can be accepted.
+const NEWEST: usize = 50;
+
+/// Records a verdict. `id` is an execution id, an id prefix, or `latest`. A rejection counts against the `named`
+/// rules, or the one that the reason is about.
+///
+/// # Errors
+///
+/// [`Error::Refused`] if a named rule was not in the prompt or does not apply.
+pub fn give_verdict(
+    workspace: &Workspace,
+    id: &str,
+    outcome: Outcome,
+    reason: Option<String>,
+    named: &[String],
+) -> Result<ReviewReport, Error> {
+    let id = workspace.store.resolve(Kind::Execution, id, None)?;
+    let (mut rules, mut blamed, mut warnings) = (Vec::new(), Vec::new(), Vec::new());
+    if outcome == Outcome::Rejected {
+        rules = concerned(&workspace.store, &workspace.store.get(&id)?)?;
+        let reason = reason.as_deref().unwrap_or_default();
+        blamed = blame(workspace, &id, &rules, reason, named, &mut warnings)?;
+    }
+    let mut left_out = Vec::new();
+    // The report shows the reason as it is stored.
+    let reason = reason.map(|reason| {
+        let redacted = memctl_redact::redact(&reason);
+        left_out = redacted.found;
+        redacted.text.into_owned()
+    });
+    let mut writer = workspace.writer()?;
+    let execution: Execution = writer.store().get(&id)?;
+    if outcome == Outcome::Accepted && execution.outcome == Outcome::Error {
+        let message = format!("`{id}` failed, so it has no output to accept");
+        let skill = &execution.skill;
+        let path: Option<SkillPath> = skill.parse().ok();
+        let newest = Selection {
+            skill: path.as_ref(),
+            newest: Some(NEWEST),
+        };
+        let runs = writer.store().list::<Execution>(&newest)?.records;
+        let may = |run: &&Execution| run.outcome != Outcome::Error;
+        let other = runs.iter().rev().find(may).map(|run| &run.execution_id);
+        let other = other.map_or(String::new(), |other| {
+            format!("the newest that did not fail: memctl accept {other}; ")
+        });
+        let hint =
+            format!("{other}memctl show {id} has the error; then run it again: memctl run {skill}");
+        return Err(Error::input(message, hint));
+    }
+    let mut changes: Vec<(&str, Value)> = Vec::new();
+    if execution.outcome != outcome {
+        changes.push(("outcome", json!(outcome)));
+    }
+    let before_by = VerdictSource::of(&execution.judged_by);
+    if !execution.judged_by.is_empty() {
+        changes.push(("judged_by", json!("")));
+    }
+    let notes = reason.clone().unwrap_or_default();
+    if execution.reviewer_notes != notes {
+        changes.push(("reviewer_notes", json!(notes)));
+    }
+    let blamed_ids: Vec<String> = blamed.iter().map(|rule| rule.id.clone()).collect();
+    // Without the field, every rule that applied was blamed.
+    let is_stored = match &execution.rules_blamed {
+        Some(stored) => *stored == blamed_ids,
+        None => rules.iter().map(|rule| &rule.reflexion_id).eq(&blamed_ids),
+    };
+    if outcome == Outcome::Rejected && !is_stored {
+        changes.push(("rules_blamed", json!(blamed_ids)));
+    }
+    if !changes.is_empty() {
+        writer.update(Kind::Execution, &id, &changes)?;
+    }
+    count_verdict(
+        &mut writer,
+        &execution,
+        Verdict {
+            outcome: &execution.outcome,
+            by: before_by,
+        },
+        Verdict {
+            outcome: &outcome,
+            by: VerdictSource::Person,
+        },
+        &blamed_ids,
+    )?;
+    warnings.extend(repair_warnings(writer.take_repairs()));
+    warnings.extend(redaction_warning(left_out));
+    drop(writer);
+    let skill = execution.skill.parse();
+    let finish = |skill| workspace.write_guardrails(&skill, None, &mut warnings);
+    let guardrails = skill.map(finish).unwrap_or_default();
+    Ok(ReviewReport {
+        execution_id: id,
+        skill: execution.skill,
+        before: execution.outcome,
+        outcome,
+        reason,
+        blamed,
+        guardrails,
+        warnings,
+    })
+}
+
+/// Rule that a rejection counts against.
+#[derive(Debug, Clone, Serialize, schemars::JsonSchema)]
+pub struct BlamedRule {
+    /// Id of the rule.
+    pub id: String,
+    /// Ground for the blame.
+    pub reason: &'static str,
+}
+
+/// Finds the rules that a rejection of an execution counts against, among those that apply to it.
+fn blame(
+    workspace: &Workspace,
+    id: &str,
+    rules: &[Reflexion],
+    reason: &str,
+    named: &[String],
+    warnings: &mut Vec<String>,
+) -> Result<Vec<BlamedRule>, Error> {
+    let mut blamed: Vec<BlamedRule> = Vec::new();
+    for name in named {
+        let name = workspace.store.resolve(Kind::Reflexion, name, None)?;
+        if !rules.iter().any(|rule| rule.reflexion_id == name) {
+            let applied: Vec<&str> = rules.iter().map(|r| r.reflexion_id.as_str()).collect();
+            let hint = match applied.first() {
+                Some(first) => {
+                    let all = applied.join(", ");
+                    format!("memctl reject {id} --rule {first}; rules that applied: {all}")
+                }
+                None => format!("memctl reject {id}; no rule applied"),
+            };
+            let why = format!("`{name}` was not in the prompt of `{id}`, or does not apply to it");
+            return Err(Error::input(why, hint));
+        }
+        if blamed.iter().all(|one| one.id != name) {
+            let reason = "you named it";
+            blamed.push(BlamedRule { id: name, reason });
+        }
+    }
+    if named.is_empty() && !rules.is_empty() {
+        let texts: Vec<&str> = rules.iter().map(|rule| rule.rule.as_str()).collect();
+        let near = match reason.trim() {
+            "" => Ok(Vec::new()),
+            _ => cosines(reason, &texts),
+        };
+        // A verdict is worth more than its blame: without vectors, the words decide.
+        let cosines = near.as_deref().unwrap_or_default();
+        if let Some((at, reason)) = at_fault(reason, rules, cosines) {
+            let id = rules[at].reflexion_id.clone();
+            blamed.push(BlamedRule { id, reason });
+        }
+        let warn = |error| format!("no rule was compared by meaning: {}", chain(&error));
+        warnings.extend(near.err().map(warn));
+    }
+    Ok(blamed)
+}
