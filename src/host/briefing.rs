@@ -124,8 +124,6 @@ impl HintService<'_> {
             .chain(observed)
             .filter(|((_, line), text)| text.contains(line.trim()));
         briefing.lessons = shown.map(|((id, _), _)| id.clone()).collect();
-        self.store
-            .count_retrievals(briefing.lessons.iter().map(String::as_str));
         Ok(briefing)
     }
 }

@@ -39,7 +39,7 @@ pub use procedure::{
 pub use reflexion::{Reflexion, UTILITY_FLOOR};
 pub use rule_parts::{
     CallAction, CallPart, CallPattern, Evidence, Judgement, Receipts, RelatedRule, RuleRelation,
-    Said, Trial,
+    Said,
 };
 pub use session::{ActionType, ExecutionLog, LogStatus, Session, SessionState, TOTAL_STEPS};
 

@@ -1,6 +1,5 @@
 //! Parts of a rule: the calls that break it and the answer to them, the messages that state it, its
-//! relations to other rules, the judgement before a review, and its evidence and receipts. Also a line of
-//! `hints.jsonl`: the outcome of an error that had hints.
+//! relations to other rules, the judgement before a review, and its evidence and receipts.
 //!
 //! Data only: claims of a file. Patterns act only if this user confirmed exactly these patterns of
 //! exactly this rule (`store::trust`); `rules::acting::patterns` checks and matches them.
@@ -226,29 +225,6 @@ impl Receipts {
         }
         words
     }
-}
-
-/// One error of one session, from the failing call with available hints until recovery, abandonment
-/// or the end of the session.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Trial {
-    /// Time of the failing call: RFC 3339, UTC.
-    pub at: String,
-    /// Id of the session.
-    pub session: String,
-    /// Key of the error.
-    pub error_key: String,
-    /// Ids of the lessons that were shown.
-    pub hints: Vec<String>,
-    /// Number of times the same error recurred.
-    pub repeats: u64,
-    /// Number of calls after the failing one, including the one that succeeded.
-    pub steps: u64,
-    /// `true` if a call with the same goal succeeded.
-    pub overcome: bool,
-    /// `true` if it succeeded in a way that a hint had shown.
-    pub helped: bool,
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Lists records, and shows the stored entry of one record.
 
-use std::collections::{BTreeMap, HashSet, VecDeque};
+use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -13,7 +13,7 @@ use crate::model::{
     SkillPath, Trust, split_origin, utc, with_origin,
 };
 use crate::store::workspace::{Error, Workspace, document, entry, locate};
-use crate::store::{Entry, Retrieved, Scoped, Selection, TrustSnapshot};
+use crate::store::{Entry, Scoped, Selection, TrustSnapshot};
 
 /// Records of one kind.
 #[derive(Debug, Clone, Serialize, schemars::JsonSchema)]
@@ -69,9 +69,6 @@ pub struct Listed {
     /// Receipts of a rule: what agents did after they were told it; `None` if it was never told.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub receipts: Option<Receipts>,
-    /// Retrievals of a procedure; `None` if there were none, and for other kinds.
-    #[serde(flatten, skip_serializing_if = "Option::is_none")]
-    pub retrieved: Option<Retrieved>,
 }
 
 /// Content of a procedure in a list, and how often it was told and to what effect.
@@ -191,9 +188,6 @@ pub struct ShowReport {
     /// Supplier of the record; `None` if the record does not name one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
-    /// Retrievals of a procedure; `None` if there were none, and for other kinds.
-    #[serde(flatten, skip_serializing_if = "Option::is_none")]
-    pub retrieved: Option<Retrieved>,
     /// Stored entry, unchanged.
     pub record: Box<RawValue>,
     /// Misfits with the type of a memory (other programs and people edit the files too), and
@@ -264,14 +258,8 @@ fn newest(
             met
         };
         let trust_snapshot = store.trust_snapshot();
-        let mut retrievals = if kind == Kind::Procedure {
-            store.retrievals()
-        } else {
-            BTreeMap::default()
-        };
         records.extend(entries.into_iter().rev().map(|entry| {
             let mut listed = Listed::of(entry, &trust_snapshot);
-            listed.retrieved = retrievals.remove(&listed.id);
             if let Some(origin) = &origin {
                 listed.id = with_origin(&listed.id, origin);
             }
@@ -314,20 +302,16 @@ pub fn show(workspace: &Workspace, id: &str) -> Result<ShowReport, Error> {
         // An entry that is not JSON is shown as text.
         serde_json::value::to_raw_value(&String::from_utf8_lossy(&entry.text))
     });
-    let (mut warnings, mut retrieved) = (Vec::new(), None);
-    match kind {
-        Kind::Memory => {
-            let memory = entry.parse::<Memory>();
-            warnings = memory.map_or_else(|_| Vec::new(), |m| misfits(m.memory_type, &m.metadata));
-        }
-        Kind::Procedure => retrieved = workspace.store.retrievals().remove(&id),
-        _ => {}
+    let mut warnings = Vec::new();
+    if kind == Kind::Memory
+        && let Ok(memory) = entry.parse::<Memory>()
+    {
+        warnings = misfits(memory.memory_type, &memory.metadata);
     }
     warnings.extend(workspace.note_read([(kind, (id.as_str(), entry.user_id().as_deref()))]));
     let document = document(&entry);
     let claimed = document.as_ref().map(|document| document.trust);
     Ok(ShowReport {
-        retrieved,
         id,
         kind,
         trust: claimed.map(|trust| workspace.store.trust_snapshot().of_entry(&entry, trust)),

@@ -17,7 +17,7 @@ use crate::model::{
 use crate::notes::{FindOptions, compare};
 use crate::rules::guardrails::is_pending;
 use crate::rules::in_use::{self, suspicion};
-use crate::skills::prompt::{self, Assembly, Choice, FITS_ALONE, Injected, Omitted};
+use crate::skills::prompt::{self, Assembly, Choice, FITS_ALONE, Omitted};
 use crate::store::skill::Skill;
 use crate::store::workspace::{Error, Workspace};
 use crate::store::{Problem, Pulled, Scoped, Selection};
@@ -60,7 +60,6 @@ pub fn prompt(
     // A displayed prompt is a read of its records. A run names them in the execution instead.
     let records = assembly.injected.iter();
     let read = records.map(|record| (record.kind, (record.id.as_str(), None)));
-    count_procedures(workspace, &assembly.injected);
     warnings.extend(workspace.note_read(read));
     Ok(PromptReport {
         skill: skill.path,
@@ -68,14 +67,6 @@ pub fn prompt(
         assembly,
         warnings,
     })
-}
-
-/// Counts a retrieval of each procedure in a prompt.
-pub(crate) fn count_procedures(workspace: &Workspace, injected: &[Injected]) {
-    let ids = prompt::ids_of(injected, Kind::Procedure);
-    workspace
-        .store
-        .count_retrievals(ids.iter().map(String::as_str));
 }
 
 pub(crate) fn assemble(

@@ -67,8 +67,8 @@ pub use index::sessions::{Notes, SessionLog, Source, Sources};
 pub use index::terms::{Scheme, Terms};
 pub use index::{Derived, DerivedWriter, Positions};
 pub use logs::execution_logs::{LogListing, LogSelection};
+pub use logs::late_calls::LateCalls;
 pub use logs::shared::Unsent;
-pub use logs::{LateCalls, Retrieved};
 pub use memctl_files::json::{compact, with_fields};
 pub use project::{Project, project_of_session, same_project, shown_project};
 // The store redacts every JSON text that it writes or hands out, so no caller can write without it.

@@ -156,11 +156,6 @@ fn hook(workspace: &Workspace, event: &Value) -> String {
     ran.succeeds().stdout.clone()
 }
 
-fn retrieved(workspace: &Workspace, id: &str) -> u64 {
-    let shown = workspace.json(&["memory", "show", id]);
-    shown["retrieved"].as_u64().unwrap_or(0)
-}
-
 #[test]
 fn approved_procedure_is_told_when_a_session_starts() {
     let workspace = with(&[entry("PROC-001", &column())]);
@@ -178,7 +173,6 @@ fn approved_procedure_is_told_when_a_session_starts() {
         "{told}"
     );
     assert!(!told.contains("memctl-data-"), "{told}");
-    assert_eq!(retrieved(&workspace, "PROC-001"), 1);
     workspace.run(&["memory", "disable"]).succeeds();
     assert_eq!(hook(&workspace, &event), "");
 }
@@ -208,7 +202,6 @@ fn procedure_without_a_fix_is_a_hint_for_its_error() {
     // Other errors stay silent.
     let other = workspace.json(&["hint", "--error", "ERROR: relation users does not exist"]);
     assert_eq!(other["hints"], json!([]));
-    assert_eq!(retrieved(&workspace, "PROC-001"), 2);
 
     let failure = |session: &str| {
         json!({ "hook_event_name": "PostToolUseFailure", "session_id": session,
@@ -261,15 +254,6 @@ fn found_procedure_shows_its_steps() {
         assert!(fenced.contains(step), "{text}");
         assert!(data["results"][0]["text"].to_string().contains(step));
     }
-    assert_eq!(retrieved(&workspace, "PROC-001"), 3);
-    let list = workspace.json(&["memory", "list", "procedures"]);
-    assert_eq!(list["records"][0]["retrieved"], 3);
-    assert!(list["records"][0]["last_retrieved"].is_string());
-    let stats = workspace.json(&["stats"]);
-    assert_eq!(stats["learning"]["procedures_retrieved"], 3);
-    // The count lies beside the records, not in them.
-    let stored = workspace.read(&format!(".agentura/{FILE}"));
-    assert!(!stored.contains("retrieved"));
 }
 
 #[test]
@@ -313,9 +297,6 @@ fn procedure_reaches_a_prompt_in_other_words_and_a_distant_one_says_why_not() {
         reason.starts_with("its score for the input is 0."),
         "{reason}"
     );
-    // What a prompt leaves out does not count as retrieved.
-    let times = ["PROC-001", "PROC-002"].map(|id| retrieved(&workspace, id));
-    assert_eq!(times, [1, 0]);
 }
 
 #[test]

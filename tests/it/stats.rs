@@ -52,21 +52,21 @@ fn remembered() -> Workspace {
     workspace
 }
 
-/// So many errors of as many sessions with hints.
-fn log_hints(workspace: &Workspace, shown: usize) {
-    let lines = (0..shown).map(|n| {
-        json!({"at": "2026-01-08T00:00:00+00:00", "session": format!("s{n}"), "error_key": "E",
-            "hints": ["PROC-001"], "repeats": 0, "steps": 1 + n % 2, "overcome": true, "helped": true})
-        .to_string()
-            + "\n"
-    });
-    workspace.write(".agentura/hints.jsonl", lines.collect::<String>());
+/// A session of an agent that was told four lessons and followed two.
+fn add_session(workspace: &Workspace) {
+    let data = json!({"native_id": "claude-code/1", "steps": 10, "failures": 2, "hints_shown": 4,
+        "hints_helped": 2});
+    let session = json!({"session_id": "SESS-20260108000000", "status": "completed", "session_data": data,
+        "started_at": "2026-01-08T00:00:00Z", "created_at": "2026-01-08T00:00:00Z",
+        "updated_at": "2026-01-08T00:00:00Z"});
+    let file = json!({ "entries": [session] }).to_string();
+    workspace.write(".agentura/sessions.json", file);
 }
 
 #[test]
 fn the_figures_are_those_of_the_history() {
     let workspace = remembered();
-    log_hints(&workspace, 12);
+    add_session(&workspace);
     let stats = workspace.json(&["stats"]);
     assert_eq!(stats["days"], json!(["2026-01-01", "2026-01-09"]));
     let runs = &stats["executions"];
@@ -92,12 +92,8 @@ fn the_figures_are_those_of_the_history() {
     assert_eq!(runs["latency_ms"], json!({"p50": 400.0, "p95": 900.0}));
     let hints = &stats["hints"];
     assert_eq!(
-        (
-            &hints["shown"],
-            &hints["precision"]["share"],
-            &hints["steps_shown"]
-        ),
-        (&json!(12), &json!(1.0), &json!(1.5))
+        (&hints["precision"]["count"], &hints["precision"]["of"]),
+        (&json!(2), &json!(4))
     );
     assert_eq!(
         hints["evidence"],
@@ -123,15 +119,14 @@ fn the_figures_are_those_of_the_history() {
         (week(0, "right"), week(0, "judged"), week(0, "learned")),
         (json!(1), json!(2), json!(3))
     );
-    assert_eq!(
-        (week(1, "right"), week(1, "judged"), week(1, "hints")),
-        (json!(3), json!(4), json!(12))
-    );
+    assert_eq!((week(1, "right"), week(1, "judged")), (json!(3), json!(4)));
+    assert_eq!((week(1, "hints"), week(1, "helped")), (json!(4), json!(2)));
     let page = workspace.run(&["stats"]);
     for line in [
-        "Week of       Helped   Right  Learned",
-        "2025-12-29            1 of 2        3",
-        "2026-01-05  12 of 12  3 of 4",
+        "Week of     Sessions  Calls  Failed  Helped   Right  Learned",
+        "2025-12-29                                   1 of 2        3",
+        "2026-01-05         1     10       2  2 of 4  3 of 4",
+        "helped:       50 % (2 of 4; 95 %: 15 to 85 %)",
     ] {
         assert!(page.stdout.contains(line), "{page:?}");
     }
@@ -153,7 +148,6 @@ fn unknown_value_is_no_number() {
         "/executions/latency_ms",
         "/executions/right_with_rules/share",
         "/hints/precision/share",
-        "/hints/steps_shown",
         "/learning/a_week",
     ] {
         assert_eq!(stats.pointer(path), Some(&Value::Null), "{path}");
@@ -168,10 +162,13 @@ fn unknown_value_is_no_number() {
 #[test]
 fn a_scope_sees_its_own_domain_and_no_hints() {
     let workspace = remembered();
-    log_hints(&workspace, 12);
+    add_session(&workspace);
     let stats = workspace.json(&["stats", "--scope", "dev"]);
     assert_eq!(
-        (&stats["executions"]["total"], &stats["hints"]["shown"]),
+        (
+            &stats["executions"]["total"],
+            &stats["hints"]["evidence"]["shown"]
+        ),
         (&json!(0), &json!(0))
     );
     assert_eq!(
@@ -234,7 +231,7 @@ fn well_formed(page: &str) -> String {
 #[test]
 fn the_page_needs_nothing_else_and_stored_text_is_text() {
     let workspace = remembered();
-    log_hints(&workspace, 40);
+    add_session(&workspace);
     workspace.write("stats.html", "an older page");
     let ran = workspace.run(&["stats", "--html", "stats.html"]);
     assert!(ran.succeeds().stdout.contains("wrote "), "{ran:?}");

@@ -221,8 +221,7 @@ const MAX_OUTPUT: usize = 256 << 10;
 /// Show lessons for an error
 ///
 /// Prints lessons whose error phrase is in the output, then what worked at the same failure here.
-/// What an agent recorded for a similar error follows. Without `--session` only the retrieval is
-/// counted.
+/// What an agent recorded for a similar error follows. Without `--session` nothing is recorded.
 ///
 /// ```console
 /// $ memctl hint --error "KeyError: 'mechanism'" --command "python3 report.py"

@@ -236,10 +236,6 @@ fn about(record: &Listed) -> String {
             let (shown, helped, harmed) = (of.shown, of.helped, of.harmed);
             format!("told {shown}, followed {followed}, helped {helped}, harmed {harmed}")
         }),
-        record
-            .retrieved
-            .as_ref()
-            .map(|retrieved| format!("found {}", plural(retrieved.times, "time"))),
     ];
     let words: Vec<String> = words.into_iter().flatten().collect();
     words.join(", ")
@@ -339,13 +335,6 @@ impl Report for ShowReport {
             let waits = self.status.as_deref() == Some(CANDIDATE);
             let hint = waits.then(|| format!("  memctl approve {}", self.id));
             page.warn(mark, hint.unwrap_or_default());
-        }
-        if let Some(of) = &self.retrieved {
-            page.dim(format!(
-                "found {}, last {}",
-                plural(of.times, "time"),
-                of.last
-            ));
         }
         page.verbatim(&once(&clean(self.record.get()).replace("\n    ", "\n")));
     }

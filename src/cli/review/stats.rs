@@ -242,24 +242,14 @@ fn joined(figures: [Option<String>; 2]) -> String {
 
 fn hints(report: &StatsReport, page: &mut Page) {
     let hints = &report.hints;
-    if hints.shown + hints.evidence.shown == 0 {
+    if hints.precision.of == 0 {
         return;
     }
     page.line("");
-    page.styled(&[(Style::Strong, "Hints at failing calls")]);
-    let steps = hints.steps_shown.map(number);
-    let steps = steps.map(|mean| format!("{mean} until recovery or the end of the attempt"));
-    let of = hints.evidence;
-    page.field("shown", &hints.shown.to_string());
+    page.styled(&[(Style::Strong, "Lessons told")]);
+    page.field("shown", &hints.evidence.shown.to_string());
     page.some("helped", part(&hints.precision));
-    page.some("recovered", part(&hints.overcome));
-    page.some("repeated", part(&hints.repeated));
-    page.some("calls", steps);
-    let all = format!(
-        "{} shown, {} helped, {} harmed",
-        of.shown, of.helped, of.harmed
-    );
-    page.field("all lessons", &all);
+    page.field("harmed", &hints.evidence.harmed.to_string());
 }
 
 fn learning(report: &StatsReport, page: &mut Page) {
@@ -275,13 +265,10 @@ fn learning(report: &StatsReport, page: &mut Page) {
         plural(learnt.reflexions, "rule") + &validated,
         plural(learnt.procedures, "lesson"),
     ];
-    let retrieved = learnt.procedures_retrieved;
-    let times = format!("lessons {}", plural(retrieved, "time"));
     page.field("all", &counts.join(", "));
     page.some("per week", learnt.a_week.map(number));
     let reused = Some(&learnt.reused).filter(|reused| reused.count > 0);
     page.some("used again", reused.and_then(part));
-    page.some("retrieved", (retrieved > 0).then_some(times));
 }
 
 fn used(heads: &'static str, all: &[Used], page: &mut Page) {

@@ -221,16 +221,16 @@ impl Trace {
         self.0.clear();
     }
 
-    /// Adds a successful call. Returns the keys of the errors that it recovered, and what it teaches.
+    /// Adds a successful call. Returns the patterns of the failures that it recovered.
     pub(crate) fn succeeded(
         &mut self,
         tool: Option<&str>,
         call: &str,
         output: &str,
-    ) -> (Vec<String>, Vec<Pattern>) {
-        let (mut keys, mut patterns) = (Vec::new(), Vec::new());
+    ) -> Vec<Pattern> {
+        let mut patterns = Vec::new();
         if self.is_idle() {
-            return (keys, patterns);
+            return patterns;
         }
         self.push(tool, call, output, false);
         let steps = self.0.iter().enumerate();
@@ -247,14 +247,13 @@ impl Trace {
         for episode in over {
             recovered.push(episode.fail_step);
             recovered.extend(&episode.also_fail_steps);
-            keys.push(episode.error_key.clone());
             patterns.extend(pattern::of_episode(episode, &steps, &clean));
         }
         let mut places = 0..;
         self.0
             .retain(|_| !places.next().is_some_and(|at| recovered.contains(&at)));
         self.shorten();
-        (keys, patterns)
+        patterns
     }
 
     fn push(&mut self, tool: Option<&str>, call: &str, output: &str, failed: bool) {
@@ -343,11 +342,10 @@ mod tests_of_traces {
     #[test]
     fn a_recovery_is_seen_at_its_success() {
         let mut trace = Trace::default();
-        assert!(trace.succeeded(BASH, "ls", "").1.is_empty() && trace.is_idle());
+        assert!(trace.succeeded(BASH, "ls", "").is_empty() && trace.is_idle());
         trace.failed(BASH, "rtk bun run test", "rtk: unknown command bun");
-        assert!(trace.succeeded(BASH, "ls -l", "go.sh").1.is_empty());
-        let (keys, patterns) = trace.succeeded(BASH, "bun run test", "ok");
-        assert_eq!(keys, ["rtk: unknown command bun"]);
+        assert!(trace.succeeded(BASH, "ls -l", "go.sh").is_empty());
+        let patterns = trace.succeeded(BASH, "bun run test", "ok");
         assert_eq!(patterns.len(), 1);
         assert_eq!(patterns[0].working_code, "bun run test");
         assert!(trace.is_idle(), "{trace:?}");
@@ -363,11 +361,11 @@ mod tests_of_traces {
             error,
         );
         for look in [r"psql -d app -c '\d users'", "psql -d app -c 'select 1'"] {
-            assert!(trace.succeeded(BASH, look, "age | text").0.is_empty());
+            assert!(trace.succeeded(BASH, look, "age | text").is_empty());
         }
         let recovery = "psql -d app -c 'ALTER TABLE users ADD COLUMN age INTEGER;'";
-        let (keys, patterns) = trace.succeeded(BASH, recovery, "ALTER TABLE");
-        assert_eq!((keys.len(), patterns.len()), (1, 1));
+        let patterns = trace.succeeded(BASH, recovery, "ALTER TABLE");
+        assert_eq!(patterns.len(), 1);
         assert_eq!(patterns[0].working_code, recovery);
         // Without a better recovery, the nearest success counts.
         trace.failed(
@@ -382,11 +380,12 @@ mod tests_of_traces {
                     "shop send --text 'orders leave early every monday'",
                     "sent"
                 )
-                .0
                 .is_empty()
         );
-        let later = (1..=NEAR_WITHIN).map(|n| trace.succeeded(BASH, &format!("sleep {n}"), "").0);
-        assert_eq!(later.map(|keys| keys.len()).sum::<usize>(), 1);
+        for n in 1..=NEAR_WITHIN {
+            assert!(!trace.is_idle());
+            trace.succeeded(BASH, &format!("sleep {n}"), "");
+        }
         assert!(trace.is_idle());
     }
 
@@ -394,8 +393,8 @@ mod tests_of_traces {
     fn a_change_in_between_is_no_pattern_and_old_failures_are_given_up() {
         let mut trace = Trace::default();
         trace.failed(BASH, "./go.sh", "bash: ./go.sh: Permission denied");
-        assert!(trace.succeeded(BASH, "chmod +x go.sh", "").1.is_empty());
-        assert!(trace.succeeded(BASH, "./go.sh", "hi").1.is_empty());
+        assert!(trace.succeeded(BASH, "chmod +x go.sh", "").is_empty());
+        assert!(trace.succeeded(BASH, "./go.sh", "hi").is_empty());
         trace.failed(BASH, "make", "make: *** no rule");
         for n in 0..MOST {
             trace.succeeded(BASH, &format!("echo {n}"), "");

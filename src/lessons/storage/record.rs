@@ -18,7 +18,7 @@ use crate::lessons::failure::normalised;
 use crate::lessons::failure::without_people;
 use crate::lessons::recovery::recover::Trace;
 use crate::lessons::telling::service::HintService;
-use crate::lessons::telling::session_state::{PendingOutcomes, SessionNotes};
+use crate::lessons::telling::session_state::SessionNotes;
 use crate::lessons::telling::table::prepare;
 use crate::lessons::{HintOptions, HintReport};
 use crate::model::text::{of_commands, one_line};
@@ -105,16 +105,11 @@ impl HintService<'_> {
         }
         drop(writer);
         // Clear the pending failures only after their patterns are stored.
-        let keys: Vec<String> = answered
-            .into_iter()
-            .map(|failure| failure.error_key)
-            .collect();
         self.note(&success.session, |notes| {
             notes.trace.clear();
             let credits = notes.succeeded(&success.code);
             report.helped = credits.iter().map(|credit| credit.id.clone()).collect();
-            let trials = notes.trials.succeeded(&keys, &report.helped);
-            PendingOutcomes { credits, trials }
+            credits
         })?;
         if !report.learned.is_empty() || !report.merged.is_empty() {
             report.not_learned = None;
@@ -281,12 +276,12 @@ mod tests {
     }
 
     fn failure(
-        adviser: &HintService<'_>,
+        service: &HintService<'_>,
         code: &str,
         error: &str,
         session: &str,
     ) -> Result<HintReport, Error> {
-        adviser.record_failure(&HintOptions {
+        service.record_failure(&HintOptions {
             error: error.to_owned(),
             command: Some(code.to_owned()),
             session: Some(session.to_owned()),
@@ -295,26 +290,26 @@ mod tests {
         })
     }
 
-    fn success(adviser: &HintService<'_>, code: &str, session: &str) -> RecordReport {
+    fn success(service: &HintService<'_>, code: &str, session: &str) -> RecordReport {
         let success = Success {
             code: code.to_owned(),
             output: "ALK inhibitor\n".repeat(100),
             session: session.to_owned(),
         };
-        adviser.record_success(&success).unwrap()
+        service.record_success(&success).unwrap()
     }
 
     #[test]
     fn a_failure_and_its_success_become_a_hint_for_the_next_session() {
-        with(|adviser| {
-            let first = failure(adviser, WRONG, ERROR, "a").unwrap();
+        with(|service| {
+            let first = failure(service, WRONG, ERROR, "a").unwrap();
             assert!(first.hints.is_empty());
-            assert_eq!(success(adviser, RIGHT, "a").learned, ["PROC-001-r00000"]);
-            let second = failure(adviser, WRONG, ERROR, "b").unwrap();
+            assert_eq!(success(service, RIGHT, "a").learned, ["PROC-001-r00000"]);
+            let second = failure(service, WRONG, ERROR, "b").unwrap();
             assert_eq!(second.hints.len(), 1);
             assert_eq!(second.hints[0].working_code, RIGHT);
             assert!(second.hints[0].success_output.chars().count() <= OUTPUT + 1);
-            let again = success(adviser, RIGHT, "b");
+            let again = success(service, RIGHT, "b");
             assert_eq!(
                 (again.merged, again.helped),
                 (
@@ -322,7 +317,7 @@ mod tests {
                     vec!["PROC-001-r00000".to_owned()]
                 )
             );
-            let entry = adviser
+            let entry = service
                 .store
                 .find(Kind::Procedure, "PROC-001-r00000")
                 .unwrap()
@@ -337,49 +332,49 @@ mod tests {
 
     #[test]
     fn success_without_a_failure_is_not_learned() {
-        with(|adviser| {
-            assert!(success(adviser, RIGHT, "a").not_learned.is_some());
-            failure(adviser, WRONG, ERROR, "a").unwrap();
+        with(|service| {
+            assert!(success(service, RIGHT, "a").not_learned.is_some());
+            failure(service, WRONG, ERROR, "a").unwrap();
             // Another session has no failure to answer; a plain retry answers it without a fix.
-            assert!(success(adviser, RIGHT, "b").learned.is_empty());
-            assert!(success(adviser, WRONG, "a").learned.is_empty());
-            assert!(success(adviser, RIGHT, "a").learned.is_empty());
+            assert!(success(service, RIGHT, "b").learned.is_empty());
+            assert!(success(service, WRONG, "a").learned.is_empty());
+            assert!(success(service, RIGHT, "a").learned.is_empty());
         });
     }
 
     #[test]
     fn retries_in_between_belong_to_the_same_success() {
-        with(|adviser| {
+        with(|service| {
             let error = |text: &str, code: &str| {
-                failure(adviser, code, text, "a").unwrap();
+                failure(service, code, text, "a").unwrap();
             };
             error("error: quota exceeded", "git push origin main");
             error("ValueError: bad thing", "python3 x.py --fast");
             error("OSError: worse thing", "python3 x.py --slow");
             error("OSError: worse thing", "python3 x.py --slower");
-            let report = success(adviser, "python3 x.py", "a");
+            let report = success(service, "python3 x.py", "a");
             assert_eq!(report.learned.len(), 2, "{report:?}");
         });
     }
 
     #[test]
     fn forgotten_pattern_is_not_learned_again() {
-        with(|adviser| {
-            failure(adviser, WRONG, ERROR, "a").unwrap();
-            success(adviser, RIGHT, "a");
-            let procedure: Procedure = adviser.store.get("PROC-001-r00000").unwrap();
-            let mut writer = adviser.store.write(&mut || "r".to_owned()).unwrap();
+        with(|service| {
+            failure(service, WRONG, ERROR, "a").unwrap();
+            success(service, RIGHT, "a");
+            let procedure: Procedure = service.store.get("PROC-001-r00000").unwrap();
+            let mut writer = service.store.write(&mut || "r".to_owned()).unwrap();
             writer
                 .remove(
                     Kind::Procedure,
                     "PROC-001-r00000",
                     &procedure.content(),
-                    adviser.now,
+                    service.now,
                 )
                 .unwrap();
             drop(writer);
-            failure(adviser, WRONG, ERROR, "b").unwrap();
-            assert!(success(adviser, RIGHT, "b").learned.is_empty());
+            failure(service, WRONG, ERROR, "b").unwrap();
+            assert!(success(service, RIGHT, "b").learned.is_empty());
         });
     }
 }

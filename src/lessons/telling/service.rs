@@ -2,9 +2,11 @@
 //!
 //! This is the hot path: an agent host calls it at every failing tool call. It reads a derived
 //! table, the few entries that the table names, and the session scratch; no model, no network, no
-//! runtime. A failing call writes only the session scratch. Evidence and the log of hints are written
-//! once an outcome is known, which is rare. If another process holds the lock, these writes wait
-//! for a later event of the session; answers do not.
+//! runtime. A failing call writes only the session scratch. Evidence is written once an outcome is known,
+//! which is rare. If another process holds the lock, it waits for a later event of the session; answers
+//! do not.
+//!
+//! The evidence of a lesson is the only count of what agents were told, and to what effect.
 
 use std::time::Instant;
 
@@ -17,10 +19,10 @@ use crate::lessons::telling;
 use crate::lessons::telling::evidence::is_demoted;
 use crate::lessons::telling::hint::{Hint, MAX_RULES, Outcome, Pitfall};
 use crate::lessons::telling::matching;
-use crate::lessons::telling::session_state::{PendingOutcomes, SessionNotes};
+use crate::lessons::telling::session_state::{Credit, SessionNotes};
 use crate::lessons::telling::table::prepare;
-use crate::model::{ActionType, ExecutionLog, Kind, Pattern, Procedure, Trial, Trust};
-use crate::store::workspace::{Error, Scribe, data, milliseconds, stamp};
+use crate::model::{ActionType, ExecutionLog, Kind, Pattern, Procedure, Trust};
+use crate::store::workspace::{Error, Scribe, data, milliseconds};
 use crate::store::{Here, Scoped};
 
 /// Number of equal failures that an agent is told of.
@@ -98,8 +100,7 @@ impl HintService<'_> {
             if times == REPEATED {
                 report.repeated = telling::repeated(times);
             }
-            let credits = notes.failed(&key, &error, &code, tool);
-            let mut trials = notes.trials.failed(&key);
+            pending.extend(notes.failed(&key, &error, &code, tool));
             let is_common = session.is_some_and(|name| name.rsplit('/').next() == Some(NO_SESSION));
             let delivered = if is_common {
                 Vec::new()
@@ -110,32 +111,17 @@ impl HintService<'_> {
                 self.store, &failure, &self.here, &delivered, options.max_hints,
             )?;
             report.hints = self.without_forbidden(hints);
-            if !report.hints.is_empty() {
-                let trial = Trial {
-                    at: stamp(self.now),
-                    session: memctl_redact::redact(session.unwrap_or_default())
-                        .text
-                        .into_owned(),
-                    error_key: key.clone(),
-                    hints: report.hints.iter().map(|hint| hint.id.clone()).collect(),
-                    ..Trial::default()
-                };
-                trials.extend(notes.trials.begin(trial));
-            }
-            pending = pending.and(PendingOutcomes { credits, trials });
             notes.showed(&key, &report.hints, &code, false);
             report.error_key = Some(key);
         }
         if let (Some(scratch), Some(session)) = (scratch.flatten(), session) {
             scratch.save(&serde_json::to_vec(&notes)?)?;
             drop(scratch);
-            let is_free = self.store_outcomes(session, pending)?;
+            let is_free = self.store_evidence(session, pending)?;
             if is_free && !report.hints.is_empty() {
                 self.log_shown(session, tool, &report);
             }
         }
-        self.store
-            .count_retrievals(report.hints.iter().map(|hint| hint.id.as_str()));
         let pitfalls = notes.pitfalls.into_iter().map(|pitfall| pitfall.rule);
         report.pitfalls = pitfalls.take(MAX_RULES).collect();
         report.took_ms = milliseconds(start.elapsed());
@@ -162,15 +148,8 @@ impl HintService<'_> {
         let output = memctl_redact::redact(output).text;
         let mut patterns = Vec::new();
         self.note(session, |notes| {
-            let credits = notes.succeeded(&code);
-            let followed = credits
-                .iter()
-                .filter(|c| c.outcome != Some(Outcome::Needless));
-            let helped: Vec<String> = followed.map(|credit| credit.id.clone()).collect();
-            let (keys, found) = notes.trace.succeeded(tool, &code, &output);
-            patterns = found;
-            let trials = notes.trials.succeeded(&keys, &helped);
-            PendingOutcomes { credits, trials }
+            patterns = notes.trace.succeeded(tool, &code, &output);
+            notes.succeeded(&code)
         })?;
         Ok(patterns)
     }
@@ -178,15 +157,11 @@ impl HintService<'_> {
     /// Records the end of a session.
     pub fn ended(&self, session: &str) -> Result<(), Error> {
         let notes: SessionNotes = self.store.notes_of(session);
-        let is_idle =
-            notes.shown.is_empty() && !notes.trials.are_open() && notes.pending.is_empty();
+        let is_idle = notes.shown.is_empty() && notes.pending.is_empty();
         if is_idle || self.store.directory().is_read_only() {
             return Ok(());
         }
-        self.note(session, |notes| PendingOutcomes {
-            credits: notes.ended(),
-            trials: notes.trials.ended(),
-        })
+        self.note(session, SessionNotes::ended)
     }
 
     /// Pitfalls that a session has met so far.
@@ -200,18 +175,20 @@ impl HintService<'_> {
         hints
     }
 
-    /// Changes the session scratch, and stores the outcomes.
+    /// Changes the session scratch, and stores the evidence.
     pub(crate) fn note(
         &self,
         session: &str,
-        change: impl FnOnce(&mut SessionNotes) -> PendingOutcomes,
+        change: impl FnOnce(&mut SessionNotes) -> Vec<Credit>,
     ) -> Result<(), Error> {
-        let (pending, own) = self
+        let credits = self
             .store
             .change_notes(session, |notes: &mut SessionNotes| {
-                (std::mem::take(&mut notes.pending), change(notes))
+                let mut credits = std::mem::take(&mut notes.pending);
+                credits.extend(change(notes));
+                credits
             })?;
-        self.store_outcomes(session, pending.and(own))?;
+        self.store_evidence(session, credits)?;
         Ok(())
     }
 
@@ -244,7 +221,6 @@ impl HintService<'_> {
                 notes.showed("", &lessons[..count], &call, true);
             })?;
             let ids: Vec<&str> = lessons[..count].iter().map(|one| one.id.as_str()).collect();
-            self.store.count_retrievals(ids.iter().copied());
             self.log_told(session, Moment::Call(tool), &ids);
         }
         Ok(text)
@@ -296,43 +272,23 @@ impl HintService<'_> {
         drop(writer.and_then(|mut writer| writer.note_execution_logs(vec![line])));
     }
 
-    /// Writes outcomes into the evidence of lessons, and finished trials into the log of hints. A lesson
-    /// that failed too often is retired: it stays in its file and is never shown again. An approved
-    /// fix is not retired, because nobody has reviewed these sessions. Returns `false` if the lock
-    /// is held for too long; the next event of the session writes instead.
-    pub(crate) fn store_outcomes(
-        &self,
-        session: &str,
-        pending: PendingOutcomes,
-    ) -> Result<bool, Error> {
-        let PendingOutcomes { credits, trials } = &pending;
-        if pending.is_empty() {
+    /// Writes outcomes into the evidence of lessons. A lesson that failed too often is retired: it stays
+    /// in its file and is never shown again. An approved one is not retired, because nobody has reviewed
+    /// these sessions. Returns `false` if the lock is held for too long; the next event of the session
+    /// writes instead.
+    fn store_evidence(&self, session: &str, credits: Vec<Credit>) -> Result<bool, Error> {
+        // Without a connection to the database of the lessons, nothing can be counted.
+        if credits.is_empty() || self.store.is_apart()? {
             return Ok(true);
         }
-        let mut random = || (self.random)();
-        // If the lessons are in a database without a connection here, write only the log of hints.
-        let only_logs = credits.is_empty() || self.store.is_apart()?;
-        let store = self.store.impatient();
-        let opened = if only_logs {
-            store.write_logs(&mut random)
-        } else {
-            store.write(&mut random)
-        };
+        let opened = self.store.impatient().write(&mut || (self.random)());
         let Some(mut writer) = unless_locked(opened)? else {
             self.store
-                .change_notes(session, |notes: &mut SessionNotes| {
-                    notes.pending = pending.and(std::mem::take(&mut notes.pending));
-                })?;
+                .change_notes(session, |notes: &mut SessionNotes| notes.postpone(credits))?;
             return Ok(false);
         };
-        for trial in trials {
-            writer.append_trial(trial)?;
-        }
-        if only_logs {
-            return Ok(true);
-        }
         let trust_snapshot = writer.store().trust_snapshot();
-        for credit in credits {
+        for credit in &credits {
             let Some(entry) = writer.store().find(Kind::Procedure, &credit.id)? else {
                 // The procedure was deleted in the meantime.
                 continue;

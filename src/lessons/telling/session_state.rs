@@ -10,15 +10,14 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::lessons::recovery::recover::Trace;
 use crate::lessons::telling::evidence::adopts;
-use crate::model::Trial;
 use crate::model::text::one_line;
 use crate::store::{self, Scoped};
 
 use super::hint::{Pitfall, pitfall_of};
 use crate::lessons::telling::hint::{Hint, Outcome, Shown};
 
-/// Maximum number of equal failures, watched lessons and unstored outcomes.
-const KEPT: usize = 32;
+/// Maximum number of equal failures, watched lessons and unstored outcomes: the newest.
+const NEWEST: usize = 32;
 /// Maximum number of lessons that one session can count for or against. Further ones are ignored.
 const WITNESSED: usize = 512;
 /// Maximum length of stored code, in bytes. Cut code still distinguishes lessons.
@@ -34,106 +33,20 @@ pub(crate) struct SessionNotes {
     pub shown: Vec<Shown>,
     /// Classes of errors that occurred, in order of first occurrence.
     pub pitfalls: Vec<Pitfall>,
-    /// Followed errors that had hints.
-    pub trials: Trials,
     /// Steps since the first failure without a recovery.
     #[serde(skip_serializing_if = "Trace::is_idle")]
     pub trace: Trace,
     /// Lessons that the session has counted for or against.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub witnessed: Vec<(String, Outcome)>,
-    /// Outcomes not stored yet because another process held the lock, or an agent waited.
-    #[serde(rename = "owed", skip_serializing_if = "PendingOutcomes::is_empty")]
-    pub pending: PendingOutcomes,
+    /// Evidence not stored yet because another process held the lock.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub pending: Vec<Credit>,
     /// Failures that came more than once, by the hash of error and call, with their number.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub repeated: Vec<(u64, u64)>,
     /// Number of rules that the agent got at the start of the session.
     pub told: usize,
-}
-
-/// Outcomes to store.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub(crate) struct PendingOutcomes {
-    /// Evidence for lessons.
-    pub credits: Vec<Credit>,
-    /// Entries for the hint log.
-    pub trials: Vec<Trial>,
-}
-
-impl PendingOutcomes {
-    /// Returns true if there is nothing to store.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.credits.is_empty() && self.trials.is_empty()
-    }
-
-    /// Appends other outcomes and keeps only the newest.
-    #[must_use]
-    pub(crate) fn and(mut self, other: Self) -> Self {
-        self.credits.extend(other.credits);
-        self.trials.extend(other.trials);
-        self.credits
-            .drain(..self.credits.len().saturating_sub(KEPT));
-        self.trials.drain(..self.trials.len().saturating_sub(KEPT));
-        self
-    }
-}
-
-/// Number of calls after which a trial ends without success.
-const LONGEST_TRIAL: u64 = 50;
-/// Maximum number of errors followed per session.
-const TRIALS: usize = 16;
-
-/// Errors with hints that are followed. The next calls judge: the same error again is a repeat, and a success that
-/// recovers it, or follows a hint, ends the trial.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(transparent)]
-pub(crate) struct Trials(Vec<Trial>);
-
-impl Trials {
-    /// Returns true if a trial is open.
-    pub(crate) fn are_open(&self) -> bool {
-        !self.0.is_empty()
-    }
-
-    /// Records a failed call. Returns the trials that it ends.
-    pub(crate) fn failed(&mut self, error_key: &str) -> Vec<Trial> {
-        for trial in &mut self.0 {
-            trial.steps += 1;
-            trial.repeats += u64::from(trial.error_key == error_key);
-        }
-        self.end(|trial| trial.steps >= LONGEST_TRIAL)
-    }
-
-    /// Begins a trial, unless the error is already followed. Returns the oldest trial if there are
-    /// too many.
-    pub(crate) fn begin(&mut self, trial: Trial) -> Option<Trial> {
-        if self.0.iter().any(|open| open.error_key == trial.error_key) {
-            return None;
-        }
-        self.0.push(trial);
-        (self.0.len() > TRIALS).then(|| self.0.remove(0))
-    }
-
-    /// Takes in a successful call that recovered errors and followed lessons. Returns the trials that it ends.
-    pub(crate) fn succeeded(&mut self, error_keys: &[String], followed: &[String]) -> Vec<Trial> {
-        for trial in &mut self.0 {
-            trial.steps += 1;
-            trial.helped = trial.hints.iter().any(|hint| followed.contains(hint));
-            trial.overcome = trial.helped || error_keys.contains(&trial.error_key);
-        }
-        self.end(|trial| trial.overcome || trial.steps >= LONGEST_TRIAL)
-    }
-
-    /// Records the end of the session. Returns all open trials.
-    pub(crate) fn ended(&mut self) -> Vec<Trial> {
-        self.end(|_| true)
-    }
-
-    fn end(&mut self, is_over: impl Fn(&Trial) -> bool) -> Vec<Trial> {
-        self.0.extract_if(.., |trial| is_over(trial)).collect()
-    }
 }
 
 /// Addition to a lesson's evidence.
@@ -178,7 +91,7 @@ impl SessionNotes {
             return *times;
         }
         self.repeated.push((hash, 1));
-        let surplus = self.repeated.len().saturating_sub(KEPT);
+        let surplus = self.repeated.len().saturating_sub(NEWEST);
         self.repeated.drain(..surplus);
         1
     }
@@ -215,7 +128,7 @@ impl SessionNotes {
                 before,
             });
         }
-        let surplus = self.shown.len().saturating_sub(KEPT);
+        let surplus = self.shown.len().saturating_sub(NEWEST);
         self.shown.drain(..surplus);
     }
 
@@ -228,9 +141,7 @@ impl SessionNotes {
 
     /// Returns true if a later step can decide about a hint.
     pub(crate) fn is_watching(&self) -> bool {
-        self.trials.are_open()
-            || !self.trace.is_idle()
-            || self.shown.iter().any(|shown| shown.outcome.is_none())
+        !self.trace.is_idle() || self.shown.iter().any(|shown| shown.outcome.is_none())
     }
 
     /// Records the end of the session. Returns the uses without an outcome. If the session
@@ -246,6 +157,13 @@ impl SessionNotes {
             }
         })
         .collect()
+    }
+
+    /// Retains evidence that could not be stored, before what has come since: the newest.
+    pub(crate) fn postpone(&mut self, credits: Vec<Credit>) {
+        self.pending.splice(..0, credits);
+        let surplus = self.pending.len().saturating_sub(NEWEST);
+        self.pending.drain(..surplus);
     }
 
     fn judge(&mut self, outcome: Outcome, concerns: impl Fn(&Shown) -> bool) -> Vec<Credit> {
@@ -332,8 +250,6 @@ mod tests {
         assert_eq!(notes.not_again(), [""; 0]);
         notes.trace.clear();
         assert!(!notes.is_watching());
-        notes.trials.begin(Trial::default());
-        assert!(notes.is_watching());
     }
 
     #[test]
@@ -411,64 +327,5 @@ mod tests {
             notes.showed("E", &[hint(&i.to_string())], "z", false);
         }
         assert!(serde_json::to_vec(&notes).unwrap().len() < 200_000);
-    }
-}
-
-#[cfg(test)]
-mod tests_of_trials {
-    use super::*;
-
-    fn begun() -> Trials {
-        let mut trials = Trials::default();
-        let trial = Trial {
-            error_key: "E".to_owned(),
-            hints: vec!["PROC-001".to_owned()],
-            ..Trial::default()
-        };
-        assert_eq!(trials.begin(trial.clone()), None);
-        assert_eq!(trials.begin(trial), None);
-        trials
-    }
-
-    #[test]
-    fn an_error_is_followed_to_its_recovery() {
-        let mut trials = begun();
-        assert_eq!(trials.failed("E"), []);
-        assert_eq!(trials.failed("F"), []);
-        assert_eq!(trials.succeeded(&["F".to_owned()], &[]), []);
-        assert!(trials.are_open());
-        let ended = trials.succeeded(&["E".to_owned()], &[]);
-        let [trial] = &ended[..] else {
-            panic!("{ended:?}");
-        };
-        assert_eq!((trial.repeats, trial.steps), (1, 4));
-        assert!(trial.overcome && !trial.helped);
-        assert!(!trials.are_open());
-    }
-
-    #[test]
-    fn a_way_that_was_shown_ends_it_too() {
-        let ended = begun().succeeded(&[], &["PROC-001".to_owned()]);
-        assert!(ended[0].overcome && ended[0].helped);
-    }
-
-    #[test]
-    fn abandoned_failure_ends_without_success() {
-        assert!(!begun().ended()[0].overcome);
-        let mut trials = begun();
-        let ended: Vec<Trial> = (0..LONGEST_TRIAL)
-            .flat_map(|_| trials.failed("F"))
-            .collect();
-        assert_eq!((ended.len(), ended[0].steps), (1, LONGEST_TRIAL));
-        let mut trials = begun();
-        for n in 0..TRIALS {
-            let error_key = n.to_string();
-            let trial = Trial {
-                error_key,
-                ..Trial::default()
-            };
-            let out = trials.begin(trial);
-            assert_eq!(out.is_some(), n + 1 == TRIALS, "{n}");
-        }
     }
 }

@@ -55,8 +55,7 @@ pub fn find(
     Ok(report)
 }
 
-/// Searches without a trace: no read is audited, no retrieval is counted, and procedures come without their
-/// steps. For callers that show only some of the results.
+/// Searches without a trace: no read is audited, and procedures come without their steps. For callers that show only some of the results.
 pub(crate) fn compare(
     workspace: &Workspace,
     options: &FindOptions,

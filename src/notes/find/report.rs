@@ -176,7 +176,6 @@ pub struct Explanation {
 
 /// Adds the steps to the procedures of a list, and puts them first in the full text.
 pub(crate) fn add(store: &Scoped, found: &mut [Found]) -> Result<(), Error> {
-    count(store, found);
     of_store(store, None, found)?;
     if found.iter().any(|found| found.pulled) {
         for Pulled { origin, store } in store.others() {
@@ -184,13 +183,6 @@ pub(crate) fn add(store: &Scoped, found: &mut [Found]) -> Result<(), Error> {
         }
     }
     Ok(())
-}
-
-/// Counts a retrieval of each procedure among results.
-pub(crate) fn count(store: &Scoped, found: &[Found]) {
-    let procedures = found.iter().filter(|found| found.kind == Kind::Procedure);
-    let names: Vec<String> = procedures.map(Found::name).collect();
-    store.count_retrievals(names.iter().map(String::as_str));
 }
 
 /// Returns the steps for display. Older versions or other programs may have stored secrets.

@@ -16,7 +16,7 @@ use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 
-use super::assemble::{assemble, assemble_layers, count_procedures};
+use super::assemble::{assemble, assemble_layers};
 use crate::model::{
     ActionType, Execution, ExecutionLog, Kind, LogStatus, NearestCase, Outcome, Session, SkillPath,
     Usage,
@@ -60,7 +60,6 @@ pub async fn run(
         let mut writer = workspace.writer()?;
         writer.check(Kind::Execution)?;
         warnings.extend(repair_warnings(writer.take_repairs()));
-        count_procedures(workspace, &assembly.injected);
     }
     let mut report = RunReport {
         execution_id: None,

@@ -192,7 +192,7 @@ pub(crate) const AUDIT_LOG: &str = "audit.jsonl";
 pub(crate) const AUDIT_ANCHOR: &str = "audit.anchor";
 /// Undo journal.
 pub(crate) const JOURNAL: &str = "changes.jsonl";
-/// Hint log.
+/// Log of hints of earlier versions.
 pub(crate) const HINTS: &str = "hints.jsonl";
 /// Execution log of agents.
 pub(crate) const EXECUTION_LOGS: &str = "execution_logs.jsonl";

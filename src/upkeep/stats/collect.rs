@@ -6,8 +6,7 @@ use memctl_search::percentile;
 use serde::Deserialize;
 
 use crate::model::{
-    CallAction, Correction, Evidence, Kind, Procedure, Record as _, Reflexion, Session, Trial,
-    Trust,
+    CallAction, Correction, Evidence, Kind, Procedure, Record as _, Reflexion, Session, Trust,
 };
 use crate::store::{Entry, Selection};
 
@@ -64,7 +63,6 @@ pub fn stats(workspace: &Workspace) -> Result<StatsReport, Error> {
     warnings.extend(doubtful(workspace, &procedures, &rules.records));
     let at_calls = at_calls(workspace, &rules.records);
     rules.records.retain(|rule| !rule.is_candidate());
-    let trials = workspace.store.trials()?;
     let mut learning = Learning {
         corrections: corrections.records.len() as u64,
         reflexions: rules.records.len() as u64,
@@ -74,35 +72,30 @@ pub fn stats(workspace: &Workspace) -> Result<StatsReport, Error> {
             .filter(|rule| rule.validated_by_test)
             .count() as u64,
         procedures: procedures.len() as u64,
-        procedures_retrieved: retrieved(workspace),
         ..Learning::default()
     };
-    // Number of prompts that held a rule.
-    let injected = |rule: &Reflexion| table.newest(runs::number(&rule.reflexion_id), 0).1;
-    let reused = rules
-        .records
+    // Number of prompts that held a record.
+    let injected = |id: &str| table.newest(runs::number(id), 0).1;
+    let reused = rules.records.iter().filter(|rule| {
+        let told = rule.evidence().shown + rule.receipts().told;
+        told + injected(&rule.reflexion_id) > 0
+    });
+    let lessons = procedures
         .iter()
-        .filter(|rule| rule.evidence().shown + rule.receipts().told + injected(rule) > 0);
-    let told = procedures.iter().filter(|one| one.evidence().shown > 0);
-    let reused = reused.count() + told.count();
+        .filter(|one| one.evidence().shown + injected(&one.procedure_id) > 0);
+    let reused = reused.count() + lessons.count();
     learning.reused = Part::new(reused as u64, learning.reflexions + learning.procedures);
     let rule_times = rules.records.iter().map(|rule| &rule.created_at);
     let lesson_times = procedures.iter().map(|one| &one.created_at);
     for time in rule_times.chain(lesson_times) {
         weeks.count(day(time), |week| week.learned += 1);
     }
-    for trial in &trials {
-        weeks.count(day(&trial.at), |week| {
-            week.hints += 1;
-            week.helped += u64::from(trial.helped);
-        });
-    }
     let sessions = sessions(workspace, &mut weeks)?;
     learning.a_week = weeks.a_week(learning.reflexions + learning.procedures);
-    let hints = hints(&trials, &procedures);
+    let hints = hints(&procedures);
     let rules = rules.records.iter().map(|rule| {
         let mut evidence = rule.evidence();
-        evidence.shown = evidence.shown.max(injected(rule));
+        evidence.shown = evidence.shown.max(injected(&rule.reflexion_id));
         used(&rule.reflexion_id, &rule.skill, &rule.rule, evidence)
     });
     let rules = most_used(rules);
@@ -133,6 +126,7 @@ struct SessionData {
     steps: u64,
     failures: u64,
     hints_shown: u64,
+    hints_helped: u64,
     rules_at_calls: u64,
     rules_heeded: u64,
     tokens: Option<f64>,
@@ -155,6 +149,8 @@ fn sessions(workspace: &Workspace, weeks: &mut Weeks) -> Result<AgentSessions, E
             week.failed += data.failures;
             week.told += data.rules_at_calls;
             week.heeded += data.rules_heeded;
+            week.hints += data.hints_shown;
+            week.helped += data.hints_helped;
         });
         match data.hints_shown + data.rules_at_calls {
             0 => not_told.push(data),
@@ -198,15 +194,6 @@ fn at_calls(workspace: &Workspace, rules: &[Reflexion]) -> Vec<RuleAtCalls> {
     all
 }
 
-/// Retrievals of all procedures. A limited caller gets none, since they are of all of them.
-fn retrieved(workspace: &Workspace) -> u64 {
-    if !workspace.store.sees_all() {
-        return 0;
-    }
-    let counts = workspace.store.retrievals().into_values();
-    counts.map(|retrieved| retrieved.times).sum()
-}
-
 fn used(id: &str, about: &str, text: &str, evidence: Evidence) -> Used {
     Used {
         id: id.to_owned(),
@@ -233,25 +220,18 @@ fn most_used(all: impl Iterator<Item = Used>) -> Vec<Used> {
     all
 }
 
-/// Statistics of hints, from the hint log and the evidence of lessons.
-fn hints(trials: &[Trial], procedures: &[Procedure]) -> Hints {
-    let share = |is: &dyn Fn(&Trial) -> bool| {
-        let count = trials.iter().filter(|trial| is(trial)).count();
-        Part::new(count as u64, trials.len() as u64)
-    };
-    let steps: Vec<f64> = trials.iter().map(|trial| trial.steps as f64).collect();
+/// Sum of the evidence of lessons.
+fn hints(procedures: &[Procedure]) -> Hints {
     let mut evidence = Evidence::default();
     for one in procedures.iter().map(Procedure::evidence) {
         evidence.shown += one.shown;
         evidence.helped += one.helped;
         evidence.harmed += one.harmed;
     }
+    // Another program may have counted outcomes only.
+    let outcomes = evidence.helped + evidence.harmed;
     Hints {
-        shown: trials.len() as u64,
-        precision: share(&|trial| trial.helped),
-        overcome: share(&|trial| trial.overcome),
-        repeated: share(&|trial| trial.repeats > 0),
-        steps_shown: mean(&steps).map(rounded),
+        precision: Part::new(evidence.helped, evidence.shown.max(outcomes)),
         evidence,
     }
 }

@@ -35,7 +35,7 @@ pub struct StatsReport {
     pub executions: Executions,
     /// Sessions of agents.
     pub sessions: AgentSessions,
-    /// Hints for failing calls, from the hint log.
+    /// Lessons told.
     pub hints: Hints,
     /// Learned records.
     pub learning: Learning,
@@ -122,21 +122,13 @@ pub struct SessionMeans {
     pub tokens: Option<f64>,
 }
 
-/// Errors for which memory had hints.
+/// Lessons that agents were told, from the evidence of all lessons.
 #[derive(Debug, Default, Serialize, schemars::JsonSchema)]
 pub struct Hints {
-    /// Number of errors with hints shown.
-    pub shown: u64,
-    /// Errors with hints shown whose recovery used a hint: precision@k, where k is the number of
+    /// Share of the hints shown that a call followed with success: precision@k, where k is the number of
     /// hints shown at once.
     pub precision: Part,
-    /// Errors with hints shown that had any recovery.
-    pub overcome: Part,
-    /// Errors with hints shown that came again.
-    pub repeated: Part,
-    /// Mean number of calls from a failure until its recovery or until giving up, with hints shown.
-    pub steps_shown: Option<f64>,
-    /// Evidence of lessons, including outcomes from before the hint log.
+    /// Number of hints shown, those that helped, and those that were followed in vain.
     pub evidence: Evidence,
 }
 
@@ -151,11 +143,9 @@ pub struct Learning {
     pub validated: u64,
     /// Number of procedures: lessons, and patterns that nobody has worded yet.
     pub procedures: u64,
-    /// Number of retrievals of procedures: in prompts, briefings, hints and search results.
-    pub procedures_retrieved: u64,
     /// Rules and lessons learned per week, on average; `None` for less than a week.
     pub a_week: Option<f64>,
-    /// Rules that were in a prompt or told at a call, and lessons that were told, among all.
+    /// Rules and lessons that were in a prompt or told at a call, among all.
     pub reused: Part,
 }
 

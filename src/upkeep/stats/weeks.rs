@@ -27,9 +27,9 @@ pub struct Week {
     pub told: u64,
     /// Rules among them that no later call of the session broke.
     pub heeded: u64,
-    /// Errors with hints shown.
+    /// Lessons that these sessions were told.
     pub hints: u64,
-    /// Errors among them whose recovery used a hint.
+    /// Lessons among them that a call followed with success.
     pub helped: u64,
     /// Judged runs of skills.
     pub judged: u64,
