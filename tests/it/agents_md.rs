@@ -1,4 +1,4 @@
-//! Rules in the `AGENTS.md` and `CLAUDE.md` of a workspace.
+//! Rules in the `AGENTS.md` of a workspace.
 
 use std::fs;
 
@@ -43,7 +43,7 @@ fn block_is_kept_in_step_and_the_rest_stays() {
     let body = "## Rules from memctl\r\n\r\nPeople said or approved these rules. Change them with \
         `memctl edit`, not here.\r\n\r\n- Use pnpm.\r\n- Answer in German.\r\n<!-- memctl:end -->\r\n";
     assert!(
-        text.starts_with(&format!("{own}\r\n\r\n<!-- memctl:begin sha256=")),
+        text.starts_with(&format!("{own}\r\n\r\n<!-- memctl:begin -->\r\n")),
         "{text:?}"
     );
     assert!(text.ends_with(body), "{text:?}");
@@ -54,7 +54,6 @@ fn block_is_kept_in_step_and_the_rest_stays() {
             .contains("unchanged AGENTS.md")
     );
     assert_eq!(workspace.read("AGENTS.md"), text);
-    assert!(!workspace.root().join("CLAUDE.md").exists());
 
     // Later text of the user stays behind the block.
     workspace.write("AGENTS.md", text.clone() + "More.");
@@ -98,55 +97,15 @@ fn forged_journal_changes_no_file_of_the_workspace() {
 }
 
 #[test]
-fn edit_in_the_block_is_replaced_only_by_force() {
-    let workspace = with_rules(&[rule(1, "Use pnpm.")]);
-    workspace.write("AGENTS.md", "# House\n");
-    export(&workspace, &[]).succeeds();
-    let edited = workspace
-        .read("AGENTS.md")
-        .replace("Use pnpm.", "Use yarn.");
-    workspace.write("AGENTS.md", &edited);
-    export(&workspace, &[]).fails(
-        2,
-        "the rules in `AGENTS.md` were edited by hand (block at line 3)",
-    );
-    assert_eq!(workspace.read("AGENTS.md"), edited);
-    let shown = export(&workspace, &["--dry-run"]);
-    assert!(
-        shown
-            .succeeds()
-            .stdout
-            .contains("-- Use yarn.\n+- Use pnpm.\n"),
-        "{shown:?}"
-    );
-    assert!(
-        shown.stderr.contains("only `--force` replaces"),
-        "{shown:?}"
-    );
-    assert_eq!(workspace.read("AGENTS.md"), edited);
-    export(&workspace, &["--force"]).succeeds();
-    assert!(workspace.read("AGENTS.md").contains("- Use pnpm.\n"));
-}
-
-#[test]
 fn markers_that_form_no_block_are_an_error_with_the_line() {
     let workspace = with_rules(&[rule(1, "Use pnpm.")]);
-    for (text, said) in [
-        (
-            "a\n<!-- memctl:begin -->\n",
-            "line 2 has `memctl:begin` without `memctl:end`",
-        ),
-        (
-            "<!-- memctl:begin -->\n<!-- memctl:begin -->\n<!-- memctl:end -->\n",
-            "line 2 has a second `memctl:begin`",
-        ),
+    for text in [
+        "a\n<!-- memctl:begin -->\n",
+        "<!-- memctl:begin -->\n<!-- memctl:begin -->\n<!-- memctl:end -->\n",
     ] {
-        workspace.write("CLAUDE.md", "fine\n");
         workspace.write("AGENTS.md", text);
-        export(&workspace, &["--force"]).fails(2, said);
+        export(&workspace, &[]).fails(2, "line 2 is a marker of memctl that forms no block");
         assert_eq!(workspace.read("AGENTS.md"), text);
-        // All files are checked before the first write.
-        assert_eq!(workspace.read("CLAUDE.md"), "fine\n");
     }
     workspace.write("AGENTS.md", b"\xff\xfe#\0");
     let ran = export(&workspace, &[]);
@@ -196,7 +155,7 @@ fn only_what_this_user_stands_behind_goes_in() {
     put(&clone, &[rule(1, "Use pnpm.")]);
     clone.write("AGENTS.md", "# House\n");
     let report = clone.json(&EXPORT);
-    assert_eq!(report["files"][0]["rules"], 0, "{report}");
+    assert_eq!(report["rules"], 0, "{report}");
     assert_eq!(clone.read("AGENTS.md"), "# House\n");
 }
 
@@ -208,65 +167,45 @@ fn links_stay_in_the_workspace() {
     let workspace = with_rules(&[rule(1, "Use pnpm.")]);
     let outside = workspace.home().join("AGENTS.md");
     fs::write(&outside, "private\n").unwrap();
-    symlink(&outside, workspace.root().join("AGENTS.md")).unwrap();
-    export(&workspace, &[]).fails(2, "it is outside of the workspace");
+    let link = workspace.root().join("AGENTS.md");
+    symlink(&outside, &link).unwrap();
+    export(&workspace, &[]).fails(3, "links are not followed");
     export(&workspace, &["--output", outside.to_str().unwrap()])
         .fails(2, "outside of the workspace");
+    symlink(workspace.home(), workspace.root().join("docs")).unwrap();
+    export(&workspace, &["--output", "docs/AGENTS.md"]).fails(2, "outside of the workspace");
     assert_eq!(fs::read_to_string(&outside).unwrap(), "private\n");
-    fs::remove_file(workspace.root().join("AGENTS.md")).unwrap();
     workspace.write(".git/config", "[core]\n");
     export(&workspace, &["--output", ".git/config"]).fails(2, "belongs to another program");
     export(&workspace, &["--output", ".agentura/x.md"]).fails(2, "belongs to another program");
-
-    // Two names of one file get one block.
-    workspace.write("AGENTS.md", "# House\n");
-    symlink("AGENTS.md", workspace.root().join("CLAUDE.md")).unwrap();
-    let report = workspace.json(&EXPORT);
-    assert_eq!(report["files"].as_array().unwrap().len(), 1, "{report}");
-    assert!(
-        fs::symlink_metadata(workspace.root().join("CLAUDE.md"))
-            .unwrap()
-            .is_symlink()
-    );
-    assert_eq!(workspace.read("AGENTS.md").matches("Use pnpm.").count(), 1);
+    // A link inside of the workspace is refused, too: the file itself can be named.
+    fs::remove_file(&link).unwrap();
+    workspace.write("CLAUDE.md", "# House\n");
+    symlink("CLAUDE.md", &link).unwrap();
+    export(&workspace, &[]).fails(3, "links are not followed");
+    assert_eq!(workspace.read("CLAUDE.md"), "# House\n");
 }
 
 #[test]
-fn file_that_imports_the_other_gets_no_second_block() {
+fn a_missing_file_is_created_unless_memory_is_off() {
     let workspace = with_rules(&[rule(1, "Use pnpm.")]);
-    workspace.write("AGENTS.md", "# House\n");
-    workspace.write("CLAUDE.md", "@AGENTS.md\n");
-    let ran = export(&workspace, &[]);
-    assert!(
-        ran.succeeds()
-            .stderr
-            .contains("`CLAUDE.md` imports `AGENTS.md`"),
-        "{ran:?}"
-    );
-    assert_eq!(workspace.read("CLAUDE.md"), "@AGENTS.md\n");
-    workspace.write("CLAUDE.md", "# Claude\n");
-    export(&workspace, &[]).succeeds();
-    assert!(workspace.read("CLAUDE.md").contains("- Use pnpm."));
-}
-
-#[test]
-fn a_missing_file_must_be_named() {
-    let workspace = with_rules(&[rule(1, "Use pnpm.")]);
-    export(&workspace, &[]).fails(2, "neither `AGENTS.md` nor `CLAUDE.md`");
     export(&workspace, &["--output", "-"]).fails(2, "cannot go to standard output");
-    export(&workspace, &["--kind", "procedure"]).fails(2, "neither `--kind` nor `--skill`");
-    let shown = export(&workspace, &["--output", "AGENTS.md", "--dry-run"]);
-    assert!(
-        shown.succeeds().stdout.contains("would create AGENTS.md"),
-        "{shown:?}"
-    );
-    assert!(!workspace.root().join("AGENTS.md").exists());
+    export(&workspace, &["--kind", "procedure"]).fails(2, "it takes no `--kind`");
     workspace
         .run(&["memory", "export"])
         .fails(2, "needs a file");
     workspace.run(&["memory", "disable"]).succeeds();
-    export(&workspace, &["--output", "AGENTS.md"]).fails(2, "memory is disabled");
+    export(&workspace, &[]).fails(2, "memory is disabled");
     assert!(!workspace.root().join("AGENTS.md").exists());
+    workspace.run(&["memory", "enable"]).succeeds();
+    let ran = export(&workspace, &[]);
+    assert!(
+        ran.succeeds().stdout.contains("created AGENTS.md  1 rule"),
+        "{ran:?}"
+    );
+    assert!(workspace.read("AGENTS.md").contains("- Use pnpm."));
+    export(&workspace, &["--output", "CLAUDE.md"]).succeeds();
+    assert!(workspace.read("CLAUDE.md").contains("- Use pnpm."));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! `memory export` and `memory import`: the memory as files, and rules in the files of agents.
+//! `memory export` and `memory import`: the memory as files, and rules in a file of agents.
 
 use std::path::{Path, PathBuf};
 
@@ -11,8 +11,8 @@ use crate::model::error::UserError;
 use crate::model::{Kind, SkillPath};
 use crate::review::approve;
 use crate::upkeep::exchange::{
-    self, AgentsMdOptions, AgentsMdReport, ExportOptions, ExportReport, FileChange, ImportOptions,
-    ImportReport, ImportSource,
+    self, AgentsMdReport, ExportOptions, ExportReport, FileChange, ImportOptions, ImportReport,
+    ImportSource,
 };
 
 /// Format of an export.
@@ -20,7 +20,7 @@ use crate::upkeep::exchange::{
 enum FormatName {
     /// JSON Lines: everything; `memory import` reads it
     Jsonl,
-    /// The approved rules as a block in `AGENTS.md` and `CLAUDE.md`
+    /// The approved rules as a block in a Markdown file
     AgentsMd,
 }
 
@@ -29,17 +29,17 @@ enum FormatName {
 /// `memory import` restores the JSON Lines, with tombstones and logs. Secrets are redacted.
 /// An existing file is replaced only if it is an export.
 ///
-/// `agents-md` keeps a marked block with the approved rules in step, in `AGENTS.md` and `CLAUDE.md`
-/// of the workspace or in the file that `--output` names. The rest of the file stays as it is.
+/// `agents-md` keeps the approved rules between two markers of `AGENTS.md`, or of the file that
+/// `--output` names. The rest of the file stays as it is.
 ///
 /// ```console
 /// $ memctl memory export --output memory.jsonl
 /// $ memctl memory export --kind rule --output -
-/// $ memctl memory export --format agents-md --dry-run
+/// $ memctl memory export --format agents-md
 /// ```
 #[derive(Debug, Args)]
 pub(crate) struct ExportArgs {
-    /// Output file or `-` for stdout; optional for agents-md
+    /// Output file or `-` for stdout; agents-md writes `AGENTS.md` without it
     #[arg(long, short, value_name = "FILE|-")]
     output: Option<PathBuf>,
     /// Format of the export
@@ -51,31 +51,24 @@ pub(crate) struct ExportArgs {
     /// Export only records of this skill, and no logs
     #[arg(long, value_name = "SKILL")]
     skill: Option<String>,
-    /// Replace a file even if it is not an export, and a block that was edited by hand
+    /// Replace a file even if it is not an export
     #[arg(long)]
     force: bool,
-    /// Show the change of `AGENTS.md` and `CLAUDE.md`, and write nothing
-    #[arg(long)]
-    dry_run: bool,
 }
 
 pub(crate) fn export(context: &Context, args: &ExportArgs) -> Done {
     let skill: Option<SkillPath> = args.skill.as_deref().map(str::parse).transpose()?;
     let is_stdout = args.output.as_deref() == Some(Path::new("-"));
     let refusal = match args.format {
-        FormatName::AgentsMd if !args.kinds.is_empty() || skill.is_some() => Some((
-            "`agents-md` holds all approved rules: it takes neither `--kind` nor `--skill`",
+        FormatName::AgentsMd if !args.kinds.is_empty() || skill.is_some() || args.force => Some((
+            "`agents-md` replaces a block with all approved rules: it takes no `--kind`, `--skill` and `--force`",
             "memctl memory export --format agents-md",
         )),
         FormatName::AgentsMd if is_stdout => Some((
             "`agents-md` is a part of a file, and cannot go to standard output",
-            "memctl memory export --format agents-md --dry-run",
+            "memctl memory export --format agents-md --output AGENTS.md",
         )),
         FormatName::AgentsMd => None,
-        FormatName::Jsonl if args.dry_run => Some((
-            "`--dry-run` shows the change of a file that is kept in step",
-            "memctl memory export --format agents-md --dry-run",
-        )),
         FormatName::Jsonl if args.output.is_none() => Some((
             "the export needs a file",
             "memctl memory export --output FILE",
@@ -95,14 +88,11 @@ pub(crate) fn export(context: &Context, args: &ExportArgs) -> Done {
         if let Some(off) = &context.off {
             return Err(off.clone().into());
         }
-        let options = AgentsMdOptions {
-            root: context.places.project(&context.environment),
-            output,
-            force: args.force,
-            dry_run: args.dry_run,
-        };
+        let root = context.places.project(&context.environment);
+        let file = output.unwrap_or_else(|| root.join("AGENTS.md"));
         let workspace = context.workspace(None)?;
-        return Ok(Box::new(exchange::export_agents_md(&workspace, &options)?));
+        let report = exchange::export_agents_md(&workspace, &root, &file)?;
+        return Ok(Box::new(report));
     }
     let options = ExportOptions {
         output,
@@ -121,24 +111,17 @@ pub(crate) fn export(context: &Context, args: &ExportArgs) -> Done {
 
 impl Report for AgentsMdReport {
     fn page(&self, page: &mut Page) {
-        for file in &self.files {
-            let (style, done) = match (file.change, self.dry_run) {
-                (FileChange::Unchanged, _) => (Style::Dim, "unchanged "),
-                (FileChange::Created, true) => (Style::Dim, "would create "),
-                (_, true) => (Style::Dim, "would update "),
-                (FileChange::Created, false) => (Style::Good, "created "),
-                (_, false) => (Style::Good, "updated "),
-            };
-            let rules = format!("  {}", plural(file.rules as u64, "rule"));
-            page.styled(&[
-                (style, done),
-                (Style::Plain, &file.path),
-                (Style::Dim, &rules),
-            ]);
-            if self.dry_run {
-                page.line(file.diff.trim_end());
-            }
-        }
+        let (style, done) = match self.change {
+            FileChange::Created => (Style::Good, "created "),
+            FileChange::Updated => (Style::Good, "updated "),
+            FileChange::Unchanged => (Style::Dim, "unchanged "),
+        };
+        let rules = format!("  {}", plural(self.rules as u64, "rule"));
+        page.styled(&[
+            (style, done),
+            (Style::Plain, &self.path),
+            (Style::Dim, &rules),
+        ]);
         let left_out = [
             (self.other_projects, "of other projects"),
             (self.candidates, "waiting for approval: memctl review"),

@@ -16,7 +16,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::model::MemoryType;
-use crate::upkeep::exchange::agents_md::block;
+use crate::upkeep::exchange::agents_md;
 use crate::upkeep::exchange::{Foreign, Found, Skipped, metadata};
 
 /// Maximum characters of a note; longer text is a document.
@@ -46,10 +46,10 @@ pub fn read(name: &str, text: &str) -> Found {
             );
             let mut rest = text.lines().skip(1);
             left_out = rest.any(|line| line.trim() == "---").then_some("---");
-        } else if block::begins(line) {
+        } else if agents_md::begins(line) {
             reader.end();
             reader.skip(number, "the rules of memctl itself");
-            left_out = Some(block::END);
+            left_out = Some(agents_md::END);
         } else if trimmed.starts_with("<!--") {
             reader.end();
             reader.skip(number, "a comment is not shown to agents");
@@ -225,7 +225,7 @@ fn bullet(line: &str) -> Option<&str> {
 }
 
 /// Import line such as `@docs/style.md`.
-pub(super) fn is_import(line: &str) -> bool {
+fn is_import(line: &str) -> bool {
     let path = bullet(line).unwrap_or(line).strip_prefix('@');
     path.is_some_and(|path| !path.is_empty() && !path.contains(char::is_whitespace))
 }

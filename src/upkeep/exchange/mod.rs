@@ -1,7 +1,7 @@
 //! Export and import of records, and their formats.
 //!
 //! - `export`, `import`: the two verbs. An export is JSON Lines; an import redacts, screens, renumbers and stores.
-//! - `agents_md`: rules in the `AGENTS.md` and `CLAUDE.md` of a workspace.
+//! - `agents_md`: rules in the `AGENTS.md` of a workspace.
 //! - `foreign`: notes of other tools, read as [`Foreign`] records.
 //!
 //! The formats are pure functions of text and bytes. A reader accounts for all input: an item that
@@ -14,9 +14,7 @@ pub(crate) mod export;
 pub mod foreign;
 pub(crate) mod import;
 
-pub use agents_md::{
-    AgentsMdOptions, AgentsMdReport, FileChange, FileReport, export as export_agents_md,
-};
+pub use agents_md::{AgentsMdReport, FileChange, export as export_agents_md};
 pub use export::{ExportOptions, ExportReport, OnRecords, export, export_user};
 pub use import::{ImportOptions, ImportReport, ImportSource, Renamed, import};
 

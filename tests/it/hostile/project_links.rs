@@ -42,7 +42,10 @@ const WRITES: &[(&str, &str)] = &[
         "hooks uninstall claude-code --project",
     ),
     ("AGENTS.md", "memory export --format agents-md"),
-    ("CLAUDE.md", "memory export --format agents-md"),
+    (
+        "docs/CLAUDE.md",
+        "memory export --format agents-md --output docs/CLAUDE.md",
+    ),
     (".gitattributes", "init --git"),
 ];
 
@@ -76,7 +79,7 @@ fn clone_with(file: &str, link: &str, outside: &Path, workspace: &Workspace) -> 
     fs::create_dir_all(outside.join("directory")).unwrap();
     // The content is what the command would change.
     let text = match file {
-        "AGENTS.md" | "CLAUDE.md" => {
+        "AGENTS.md" | "docs/CLAUDE.md" => {
             "# House\n<!-- memctl:begin -->\n- x\n<!-- memctl:end -->\n".to_owned()
         }
         _ if file.ends_with("toml") => "[mcp_servers.memctl]\ncommand = \"memctl\"\n".to_owned(),
