@@ -1,8 +1,10 @@
-//! Finds secrets in files: in the memory, or in given paths.
+//! Finds secrets in the files of the memory and of the skills.
 //!
 //! Records are redacted when they are written. This scan finds older secrets, and those that other programs
 //! wrote. A finding gives the file, line and kind of a secret, and never shows it. A repair redacts our own
-//! records, after a copy; files of others are only read.
+//! records and guardrails, after a copy.
+//!
+//! Deliberately absent: a search of other files, which programs such as gitleaks do.
 
 use std::collections::{BTreeSet, HashSet};
 use std::fs::File;
@@ -21,7 +23,7 @@ use crate::store::workspace::{Error, Workspace, redacting_writer};
 /// Approximate size of the blocks in which files are read, so that a large file needs no more
 /// memory.
 const BLOCK: u64 = 16 << 20;
-/// Directories to skip: they hold copies of files scanned elsewhere, or published files of others.
+/// Directories to skip: they hold published files of others, or copies of files scanned elsewhere.
 const PASSED_OVER: &[&str] = &[".git", "node_modules"];
 
 /// Outcome of [`secrets()`].
@@ -50,13 +52,9 @@ pub struct SecretAt {
     pub kind: &'static str,
 }
 
-/// Finds secrets in these files and directories, or in the memory and the skills if none are
-/// given. With `repair`, redacts the records and the guardrail files first.
-pub fn secrets(
-    workspace: &Workspace,
-    paths: &[PathBuf],
-    repair: bool,
-) -> Result<SecretsReport, Error> {
+/// Finds secrets in the memory and the skills. With `repair`, redacts the records and the guardrail
+/// files first.
+pub fn secrets(workspace: &Workspace, repair: bool) -> Result<SecretsReport, Error> {
     if !workspace.store.sees_all() {
         return Err(Error::OutOfScope("the files as a whole".to_owned()));
     }
@@ -65,28 +63,15 @@ pub fn secrets(
     } else {
         Vec::new()
     };
-    let own = [
-        workspace.store.directory().path().to_owned(),
-        workspace.skills_dir.clone(),
-    ];
     let mut search = Search {
         // The copies made by the repair hold the secrets, and the report names them.
         passed_over: redacted.iter().map(|c| c.copy.clone()).collect(),
         ..Search::default()
     };
-    if let Some(path) = paths
-        .iter()
-        .find(|path| named::link_metadata(path).is_err())
-    {
-        let message = format!("`{}` does not exist", path.display());
-        return Err(Error::input(
-            message,
-            "name a file or a directory that exists",
-        ));
-    }
-    for path in if paths.is_empty() { &own[..] } else { paths } {
-        if !paths.is_empty() || named::exists(path) {
-            search.look_into(path);
+    for path in [workspace.store.directory().path(), &workspace.skills_dir] {
+        if named::exists(path) {
+            let looked = search.directory(&Directory::at(path));
+            search.warn(path, looked);
         }
     }
     Ok(SecretsReport {
@@ -148,19 +133,6 @@ struct Search {
 }
 
 impl Search {
-    fn look_into(&mut self, path: &Path) {
-        let looked = match named::link_metadata(path) {
-            Ok(metadata) if metadata.is_dir() => self.directory(&Directory::at(path)),
-            Ok(metadata) if metadata.is_file() => {
-                named::open_plain(path).and_then(|file| self.file(path, file))
-            }
-            // A link leads to a file that is scanned at its own path, or that was not requested.
-            Ok(_) => Ok(()),
-            Err(error) => Err(error),
-        };
-        self.warn(path, looked);
-    }
-
     fn warn(&mut self, path: &Path, looked: io::Result<()>) {
         if let Err(error) = looked {
             self.warnings
@@ -180,6 +152,7 @@ impl Search {
                     let file = directory.open(&found.name);
                     file.and_then(|file| file.map_or(Ok(()), |file| self.file(&path, file)))
                 }
+                // A link leads to a file that is scanned at its own path, or that is none of ours.
                 FoundKind::Link | FoundKind::Other => Ok(()),
             };
             self.warn(&path, looked);
@@ -194,7 +167,7 @@ impl Search {
         let mut reader = BufReader::new(file);
         let extension = path.extension().and_then(|end| end.to_str());
         let extension = extension.unwrap_or_default();
-        let is_json = matches!(extension, "json" | "jsonl" | "ndjson" | "traj" | "ipynb");
+        let is_json = matches!(extension, "json" | "jsonl");
         let mut line = 1;
         self.files += 1;
         loop {

@@ -431,7 +431,7 @@ fn doctor_tells_where_secrets_stand_and_takes_them_out() {
 }
 
 #[test]
-fn doctor_reads_the_files_of_others_and_changes_none() {
+fn secret_over_two_lines_of_a_log_is_found_and_git_is_passed_over() {
     let workspace = Workspace::sample();
     let secret = format!("gh{}{}", "p_", random(36, "abcXYZ0123456789"));
     let lines = format!(
@@ -439,27 +439,18 @@ fn doctor_reads_the_files_of_others_and_changes_none() {
         json!({ "type": "user", "text": "hello" }),
         json!({ "type": "tool", "text": format!("a\n{}\n{}", &secret[..20], &secret[20..]) })
     );
-    let transcript = workspace.write("other/a/session.jsonl", &lines);
-    workspace.write("other/b/notes.md", format!("one\ntwo {secret}\n"));
-    workspace.write("other/.git/config", &secret);
-    let found = workspace.run(&["doctor", "--secrets", "other", "--json"]);
+    workspace.write("skills/hr/session.jsonl", &lines);
+    workspace.write("skills/.git/config", &secret);
+    let found = workspace.run(&["doctor", "--secrets", "--json"]);
     assert_eq!(found.code, 1, "{found:?}");
     check_output(&found.stdout, &[secret[20..].to_owned()]);
     let document = found.document();
     let secrets = document["secrets"].as_array().unwrap();
-    assert_eq!(secrets.len(), 2, "{document}");
-    assert!(
-        secrets
-            .iter()
-            .all(|s| s["line"] == 2 && s["kind"] == "github-token")
-    );
-    assert_eq!(fs::read_to_string(transcript).unwrap(), lines);
-    let missing = workspace.run(&["doctor", "--secrets", "nowhere"]);
-    missing.fails(2, "nowhere` does not exist");
-    workspace.run(&["doctor", "other"]).fails(2, "--secrets");
+    assert_eq!(secrets.len(), 1, "{document}");
+    assert!(secrets[0]["line"] == 2 && secrets[0]["kind"] == "github-token");
     workspace
-        .run(&["doctor", "--secrets", "--repair", "other"])
-        .fails(2, "cannot be used with");
+        .run(&["doctor", "other"])
+        .fails(2, "unexpected argument");
     let scoped = workspace.run(&["doctor", "--secrets", "--scope", "hr"]);
     assert_eq!(scoped.code, 5, "{scoped:?}");
 }

@@ -1,7 +1,5 @@
 //! `doctor`: check and repair of the store, and search for secrets.
 
-use std::path::PathBuf;
-
 use clap::Args;
 use memctl_files::named;
 
@@ -13,14 +11,14 @@ use crate::upkeep::{self, DoctorReport, SecretsReport};
 
 /// Check the store and repair damage
 ///
-/// With `--secrets`, it searches for passwords and keys instead: in the memory and the skills, or
-/// in the given files and directories. It prints their locations and never their values.
+/// With `--secrets`, it searches the memory and the skills for passwords and keys instead. It prints
+/// their locations and never their values.
 ///
 /// ```console
 /// $ memctl doctor
 /// $ memctl doctor --repair
 /// $ memctl doctor --secrets
-/// $ memctl doctor --secrets ~/.claude/projects
+/// $ memctl doctor --secrets --repair
 /// ```
 #[derive(Debug, Args)]
 pub(crate) struct DoctorArgs {
@@ -30,21 +28,13 @@ pub(crate) struct DoctorArgs {
     /// Search for secrets; with `--repair`, redact records and guardrail files
     #[arg(long)]
     secrets: bool,
-    /// Files and directories to search for secrets; they are not changed
-    #[arg(value_name = "PATH", requires = "secrets", conflicts_with = "repair")]
-    paths: Vec<PathBuf>,
 }
 
 pub(crate) fn doctor(context: &Context, args: &DoctorArgs) -> Done {
     let printer = &context.printer;
     if args.secrets {
         let workspace = context.workspace(None)?;
-        let paths = args
-            .paths
-            .iter()
-            .map(|path| context.environment.absolute(path));
-        let paths: Vec<PathBuf> = paths.collect();
-        let search = || upkeep::secrets(&workspace, &paths, args.repair);
+        let search = || upkeep::secrets(&workspace, args.repair);
         return Ok(Box::new(printer.during("looking for secrets", search)?));
     }
     // Skills can be checked before the first record.
