@@ -12,20 +12,29 @@ fn repository() -> &'static Path {
 
 /// Markdown files below a directory of the repository, relative to the repository.
 fn pages(below: &str) -> Vec<PathBuf> {
-    let mut pages = Vec::new();
+    files(below, "md")
+}
+
+fn files(below: &str, ending: &str) -> Vec<PathBuf> {
+    let mut files = Vec::new();
     let mut open = vec![repository().join(below)];
     while let Some(directory) = open.pop() {
         for entry in fs::read_dir(directory).unwrap() {
             let path = entry.unwrap().path();
             if path.is_dir() {
                 open.push(path);
-            } else if path.extension().is_some_and(|ending| ending == "md") {
-                pages.push(path.strip_prefix(repository()).unwrap().to_owned());
+            } else if path.extension().is_some_and(|found| found == ending) {
+                files.push(path.strip_prefix(repository()).unwrap().to_owned());
             }
         }
     }
-    pages.sort();
-    pages
+    files.sort();
+    files
+}
+
+/// Rust sources below a directory of the repository, relative to the repository.
+fn rust_files(below: &str) -> Vec<PathBuf> {
+    files(below, "rs")
 }
 
 /// Pages of the book, and the pages beside it that a reader finds first.
@@ -142,19 +151,7 @@ fn no_link_and_no_anchor_is_dead() {
 #[test]
 fn every_page_that_a_text_names_exists() {
     let mut sources = documents();
-    for directory in ["src", "benches"] {
-        let mut open = vec![repository().join(directory)];
-        while let Some(directory) = open.pop() {
-            for entry in fs::read_dir(directory).unwrap() {
-                let path = entry.unwrap().path();
-                match path.extension().and_then(|ending| ending.to_str()) {
-                    None if path.is_dir() => open.push(path),
-                    Some("rs") => sources.push(path.strip_prefix(repository()).unwrap().into()),
-                    _ => {}
-                }
-            }
-        }
-    }
+    sources.extend(["src", "benches"].into_iter().flat_map(rust_files));
     sources.extend(["Makefile", "Cargo.toml", "build.rs", ".ci/run"].map(PathBuf::from));
     let mut missing = Vec::new();
     for source in sources {
@@ -201,6 +198,50 @@ fn every_file_that_a_guide_for_developers_names_exists() {
         }
     }
     assert!(count > 40, "{count}");
+    assert_eq!(missing, Vec::<String>::new());
+}
+
+/// Words of a line that name a Rust source: `wrappers.rs`, `src/host/event.rs`.
+fn sources_named(line: &str) -> impl Iterator<Item = &str> {
+    let words = line.split(|c: char| !c.is_alphanumeric() && !"_./-".contains(c));
+    let words = words.map(|word| word.trim_end_matches('.').trim_start_matches("../"));
+    words.filter(|word| word.len() > 3 && word.ends_with(".rs"))
+}
+
+#[test]
+fn every_source_that_a_page_or_a_header_names_exists() {
+    let tops = ["src", "crates", "tests", "benches"];
+    let sources: Vec<PathBuf> = tops.into_iter().flat_map(rust_files).collect();
+    let is_there = |name: &str| sources.iter().any(|path| path.ends_with(name));
+    let mut missing = Vec::new();
+    let mut count = 0;
+    for page in sources.iter().cloned().chain(documents()) {
+        let is_code = page.extension().is_some_and(|ending| ending == "rs");
+        for line in text(&page).lines() {
+            if is_code && !line.starts_with("//!") {
+                continue;
+            }
+            for name in sources_named(line) {
+                count += 1;
+                if !is_there(name) && name != "build.rs" {
+                    missing.push(format!("{}: {name}", page.display()));
+                }
+            }
+            // The header of a folder lists its modules: `//! - `gate`, `heard`: …`.
+            let is_folder = page.starts_with("src") && page.ends_with("mod.rs");
+            let list = line.strip_prefix("//! - `").filter(|_| is_folder);
+            let names = list.and_then(|row| row.split_once("`: ")).into_iter();
+            let names = names.flat_map(|(names, _)| names.split("`, `"));
+            for module in names.filter(|name| !name.contains('*')) {
+                let path = repository().join(&page).with_file_name(module);
+                count += 1;
+                if !path.with_extension("rs").exists() && !path.is_dir() {
+                    missing.push(format!("{}: `{module}`", page.display()));
+                }
+            }
+        }
+    }
+    assert!(count > 150, "{count}");
     assert_eq!(missing, Vec::<String>::new());
 }
 

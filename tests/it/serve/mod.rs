@@ -4,7 +4,6 @@
 //! - `keys`: the tokens of another issuer, by its public keys.
 //! - `shapes`: what the clients of the source documents send and get.
 //! - `native`: executions, corrections, hints, search.
-//! - `events`: what changes, as it changes.
 //! - `load`: many clients at once, a stop in order, and a kill.
 //! - `defect`: a request that panics.
 //! - `own_data`: all data of a user.
