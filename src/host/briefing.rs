@@ -6,8 +6,8 @@
 use crate::lessons::telling;
 use crate::lessons::telling::hint::Outcome;
 use crate::lessons::telling::hint::render_pitfalls;
+use crate::lessons::telling::scratch::LessonScratch;
 use crate::lessons::telling::service::{HintService, Moment};
-use crate::lessons::telling::session_state::SessionNotes;
 use crate::model::{Kind, Reflexion};
 use crate::rules::acting::Tables;
 use crate::rules::in_use::{LOOKED_AT, filled, lines, session_rules, waits};
@@ -182,7 +182,7 @@ pub struct SessionCounts {
 impl HintService<'_> {
     /// Returns the numbers of a session. Without a session, only the candidates are counted.
     pub fn session_counts(&self, session: Option<&str>) -> Result<SessionCounts, Error> {
-        let notes = session.map(|session| self.store.notes_of::<SessionNotes>(session));
+        let notes = session.map(|session| self.store.scratch_of::<LessonScratch>(session));
         let notes = notes.unwrap_or_default();
         let newest = Selection {
             skill: None,
@@ -212,11 +212,11 @@ impl HintService<'_> {
 
     /// Notes the number of rules that a session was told.
     pub(crate) fn note_told(&self, session: &str, told: usize) -> Result<(), Error> {
-        if self.store.notes_of::<SessionNotes>(session).told == told {
+        if self.store.scratch_of::<LessonScratch>(session).told == told {
             return Ok(());
         }
 
         self.store
-            .note(session, |notes: &mut SessionNotes| notes.told = told)
+            .try_change_scratch(session, |notes: &mut LessonScratch| notes.told = told)
     }
 }

@@ -24,27 +24,27 @@ use crate::store::{Here, Scoped};
 pub fn respond(
     host: Host,
     event: &Event,
-    adviser: &HintService<'_>,
+    hint_service: &HintService<'_>,
     here: &Here<'_>,
 ) -> Result<Option<String>, Error> {
     let session = host.session(event);
     if event.kind == EventKind::BeforeTool {
-        return before_tool(host, event, &session, adviser, here);
+        return before_tool(host, event, &session, hint_service, here);
     }
     let is_after = matches!(event.kind, EventKind::ToolFailed | EventKind::ToolSucceeded);
     let mut noted = String::new();
     if !host.takes_notes_before() && is_after {
-        if rules::start_is_pending(adviser.store, &session)? {
-            noted.push_str(&adviser.session_text(&session, here)?);
+        if rules::start_is_pending(hint_service.store, &session)? {
+            noted.push_str(&hint_service.session_text(&session, here)?);
         }
-        let warned = warning(&session, event, adviser, here, RuleFilter::Notes)?;
+        let warned = warning(&session, event, hint_service, here, RuleFilter::Notes)?;
         noted.push_str(&note(&warned.rules));
     }
     if is_after {
         let succeeded = event.kind == EventKind::ToolSucceeded;
         // A failure to count for rules keeps no hint back.
         drop(with_call(&session, event, here, RuleFilter::All, |call| {
-            rules::after(adviser.store, call, succeeded, adviser.random)
+            rules::after(hint_service.store, call, succeeded, hint_service.random)
         }));
     }
     let text = match event.kind {
@@ -56,42 +56,44 @@ pub fn respond(
                 session: Some(session),
                 max_hints: MAX_HINTS,
             };
-            let nonce = (adviser.random)();
-            let report = adviser.hint(&options)?;
+            let nonce = (hint_service.random)();
+            let report = hint_service.hint(&options)?;
             let noted = noted + &report.repeated;
             let budget = LONGEST_ANSWER.saturating_sub(length(&noted));
             noted + &rendered_within(report.hints, &nonce, budget)
         }
         EventKind::ToolSucceeded => {
             let tool = event.tool.as_deref();
-            let learned = adviser.succeeded(&session, tool, &event.input, &event.output)?;
+            let learned = hint_service.succeeded(&session, tool, &event.input, &event.output)?;
             let project = here.project_name().unwrap_or_default();
             for pattern in learned.iter().filter(|_| !here.is_of_user) {
                 learn_at_once(
-                    adviser.store, pattern, &event.session_id, &project, adviser.now,
-                    adviser.random,
+                    hint_service.store, pattern, &event.session_id, &project, hint_service.now,
+                    hint_service.random,
                 )?;
             }
             noted
         }
         EventKind::SessionStart => {
             if event.is_renewed {
-                rules::compacted(adviser.store, &session)?;
+                rules::compacted(hint_service.store, &session)?;
             }
-            if rules::are_unread(adviser.store) {
-                let text = adviser.session_text(&session, here).unwrap_or_default();
+            if rules::are_unread(hint_service.store) {
+                let text = hint_service
+                    .session_text(&session, here)
+                    .unwrap_or_default();
                 return Ok(Some(host.answer_with_message(event, rules::UNREAD, &text)));
             }
-            adviser.session_text(&session, here)?
+            hint_service.session_text(&session, here)?
         }
-        EventKind::SubagentStart => adviser.session_text(&session, here)?,
+        EventKind::SubagentStart => hint_service.session_text(&session, here)?,
         EventKind::Compacting => {
-            rules::compacting(adviser.store, &session)?;
+            rules::compacting(hint_service.store, &session)?;
             String::new()
         }
         EventKind::SessionEnd => {
-            rules::ended(adviser.store, &session, adviser.random)?;
-            adviser.ended(&session)?;
+            rules::ended(hint_service.store, &session, hint_service.random)?;
+            hint_service.ended(&session)?;
             String::new()
         }
         EventKind::Prompt | EventKind::BeforeTool | EventKind::Stop => String::new(),
@@ -105,7 +107,7 @@ fn before_tool(
     host: Host,
     event: &Event,
     session: &str,
-    adviser: &HintService<'_>,
+    hint_service: &HintService<'_>,
     here: &Here<'_>,
 ) -> Result<Option<String>, Error> {
     let filter = if host.takes_notes_before() {
@@ -113,12 +115,12 @@ fn before_tool(
     } else {
         RuleFilter::Decisions
     };
-    let Warning { action, rules, .. } = warning(session, event, adviser, here, filter)?;
+    let Warning { action, rules, .. } = warning(session, event, hint_service, here, filter)?;
     let is_decided = !rules.is_empty() && action != CallAction::Note;
     if is_decided || !host.takes_notes_before() {
         return Ok(is_decided.then(|| host.answer_before(event, action, &rules)));
     }
-    let lessons = adviser.lessons_before(&event.command, session, event.tool.as_deref())?;
+    let lessons = hint_service.lessons_before(&event.command, session, event.tool.as_deref())?;
     let text = note(&rules) + &lessons;
     Ok((!text.is_empty()).then(|| host.answer(event, &text)))
 }
@@ -127,16 +129,16 @@ fn before_tool(
 fn warning(
     session: &str,
     event: &Event,
-    adviser: &HintService<'_>,
+    hint_service: &HintService<'_>,
     here: &Here<'_>,
     filter: RuleFilter,
 ) -> Result<Warning, Error> {
     let warning = with_call(session, event, here, filter, |call| {
-        rules::before(adviser.store, call, &|rule| here.covers(rule))
+        rules::before(hint_service.store, call, &|rule| here.covers(rule))
     })?;
     if !warning.ids.is_empty() {
         let ids: Vec<&str> = warning.ids.iter().map(String::as_str).collect();
-        adviser.log_told(session, Moment::Call(event.tool.as_deref()), &ids);
+        hint_service.log_told(session, Moment::Call(event.tool.as_deref()), &ids);
     }
     Ok(warning)
 }

@@ -1,15 +1,16 @@
 //! Lessons: the whole life of a lesson, from a failing call to the hint that spares the next one.
 //!
-//! In the order of that life:
-//! - `failure`: an error in comparable form: its line, its key, and the failure to look up.
+//! In the order of that life, each file tree using those above it alone:
+//! - `vocabulary`: the programs, options and phrases that calls are known by.
+//! - `call`: a call in comparable form. `failure`: an error in comparable form: its line, its key, and the
+//!   failure to look up.
 //! - `recovery`: which later call had the same goal and worked, what it changed, and when that is a
 //!   pattern that may be told unasked.
-//! - `asking`: the question to the agent that found it out, and the mechanical checks of the answer.
-//! - `storage`: a checked lesson among the existing ones, procedures, and equal lessons joined.
-//! - `past`: the same for session files of agents that ran before.
+//! - `session`: the calls of a session.
+//! - `storage`: the mechanical checks of a lesson, its place among the existing ones, procedures.
+//! - `asking`: the question to the agent that found something out, and its answer.
 //! - `telling`: lessons that match a call, their text, and what became of them in the session.
-//!
-//! `vocabulary` has the programs, options and phrases that all of them know calls by.
+//! - `past`: the same for session files of agents that ran before.
 //!
 //! Invariants: an agent, a model or a person words a lesson, never the program, and every word is checked
 //! against the session. Unapproved lessons are shown as data. A lookup reads a derived table: no model, no
@@ -19,19 +20,24 @@
 //! forbids a lesson.
 
 pub(crate) mod asking;
+pub(crate) mod call;
 pub mod failure;
 pub mod past;
 pub mod recovery;
+pub(crate) mod session;
 pub(crate) mod storage;
 pub(crate) mod telling;
 pub(crate) mod vocabulary;
 
-pub(crate) use asking::session_calls::SessionCalls;
-pub(crate) use asking::session_calls::{SessionCall, SessionHead, keep_call};
-pub use asking::{AnswerBy, Asking, LessonArgs, Marks, PROMPT, carries_lessons};
+pub use asking::{AnswerBy, Asking, PROMPT, carries_lessons};
 pub use past::learn::{EpisodeReport, LearnOptions, LearnReport, OnBytes, TranscriptReport, learn};
 pub(crate) use past::of_host::{HostSession, record_host_session};
-pub use storage::new_lesson::{Neighbour, StoredLesson, TidyReport, tidy};
-pub use storage::record::{ProcedureReport, RecordReport, Success, add_procedure};
+pub(crate) use session::calls::{SessionCall, SessionCalls, SessionHead, append_call};
+pub use session::marks::Marks;
+pub use storage::analyst::{ProcedureReport, add_procedure};
+pub use storage::checks::LessonArgs;
+pub use storage::new_lesson::{Neighbour, StoredLesson};
+pub use storage::tidy::{TidyReport, tidy};
+pub use telling::reported::{RecordReport, Success};
+pub(crate) use telling::scratch::forget_failures;
 pub use telling::service::{HintOptions, HintReport, HintService, NO_SESSION};
-pub(crate) use telling::session_state::forget_failures;

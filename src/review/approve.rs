@@ -10,7 +10,7 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::lessons::telling::table::prepare;
+use crate::lessons::storage::table::prepare;
 use crate::model::{
     CANDIDATE, CallAction, Correction, EPISODE, Judgement, Kind, Memory, Procedure, QUARANTINED,
     Record as _, Reflexion, Trust, with_origin,

@@ -9,7 +9,7 @@
 use serde::Serialize;
 use serde_json::json;
 
-use crate::lessons::telling::table::prepare;
+use crate::lessons::storage::table::prepare;
 use crate::model::text::plain_words;
 use crate::model::{Kind, Procedure, Record, Reflexion, Trust, USER_STORE, with_origin};
 use crate::store::Selection;

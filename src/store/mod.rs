@@ -16,10 +16,10 @@
 //!    that is the primary store of a memory.
 //! 5. `access`: reading through the access filter: scope, user, expiry.
 //! 6. `undo_journal`: the replaced values of every write. `primary::copy`: files as a copy of a database.
-//! 7. `index`: derived data: positions, terms, storage for indexes, notes of sessions. `pulled`: remote
-//!    records.
+//! 7. `index`: derived data: positions, terms, storage for indexes. `sessions`: log and scratch files of running
+//!    sessions. `processed_files`: session files that were read. `pulled`: remote records.
 //! 8. `writer`: writing under the lock, and all that extends it: removal, undo, transfer, repair.
-//! 9. `logs`: execution log, hint log, and lines on their way to a database.
+//! 9. `logs`: execution log, its lines on their way to a database, late calls.
 //! 10. `skill`: skills on disk. `project` and `here`: where a session works. `workspace`: all of it, opened.
 //!
 //! Deliberately absent: interpretation of records beyond id, skill, user and expiry; the clock and
@@ -34,8 +34,10 @@ pub(crate) mod here;
 pub(crate) mod index;
 pub(crate) mod logs;
 pub(crate) mod primary;
+pub(crate) mod processed_files;
 pub(crate) mod project;
 pub(crate) mod pulled;
+pub(crate) mod sessions;
 pub mod skill;
 pub(crate) mod trust;
 pub(crate) mod undo_journal;
@@ -63,7 +65,6 @@ pub use files::inventory::{
 };
 pub use files::tombstones::{ForgottenRecords, Tombstone};
 pub use here::Here;
-pub use index::sessions::{Notes, SessionLog, Source, Sources};
 pub use index::terms::{Scheme, Terms};
 pub use index::{Derived, DerivedWriter, Positions};
 pub use logs::execution_logs::{LogListing, LogSelection};
@@ -74,7 +75,10 @@ pub use project::{Project, project_of_session, same_project, shown_project};
 // The store redacts every JSON text that it writes or hands out, so no caller can write without it.
 pub use memctl_redact::{Redacted, redact_json as redact};
 pub use primary::{Fetched, Primary, PrimaryChange, PrimaryName, Reached, SharedLine, Turn};
+pub use processed_files::{ProcessedFile, ProcessedFiles};
 pub use pulled::{Pulled, Puller};
+pub use sessions::log::SessionLog;
+pub use sessions::scratch::SessionScratch;
 pub use trust::{Approvals, Basis, Note, TrustSnapshot, TrustedPart};
 pub use undo_journal::{Field, Line as ChangeLine, PlacedLine, Splice, Step};
 pub use writer::Writer;

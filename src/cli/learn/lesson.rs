@@ -255,7 +255,7 @@ pub(crate) fn hint(context: &Context, args: HintArgs) -> Done {
     let config = context.config()?;
     let store = config.with_user_store(context.store(&config)?, &context.environment);
     let project = context.git_project();
-    let report = adviser(context, &store, project.as_ref()).hint(&HintOptions {
+    let report = hint_service(context, &store, project.as_ref()).hint(&HintOptions {
         error: output_of_call(&args.error)?,
         tool: args.tool,
         command: args.command,
@@ -353,7 +353,7 @@ pub(crate) fn record(context: &Context, command: RecordCommand) -> Done {
     let config = context.config()?;
     let store = config.with_user_store(context.store(&config)?, &context.environment);
     let project = context.git_project();
-    let adviser = adviser(context, &store, project.as_ref());
+    let hint_service = hint_service(context, &store, project.as_ref());
     match command {
         RecordCommand::Failure(args) => {
             Context::one_from_input([
@@ -367,7 +367,7 @@ pub(crate) fn record(context: &Context, command: RecordCommand) -> Done {
                 max_hints: args.limit as usize,
                 ..HintOptions::default()
             };
-            Ok(Box::new(adviser.record_failure(&failure)?))
+            Ok(Box::new(hint_service.record_failure(&failure)?))
         }
         RecordCommand::Success(args) => {
             Context::one_from_input([
@@ -379,12 +379,12 @@ pub(crate) fn record(context: &Context, command: RecordCommand) -> Done {
                 output: context.text(&args.output)?,
                 session: args.session,
             };
-            Ok(Box::new(adviser.record_success(&success)?))
+            Ok(Box::new(hint_service.record_success(&success)?))
         }
     }
 }
 
-fn adviser<'a>(
+fn hint_service<'a>(
     context: &'a Context,
     store: &'a crate::store::Scoped,
     project: Option<&'a Project>,

@@ -27,7 +27,7 @@ use crate::cli::ending::{Deadline, OnLate};
 use crate::host::{Delivery, Event, EventKind, Host, respond};
 use crate::lessons::{
     self, AnswerBy, Asking, HintService, LearnOptions, Marks, PROMPT, SessionCall, SessionHead,
-    carries_lessons, keep_call,
+    append_call, carries_lessons,
 };
 use crate::model::{Kind, Scope, Viewer};
 use crate::rules::hearing::Message;
@@ -215,7 +215,7 @@ fn answer(
         None if tells => Config::defaults().with_user_store(store, &environment),
         None => store,
     };
-    let adviser = HintService {
+    let hint_service = HintService {
         store: &store,
         now: environment.now,
         random,
@@ -253,7 +253,7 @@ fn answer(
         deadline.restart(LEARNING.saturating_sub(deadline.elapsed()), None);
     }
     let receipts = is_end.then(|| session_receipts(&store, &session));
-    let answer = respond(host, event, &adviser, &here).ok()?;
+    let answer = respond(host, event, &hint_service, &here).ok()?;
     if read_only || is_of_user {
         return answer;
     }
@@ -374,7 +374,7 @@ impl LessonEvent<'_> {
         let failed = event.kind == EventKind::ToolFailed;
         let call = SessionCall::new(event.tool.as_deref(), &event.input, &event.output, failed);
         // A call that is not kept cannot bear out a lesson; nothing else depends on it.
-        drop(keep_call(self.store, &head, &call));
+        drop(append_call(self.store, &head, &call));
     }
 
     /// Returns `true` if a failure of this session waits for its recovery, and the agent was not asked.

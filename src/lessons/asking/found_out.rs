@@ -9,12 +9,12 @@
 
 use std::collections::HashSet;
 
-use crate::lessons::recovery::call::{Run, commands};
-use crate::lessons::recovery::recover::analyse;
+use crate::lessons::call::{Run, commands};
+use crate::lessons::recovery::episodes::analyse;
 use crate::lessons::vocabulary::WORDS;
 use crate::model::text::one_line;
 
-use super::session_calls::{SessionCall, SessionCalls, setting};
+use crate::lessons::session::calls::{SessionCall, SessionCalls, setting};
 
 /// Number of things looked at and of failures that make a detour.
 const DETOUR: usize = 3;

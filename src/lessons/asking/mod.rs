@@ -8,64 +8,29 @@
 //! People can replace the words of the question by a file. Its calls are shortened, redacted, and only of this
 //! session.
 
-pub(crate) mod call_match;
-pub(crate) mod checks;
 pub(crate) mod found_out;
-pub(crate) mod session_calls;
 
 use std::path::Path;
 
 use memctl_redact::{Person, beginning};
-use schemars::JsonSchema;
-use serde::Deserialize;
 
 use crate::lessons::failure::error_line::error_line;
 use crate::model::text::one_line;
-use crate::model::{LessonScope, Procedure, Trust};
+use crate::model::{Procedure, Trust};
 use crate::store::workspace::{Error, Records};
-use crate::store::{Scoped, Selection, same_project};
+use crate::store::{Selection, same_project};
 
+use super::session::call_match::{Occurrence, occurrence, peeled};
+use super::session::calls::SessionCalls;
+use super::session::marks::Marks;
+use super::storage::checks::{LessonArgs, Proof, check, check_words, refuse};
 use super::storage::new_lesson::{LessonOrigin, StoredLesson, is_in_use, store_lesson};
-use call_match::{Occurrence, occurrence, peeled};
-use checks::{Proof, check, check_words, refuse};
 use found_out::{FoundOut, found_out};
-use session_calls::SessionCalls;
 
 /// Fewest calls of a session that is asked about.
 const FEWEST: usize = 2;
 /// Number of calls in which a recovery follows its failure, where it is asked about at once.
 const RECENT: usize = 8;
-
-/// Outcome of the question in a session.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Marks {
-    /// A call has failed, and the agent was not asked since.
-    pub has_failed: bool,
-    /// The agent was asked.
-    pub was_asked: bool,
-    /// The agent was told what was refused.
-    pub was_refused: bool,
-    /// Number of lessons that the session brought.
-    pub lessons: usize,
-}
-
-impl Marks {
-    /// Reads the marks of a session.
-    pub fn of(store: &Scoped, session: &str) -> Self {
-        let mut marks = Self::default();
-        let bytes = store.session_log(session).marks();
-        for line in String::from_utf8_lossy(&bytes).lines() {
-            match line.split(' ').next() {
-                Some("failed") => marks.has_failed = true,
-                Some("asked") => marks.was_asked = true,
-                Some("mended") => marks.was_refused = true,
-                Some("lesson") => marks.lessons += 1,
-                _ => {}
-            }
-        }
-        marks
-    }
-}
 
 /// The question to the agent of a running session.
 #[derive(Debug)]
@@ -334,31 +299,6 @@ fn line(session: &SessionCalls, found: &FoundOut) -> String {
     format!("- {} ({error}), then: {worked}", call(failed))
 }
 
-/// Lesson to store.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct LessonArgs {
-    /// One imperative line, at most 240 characters, with the exact command in backticks
-    pub lesson: String,
-    /// Phrases of the error it is for
-    pub errors: Vec<String>,
-    /// Beginnings of the commands it is for
-    pub commands: Vec<String>,
-    /// Phrases that rule it out
-    pub not: Vec<String>,
-    /// Where it is true
-    #[schemars(with = "String", extend("enum" = ["project", "everywhere"]))]
-    pub scope: LessonScope,
-    /// Files it was read from
-    pub files: Vec<String>,
-    /// Id of one that says the same
-    pub same: Option<String>,
-    /// Id of one that is outdated
-    pub replaces: Option<String>,
-    /// Session, as the question named it
-    pub session: Option<String>,
-}
-
 /// Mark of a line that is a lesson, in the last message of an agent.
 const MARK: &str = "LESSON ";
 
@@ -381,8 +321,8 @@ pub(crate) fn in_message(message: &str) -> Vec<Result<LessonArgs, String>> {
 
 #[cfg(test)]
 mod tests_of_questions {
-    use super::session_calls::{SessionCall, SessionHead};
     use super::*;
+    use crate::lessons::session::calls::{SessionCall, SessionHead};
 
     #[test]
     fn the_question_names_the_calls_and_the_way_to_answer() {
@@ -432,6 +372,7 @@ mod tests_of_questions {
 #[cfg(test)]
 mod tests_of_lesson_args {
     use super::*;
+    use crate::model::LessonScope;
 
     #[test]
     fn lessons_stand_on_lines_of_a_message() {

@@ -11,8 +11,8 @@ use std::sync::LazyLock;
 
 use regex_lite::Regex;
 
+use crate::lessons::call::Call;
 use crate::lessons::failure::error_line::{error_line, error_lines, location};
-use crate::lessons::recovery::call::Call;
 use crate::lessons::vocabulary::WORDS;
 use crate::model::text::{TYPES, one_line, quoted};
 

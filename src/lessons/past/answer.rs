@@ -8,11 +8,11 @@ use serde_json::Value;
 
 use memctl_sessions::Speaker;
 
-use crate::lessons::asking::LessonArgs;
-use crate::lessons::asking::call_match::{Occurrence, occurrence, peeled};
-use crate::lessons::asking::checks::is_telling;
-use crate::lessons::asking::session_calls::SessionCalls;
 use crate::lessons::failure::without_home;
+use crate::lessons::session::call_match::{Occurrence, occurrence, peeled};
+use crate::lessons::session::calls::SessionCalls;
+use crate::lessons::storage::checks::LessonArgs;
+use crate::lessons::storage::checks::is_telling;
 use crate::model::LessonScope;
 use crate::model::text::one_line;
 
@@ -182,7 +182,7 @@ pub(super) fn schema() -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lessons::asking::session_calls::SessionCall;
+    use crate::lessons::session::calls::SessionCall;
     use memctl_sessions::Remark;
 
     #[test]

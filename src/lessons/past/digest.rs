@@ -8,16 +8,17 @@
 use std::path::Path;
 
 use crate::lessons::failure::error_line::error_lines;
-use crate::lessons::recovery::recover::analyse;
+use crate::lessons::recovery::episodes::analyse;
 use crate::model::text::one_line;
 use crate::store::{project_of_session, same_project};
 use memctl_redact::beginning;
 use memctl_sessions::{Format, Remark, Speaker};
 
-use super::learn::{LearnOptions, redacted};
+use super::learn::LearnOptions;
 use super::session_files::read_of;
 use crate::lessons::asking::found_out::{found_out, looks};
-use crate::lessons::asking::session_calls::{SessionCall, SessionCalls, SessionHead};
+use crate::lessons::session::calls::{SessionCall, SessionCalls, SessionHead};
+use crate::lessons::session::redacted;
 
 /// Maximum length of a digest, in characters.
 pub(crate) const BUDGET: usize = 48_000;

@@ -6,22 +6,22 @@
 
 use std::path::PathBuf;
 
-use memctl_redact::Clean;
 use memctl_sessions::{BrokenLine, Format, Session, Step};
 use serde::Serialize;
 use serde_json::json;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::session_files::{self, SessionFile, microseconds, of_project};
+use crate::lessons::recovery::episodes::{Analysis, Episode, analyse};
 use crate::lessons::recovery::pattern::of_episode;
-use crate::lessons::recovery::recover::{Analysis, Episode, analyse};
+use crate::lessons::session::{clean, redacted};
 use crate::lessons::storage::patterns::{self, LEARNED, NO_FAILURE, NOTHING, Stored};
 use crate::lessons::{self, HostSession};
 use crate::model::{ActionType, ExecutionLog, Origin, Pattern};
 use crate::notes::sessions;
 use crate::store::project::project_of;
 use crate::store::workspace::{Error, Records, Scribe, data, repair_warnings};
-use crate::store::{Source, Writer, project_of_session, same_project};
+use crate::store::{ProcessedFile, Writer, project_of_session, same_project};
 
 /// Minimum length of a call's id that no other session has, in bytes.
 const LEAST_ID: usize = 20;
@@ -150,17 +150,6 @@ impl EpisodeReport {
 /// Progress callback: bytes read so far, and the total.
 pub type OnBytes<'a> = &'a mut dyn FnMut(u64, u64);
 
-/// Redacts a session text and strips the hints that this program showed the agent. Every text of a
-/// session passes here before it is stored or cut.
-pub(crate) fn clean(text: &str) -> Clean<'static> {
-    Clean::of_owned(memctl_redact::strip_fenced(text).into_owned())
-}
-
-/// Redacts a session text, uncut.
-pub(crate) fn redacted(text: &str) -> String {
-    clean(text).into_string()
-}
-
 /// Learns from session files. An unreadable file yields a warning and does not stop the rest.
 pub fn learn(
     records: &Records<'_>,
@@ -180,11 +169,11 @@ pub fn learn(
         dry_run: options.dry_run,
         ..LearnReport::default()
     };
-    let mut sources = records.store.sources();
+    let mut processed = records.store.processed_files();
     let mut done = 0;
     for file in &files {
         let path = file.path.display().to_string();
-        if !options.dry_run && sources.knows(&path, file.size, file.mtime) {
+        if !options.dry_run && processed.contains(&path, file.size, file.mtime) {
             report.unchanged += 1;
         } else if let Some(session) = read(file, options, &mut report) {
             let analysis = analyse(&session.steps, &session.remarks);
@@ -201,18 +190,18 @@ pub fn learn(
                 lessons::record_host_session(records, ended)?;
             }
             if !options.dry_run {
-                let source = Source {
+                let processed_file = ProcessedFile {
                     size: file.size,
                     mtime: file.mtime,
                     steps: session.steps.len() as u64,
                 };
-                sources.insert(path, source);
+                processed.insert(path, processed_file);
             }
         }
         done += file.size;
         progress(done, total);
     }
-    sources.save();
+    processed.save();
     report.learned.sort_unstable();
     report.merged.sort_unstable();
     report.merged.dedup();

@@ -9,7 +9,7 @@ use chrono::DateTime;
 use serde_json::{Value, from_value, json};
 
 use crate::lessons::telling::hint::{Outcome, Pitfall};
-use crate::lessons::telling::session_state::SessionNotes;
+use crate::lessons::telling::scratch::LessonScratch;
 use crate::model::{ActionType, ExecutionLog, Kind, Session, SessionState};
 use crate::notes::sessions;
 use crate::store::Selection;
@@ -40,7 +40,7 @@ pub(crate) fn record_host_session(
     records: &Records<'_>,
     host: HostSession<'_>,
 ) -> Result<(), Error> {
-    let notes: SessionNotes = records.store.notes_of(host.name);
+    let notes: LessonScratch = records.store.scratch_of(host.name);
     if host.steps.is_empty() && notes.shown.is_empty() && notes.pitfalls.is_empty() {
         return Ok(());
     }

@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::model::{ActionType, ExecutionLog, Trust};
-use crate::store::Source;
+use crate::store::ProcessedFile;
 use crate::store::workspace::providers::Chosen;
 use crate::store::workspace::{Error, Refusal, Scribe, Workspace, data, dollars};
 use memctl_llm::{ErrorKind, Llm, OnProgress, Request, Schema};
@@ -18,7 +18,7 @@ use super::answer::{Answered, BadItem, borne_out, is_seen, lessons_in, schema};
 use super::digest::{ReadSession, digest, read};
 use super::learn::LearnOptions;
 use super::session_files::files;
-use crate::lessons::asking::checks::{Proof, check};
+use crate::lessons::storage::checks::{Proof, check};
 use crate::lessons::storage::new_lesson::{LessonOrigin, StoredLesson, store_lesson};
 
 /// Default instructions; users can replace them.
@@ -46,7 +46,7 @@ pub struct PastOptions {
 #[derive(Debug)]
 struct PastSession {
     path: String,
-    source: Source,
+    file: ProcessedFile,
     read: ReadSession,
     request: Request,
 }
@@ -178,13 +178,13 @@ pub async fn plan(workspace: &Workspace, options: &PastOptions) -> Result<Option
         llm,
         session: options.sessions.session.clone(),
     };
-    let sources = workspace.store.sources();
+    let processed = workspace.store.processed_files();
     let mut files = files(&options.sessions.paths)?;
     files.sort_by_key(|file| std::cmp::Reverse(file.mtime));
     let mut bytes = 0;
     for file in &files {
         let path = file.path.display().to_string();
-        if sources.knows(&format!("{MARK}{path}"), file.size, file.mtime) {
+        if processed.contains(&format!("{MARK}{path}"), file.size, file.mtime) {
             plan.report.asked_before += 1;
             continue;
         }
@@ -220,7 +220,7 @@ pub async fn plan(workspace: &Workspace, options: &PastOptions) -> Result<Option
         plan.report.cost_usd = cost.map(dollars);
         plan.sessions.push(PastSession {
             path,
-            source: Source {
+            file: ProcessedFile {
                 size: file.size,
                 mtime: file.mtime,
                 steps: read.calls.calls.len() as u64,
@@ -277,9 +277,9 @@ pub async fn ask(
         match answer {
             Ok(lessons) => {
                 take(workspace, session, &model, lessons, &mut outcome)?;
-                let mut sources = workspace.store.sources();
-                sources.insert(format!("{MARK}{}", session.path), session.source);
-                sources.save();
+                let mut processed = workspace.store.processed_files();
+                processed.insert(format!("{MARK}{}", session.path), session.file);
+                processed.save();
             }
             Err(problem) => {
                 report.failed_calls += 1;

@@ -1,36 +1,28 @@
-//! Small difference of two calls: the content of a pattern, and the test if another call has it.
-//!
-//! One option, value, wrapper, assignment, quote, or a few words of one text differ; the operands are the
-//! same. An uncertain difference is no small change.
+//! Small change from a failing call to the one that worked: whether another failing call is of its kind, and
+//! whether another call has it.
 
 use std::collections::HashSet;
 
-use super::call::{Call, Simple};
-use crate::lessons::vocabulary::WORDS;
+use super::difference::{difference, tokens};
+use crate::lessons::call::{Call, Simple};
 use crate::model::Pattern;
 use crate::model::text::{one_line, telling_words};
-use memctl_shell::{basename, is_assignment};
-
-/// Maximum number of words that a small change adds, and drops.
-const SMALL: usize = 4;
-
-/// Minimum likeness of a word to the one in its place.
-const ALIKE: f64 = 0.4;
 
 /// Small difference of two calls.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Change {
-    kind: ChangeKind,
+    pub(super) kind: ChangeKind,
     /// Words that only the failing call has.
     pub(crate) dropped: Vec<String>,
     /// Words that only the working call has.
     pub(crate) added: Vec<String>,
     /// Failing command.
-    failing: Simple,
+    pub(super) failing: Simple,
 }
 
+/// Place of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum ChangeKind {
+pub(super) enum ChangeKind {
     Option,
     Environment,
     Prefix,
@@ -44,7 +36,7 @@ impl Change {
         let tool = Some(pattern.tool.as_str()).filter(|tool| is_tool(tool, &pattern.failing_code));
         let failed = Call::of(&pattern.failing_code, tool)?;
         let worked = Call::of(&pattern.working_code, tool)?;
-        change(&failed, &worked, &one_line(&pattern.error_line))
+        difference(&failed, &worked, &one_line(&pattern.error_line))
     }
 
     /// Returns `true` if a failing call is the one of the pattern, but for names that its error does
@@ -122,7 +114,7 @@ impl Change {
     /// place of this change's words, such as the type of another column.
     pub(crate) fn is_made(&self, failed: &str, worked: &str) -> bool {
         let calls = || Some((Call::of(failed, None)?, Call::of(worked, None)?));
-        let made = || calls().and_then(|(failed, worked)| change(&failed, &worked, ""));
+        let made = || calls().and_then(|(failed, worked)| difference(&failed, &worked, ""));
         self.kind == ChangeKind::Text && made().is_some_and(|made| self.agrees(&made))
     }
 
@@ -170,346 +162,13 @@ fn is_tool(tool: &str, code: &str) -> bool {
     code.starts_with(tool) && code[tool.len()..].trim_start().starts_with('{')
 }
 
-/// Small change from one call to another, in one command with the others equal, or the first ones left out; `None` if
-/// it is more, or only plumbing.
-pub(crate) fn change(old: &Call, new: &Call, line: &str) -> Option<Change> {
-    let left_out = old.commands.len().checked_sub(new.commands.len())?;
-    if old.directories != new.directories {
-        return None;
-    }
-    let commands = old.commands[left_out..].iter().zip(&new.commands);
-    let mut differing = commands.filter(|(a, b)| a != b);
-    let (failed, worked) = differing.next()?;
-    let is_only = differing.next().is_none();
-    let found = between(failed, worked, line).filter(|_| is_only)?;
-    // The commands before it had worked, and need not run again.
-    let is_around = matches!(found.kind, ChangeKind::Environment | ChangeKind::Prefix);
-    (left_out == 0 || is_around).then_some(found)
-}
-
-/// Change between two commands.
-fn between(old: &Simple, new: &Simple, line: &str) -> Option<Change> {
-    let make = |kind, dropped, added| {
-        Some(Change {
-            kind,
-            dropped,
-            added,
-            failing: old.clone(),
-        })
-    };
-    // A here-document holds content.
-    if old.body != new.body || old.is_tool && old.program() != new.program() {
-        return None;
-    }
-    if old.words == new.words {
-        if old.environment == new.environment {
-            let is_quoted = old.quoting != new.quoting;
-            return is_quoted.then(|| make(ChangeKind::Quoting, Vec::new(), Vec::new()))?;
-        }
-        let added = without(&new.environment, &old.environment);
-        let is_prefix = |word: &String| WORDS.no_prefix.contains(word);
-        let is_small = added.len() <= SMALL && !added.iter().any(is_prefix);
-        let is_addition = is_small && without(&old.environment, &new.environment).is_empty();
-        return is_addition.then(|| make(ChangeKind::Environment, Vec::new(), added))?;
-    }
-    if old.environment != new.environment {
-        return None;
-    }
-    if let Some((dropped, added)) = prefix(&old.words, &new.words) {
-        return make(ChangeKind::Prefix, dropped, added);
-    }
-    if old.program() != new.program() || contents(&old.words) != contents(&new.words) {
-        return None;
-    }
-    // One quoted text, such as a statement for a database. The command of a tool may be no more than the name of a
-    // program, and a path.
-    let pairs = old.words.iter().zip(&new.words).enumerate();
-    let differing: Vec<_> = pairs.filter(|(_, (a, b))| a != b).collect();
-    if let ([(at, (a, b))], true) = (differing.as_slice(), old.words.len() == new.words.len())
-        && (old.is_tool || a.contains(char::is_whitespace))
-        && (!is_path(a) || old.is_tool && old.words[at - 1] == "--command")
-    {
-        let (dropped, added) = text_change(a, b, line)?;
-        return make(ChangeKind::Text, dropped, added);
-    }
-    let added = options(&old.words, &new.words)?;
-    // Of a tool, each argument is a name and a value.
-    if old.is_tool && added.len() != 2 {
-        return None;
-    }
-    make(ChangeKind::Option, Vec::new(), added)
-}
-
-/// Words of a command that are content: a message behind `-m`, and code for an interpreter behind `-c` or `-e`.
-fn contents(words: &[String]) -> Vec<&String> {
-    let is_content = |at: usize| {
-        let name = words[at].split('=').next().unwrap_or_default();
-        let (before, option) = words[..at].split_at(at.saturating_sub(1));
-        let option = option.first().map_or("", String::as_str);
-        let ends = |end: &[char]| is_short(option) && option.ends_with(end);
-        let is_interpreter = |word: &String| {
-            let name = basename(word).trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
-            WORDS.interpreters.contains(name)
-        };
-        WORDS.prose_options.contains(name)
-            || WORDS.prose_options.contains(option)
-            || ends(&['m']) && !words[at].bytes().all(|b| b.is_ascii_digit())
-            || (ends(&['c', 'e']) || option == "--eval") && before.iter().any(is_interpreter)
-    };
-    let found = words.iter().enumerate().filter(|(at, _)| is_content(*at));
-    found.map(|(_, word)| word).collect()
-}
-
-/// Returns `true` for one or several options of a letter.
-fn is_short(word: &str) -> bool {
-    let letters = word.strip_prefix('-').unwrap_or_default();
-    (1..=4).contains(&letters.len()) && letters.bytes().all(|b| b.is_ascii_alphabetic())
-}
-
-/// Returns `true` for the path of a file, also one with spaces.
-fn is_path(text: &str) -> bool {
-    let is_code = |c: char| ";=(){}<>|\"'`,".contains(c);
-    let has_ending = |text: &str| {
-        let ending = text.rsplit_once('.').map(|(_, ending)| ending);
-        ending.is_some_and(|ending| WORDS.file_endings.contains(ending))
-    };
-    !text.contains(is_code) && (text.contains(['/', '\\']) || has_ending(text))
-}
-
-/// Wrapper words that only one of two commands begins with.
-fn prefix(old: &[String], new: &[String]) -> Option<(Vec<String>, Vec<String>)> {
-    let is_wrapper = |words: &[String]| {
-        let first = words.first().map_or("", |word| basename(word));
-        words.len() <= SMALL && !first.is_empty() && !WORDS.no_prefix.contains(first)
-    };
-    if let Some(before) = old.strip_suffix(new).filter(|words| is_wrapper(words)) {
-        return Some((before.to_vec(), Vec::new()));
-    }
-    if let Some(before) = new.strip_suffix(old).filter(|words| is_wrapper(words)) {
-        return Some((Vec::new(), before.to_vec()));
-    }
-    // One program in another directory, or in another version: `.venv/bin/x`, `x3`.
-    let ((a, rest), (b, others)) = old.split_first().zip(new.split_first())?;
-    let versioned = |name: &str| {
-        name.trim_end_matches(|c: char| c.is_ascii_digit())
-            .to_owned()
-    };
-    let is_same = versioned(basename(a)) == versioned(basename(b));
-    (a != b && rest == others && is_same && !basename(a).is_empty())
-        .then(|| (vec![a.clone()], vec![b.clone()]))
-}
-
-/// Options with a value, and `NAME=value`, that were added, with everything else as it was. An option without
-/// one is a switch: it may switch anything off. One that is gone, or has another value, gives up what it was
-/// there for.
-fn options(old: &[String], new: &[String]) -> Option<Vec<String>> {
-    let added = without(new, old);
-    let is_selector = |word: &String| {
-        WORDS
-            .selectors
-            .contains(word.split('=').next().unwrap_or(word))
-    };
-    if added.is_empty() || added.len() > SMALL || added.iter().any(is_selector) {
-        return None;
-    }
-    let mut words = new.iter().peekable();
-    let mut rest = Vec::new();
-    while let Some(word) = words.next() {
-        if !added.contains(word) {
-            rest.push(word.clone());
-            continue;
-        }
-        // Options after `--` are for the program behind it: `cargo run -- --fast`.
-        let is_end = word == "--";
-        let is_option = word.starts_with('-') && word.len() > 1 || is_assignment(word);
-        let holds_value = word
-            .split_once('=')
-            .is_some_and(|(_, value)| !value.is_empty());
-        let takes_next = |next: &&String| added.contains(next) && !next.starts_with('-');
-        if !is_option || !(is_end || holds_value || words.next_if(takes_next).is_some()) {
-            return None;
-        }
-    }
-    (rest == old).then_some(added)
-}
-
-/// Words of a list that another lacks, counted.
-fn without(words: &[String], others: &[String]) -> Vec<String> {
-    let mut left = others.to_vec();
-    let is_missing = |word: &&String| match left.iter().position(|other| other == *word) {
-        Some(at) => {
-            left.swap_remove(at);
-            false
-        }
-        None => true,
-    };
-    words.iter().filter(is_missing).cloned().collect()
-}
-
-/// Words that one text adds to another or drops from it, in one place; `None` if it is more, or if
-/// a word takes the place of one that the error does not name.
-fn text_change(old: &str, new: &str, line: &str) -> Option<(Vec<String>, Vec<String>)> {
-    let (a, b) = (tokens(old), tokens(new));
-    let start = a.iter().zip(&b).take_while(|(a, b)| a == b).count();
-    let end = a[start..].iter().rev().zip(b[start..].iter().rev());
-    let end = end.take_while(|(a, b)| a == b).count();
-    let (dropped, added) = (
-        a[start..a.len() - end].to_vec(),
-        b[start..b.len() - end].to_vec(),
-    );
-    let named = tokens(line);
-    let is_small = dropped.len().max(added.len()) <= SMALL && start + end >= 3;
-    // Another name is another goal: `orders` is not `refunds`, but `last_name` is meant by `lastname`.
-    let is_alike = || {
-        let (dropped, added) = (dropped.concat(), added.concat());
-        added.contains(&dropped) || strsim::normalized_levenshtein(&dropped, &added) >= ALIKE
-    };
-    let is_replaced = !dropped.is_empty() && !added.is_empty();
-    let is_meant = !is_replaced || dropped.iter().all(|word| named.contains(word)) && is_alike();
-    let says_something = added
-        .iter()
-        .chain(&dropped)
-        .any(|word| word.contains(char::is_alphanumeric));
-    (is_small && is_meant && says_something).then_some((dropped, added))
-}
-
-/// Words and punctuation marks of a text.
-fn tokens(text: &str) -> Vec<String> {
-    let mut found: Vec<String> = Vec::new();
-    let mut in_word = false;
-    for c in text.chars() {
-        let continues = c.is_alphanumeric() || c == '_';
-        if continues && in_word {
-            if let Some(last) = found.last_mut() {
-                last.push(c);
-            }
-        } else if !c.is_whitespace() {
-            found.push(c.to_string());
-        }
-        in_word = continues;
-    }
-    found
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn of(failed: &str, worked: &str, line: &str) -> Option<Change> {
         let read = |code: &str| Call::of(code, Some("Bash")).unwrap();
-        change(&read(failed), &read(worked), line)
-    }
-
-    #[test]
-    fn a_small_change_of_the_same_call_is_a_pattern() {
-        let check = |failed: &str, worked: &str, is_small: bool| {
-            let found = of(failed, worked, "error: it failed").is_some();
-            assert_eq!(found, is_small, "{failed} -> {worked}");
-        };
-        for (failed, worked) in [
-            ("cargo run --fast", "cargo run -- --fast"),
-            ("rtk bun run test", "bun run test"),
-            ("pytest tests/a.py", "uv run pytest tests/a.py"),
-            ("goreleaser build", "POSTHOG_API_KEY=x goreleaser build"),
-            ("psql -d app", "psql -d app -h localhost"),
-            ("make pack", "make pack TARGET=web"),
-            ("shop build", "shop build -tags full --out=a"),
-            ("git revert it", "git revert -m 2 it"),
-            ("pip install .[dev]", "pip install '.[dev]'"),
-            ("python x.py", "python3 x.py"),
-            ("pytest", "source .venv/bin/activate && pytest"),
-            ("make build && rtk bun test", "bun test"),
-        ] {
-            check(failed, worked, true);
-        }
-        for (failed, worked) in [
-            ("go build", "go build 2>&1"),
-            ("go test ./a", "go test -run X ./a"),
-            ("go test ./a ./b", "go test ./a"),
-            ("npm run lint", "npm run lint:fix"),
-            ("import a.js", "import --help"),
-            ("cd src && make", "make"),
-            ("make", "cd src && make"),
-            ("cargo test", "cargo build"),
-            ("npm start --port=1", "npm start --port=2"),
-            ("docker exec -it db sh", "docker exec -i db sh"),
-            ("shop export --sorted", "shop export"),
-            ("shop export --sorted", "shop export --sort"),
-            ("shop export", "shop export --all"),
-            ("shop -f a.json", "shop -x -f a.json"),
-            ("PORT=1 make", "PORT=2 make"),
-            ("x", "sudo x"),
-            ("x", "sudo x --all"),
-            ("npm test", "npm install && npm test"),
-            ("git staus", "git status"),
-            ("cat a.txt", "cat b.txt"),
-            ("pytest -x tests/a", "pytest -x tests/b"),
-            ("make", "make | head -20"),
-            ("make build && make test", "make -j1 test"),
-            ("cat <<E\nselect a\nE", "cat <<E\nselect a from b\nE"),
-            (
-                "psql <<E\nselect a from b\nE",
-                "psql <<E\nselect a from b;\nE",
-            ),
-            (
-                "cp 'My Files/cart/icon.png' b",
-                "cp 'My Files/cart/src/icon.png' b",
-            ),
-            (
-                "open '/data/My Files it failed/a'",
-                "open '/data/My Files/a'",
-            ),
-            (
-                "git commit -am 'Fix the cart of it'",
-                "git commit -am 'Fix the cart'",
-            ),
-            ("git commit", "git commit -m 'Fix the cart'"),
-            ("gh pr create --title a", "gh pr create --title 'a b'"),
-            (
-                "gh pr create --body='it failed'",
-                "gh pr create --body='it did'",
-            ),
-            (
-                "python3 -c 'print(1, 2, 3)'",
-                "python3 -c 'print(1, 2, 3, 4)'",
-            ),
-            (
-                "uv run python -c 'x = f(1, 2)'",
-                "uv run python -c 'x = g.f(1, 2)'",
-            ),
-            ("node --eval 'a(1, 2)'", "node --eval 'await a(1, 2)'"),
-            ("make --fast all", "make all"),
-            ("CC=gcc make", "make"),
-        ] {
-            check(failed, worked, false);
-        }
-    }
-
-    #[test]
-    fn prose_of_a_tool_is_no_change() {
-        let check = |failed: &str, worked: &str, expected: bool| {
-            let line = "error: no label bug";
-            let read = |code: &str| Call::of(code, Some("create_issue")).unwrap();
-            let found = change(&read(failed), &read(worked), line);
-            assert_eq!(found.is_some(), expected, "{failed} | {worked}");
-        };
-        let failed = r#"{"query": "label bug in the cart", "body": "It is empty after a bug."}"#;
-        check(
-            failed,
-            r#"{"query": "bug in the cart", "body": "It is empty after a bug."}"#,
-            true,
-        );
-        check(
-            failed,
-            r#"{"query": "label bug in the cart", "body": "It is empty after a."}"#,
-            false,
-        );
-        let failed = r#"{"file": "/srv/shop/label bug/a.txt", "rows": 3}"#;
-        check(
-            failed,
-            r#"{"file": "/srv/shop/label/a.txt", "rows": 3}"#,
-            false,
-        );
+        difference(&read(failed), &read(worked), line)
     }
 
     #[test]

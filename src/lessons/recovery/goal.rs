@@ -3,11 +3,9 @@
 
 use std::collections::HashSet;
 
-use serde_json::Value;
-
 use memctl_sessions::Step;
 
-use super::call::{self, Run, code_words};
+use crate::lessons::call::{self, Run, code_words, leaves};
 use crate::lessons::vocabulary::WORDS;
 use crate::model::text::one_line;
 
@@ -197,32 +195,4 @@ fn of_patch(patch: &str) -> Kind {
         .map(|path| path.trim().to_owned())
         .collect();
     Kind::Edit(paths, code_words(patch))
-}
-
-/// Values of a tool's arguments, with their paths, without explanatory fields.
-pub(super) fn leaves(input: &Value) -> Vec<(String, String)> {
-    fn walk(value: &Value, path: &str, out: &mut Vec<(String, String)>) {
-        if out.len() >= 64 {
-            return;
-        }
-        match value {
-            Value::Object(fields) => {
-                for (name, value) in fields {
-                    if !["description", "timeout", "thought", "explanation"]
-                        .contains(&name.as_str())
-                    {
-                        walk(value, &format!("{path}/{name}"), out);
-                    }
-                }
-            }
-            // The order of a list rarely matters.
-            Value::Array(values) => values.iter().for_each(|value| walk(value, path, out)),
-            Value::String(text) => out.push((path.to_owned(), text.clone())),
-            Value::Null => {}
-            other => out.push((path.to_owned(), other.to_string())),
-        }
-    }
-    let mut out = Vec::new();
-    walk(input, "", &mut out);
-    out
 }

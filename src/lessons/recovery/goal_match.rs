@@ -6,8 +6,8 @@
 
 use std::collections::HashSet;
 
-use super::call::{Run, commands};
 use super::goal::{Goal, Kind};
+use crate::lessons::call::{Run, commands};
 use crate::lessons::vocabulary::WORDS;
 use memctl_shell::basename;
 

@@ -1,15 +1,16 @@
 //! Recoveries: a failing call, and the later call of the same goal that worked.
 //!
-//! - `call`: a call in comparable form. `goal`, `goal_match`: what it is for, and whether two calls are for
-//!   the same. `outcome`: whether it worked.
-//! - `recover`: failures of a session with their recovery, also while it runs.
-//! - `change`: the small difference of two calls.
-//! - `pattern`: recoveries that may be told unasked; a change that could do harm never is.
+//! - `goal`, `goal_match`: what a call is for, and whether two calls are for the same. `outcome`: whether it
+//!   worked.
+//! - `episodes`: failures of a session with their recovery.
+//! - `difference`: the small change between two calls. `change`: where else it fits.
+//! - `pattern`: recoveries that may be told unasked. `hazard`: changes that never are.
 
-pub(crate) mod call;
 pub(crate) mod change;
+pub(crate) mod difference;
+pub mod episodes;
 pub(crate) mod goal;
 pub(crate) mod goal_match;
+pub(crate) mod hazard;
 pub(crate) mod outcome;
 pub mod pattern;
-pub mod recover;

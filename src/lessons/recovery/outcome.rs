@@ -7,8 +7,8 @@
 use memctl_sessions::Step;
 use serde_json::Value;
 
-use super::call::{Run, commands};
 use super::goal::{Goal, Kind};
+use crate::lessons::call::{Run, commands};
 use crate::lessons::failure::error_line::{is_stated, plain, unframed};
 use crate::lessons::vocabulary::WORDS;
 use memctl_shell::basename;

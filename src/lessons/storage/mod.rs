@@ -1,9 +1,15 @@
 //! Storage of lessons, and of the patterns and procedures beside them.
 //!
-//! - `new_lesson`: stores a checked lesson with its relation to similar ones; equal lessons become one.
-//! - `patterns`: recoveries that nobody has worded, also at the moment a hook sees one.
-//! - `record`: successes that a program reports, and procedures of other programs.
+//! - `checks`: what an agent or a model words, against the calls of its session. `new_lesson`: stores it among
+//!   the existing ones. `tidy`: equal lessons become one.
+//! - `patterns`: recoveries that nobody has worded, also at the moment a hook sees one. `analyst`: procedures of
+//!   other programs.
+//! - `table`: the derived table that finds lessons for a call. `source_files`: what a lesson was read from.
 
+pub(crate) mod analyst;
+pub(crate) mod checks;
 pub(crate) mod new_lesson;
 pub(crate) mod patterns;
-pub(crate) mod record;
+pub(crate) mod source_files;
+pub(crate) mod table;
+pub(crate) mod tidy;

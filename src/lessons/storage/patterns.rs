@@ -10,7 +10,7 @@ use serde_json::json;
 use serde_json::value::RawValue;
 
 use crate::lessons::recovery::change::Change;
-use crate::lessons::telling::table::prepare;
+use crate::lessons::storage::table::prepare;
 use crate::model::text::one_line;
 use crate::model::{EPISODE, Kind, OBSERVED, Origin, Pattern, Procedure, QUARANTINED, Record as _};
 use crate::store::Error::Locked;

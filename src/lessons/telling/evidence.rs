@@ -3,9 +3,9 @@
 //! A call follows a lesson if it runs one of the commands in its backticks, and a pattern if it has its change.
 //! The call that failed must not have had it. A lesson without a command has no outcome.
 
-use crate::lessons::asking::call_match::{occurs, without_angles};
-use crate::lessons::asking::checks::code_spans;
-use crate::lessons::recovery::call::{Globs, commands};
+use crate::lessons::call::{Globs, commands};
+use crate::lessons::session::call_match::{occurs, without_angles};
+use crate::lessons::storage::checks::code_spans;
 use crate::lessons::telling::hint::Shown;
 use crate::model::text::{of_commands, one_line};
 use crate::model::{Evidence, Pattern, Procedure, Record as _, Trust};

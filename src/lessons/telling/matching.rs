@@ -9,13 +9,14 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use super::{evidence, table};
-use crate::lessons::asking::call_match::occurs;
+use super::evidence;
+use crate::lessons::call::commands;
 use crate::lessons::failure::normalised;
 use crate::lessons::failure::{ErrorLine, Failure};
-use crate::lessons::recovery::call::commands;
 use crate::lessons::recovery::change::Change;
-use crate::lessons::recovery::pattern::may_be_told;
+use crate::lessons::recovery::hazard::may_be_told;
+use crate::lessons::session::call_match::occurs;
+use crate::lessons::storage::table;
 use crate::lessons::telling::hint::Hint;
 use crate::lessons::telling::line_before;
 use crate::lessons::vocabulary::WORDS;

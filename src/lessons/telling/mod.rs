@@ -6,19 +6,18 @@
 pub(crate) mod evidence;
 pub(crate) mod hint;
 pub(crate) mod matching;
+pub(crate) mod reported;
+pub(crate) mod scratch;
 pub(crate) mod service;
-pub(crate) mod session_state;
-pub(crate) mod table;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use memctl_files::{hex, named};
 use memctl_redact::{fence, length};
-use sha2::{Digest as _, Sha256};
 
+use crate::lessons::storage::source_files::changed_file;
 use crate::lessons::telling::hint::{Hint, render_blocks};
 use crate::model::text::told_line;
-use crate::model::{Kind, LessonFile, Procedure, Record as _, Trust};
+use crate::model::{Kind, Procedure, Record as _, Trust};
 use crate::store::here::Here;
 use crate::store::workspace::Error;
 use crate::store::{Scoped, Selection};
@@ -32,8 +31,6 @@ const ENOUGH: usize = 4_000;
 const LINE: usize = 240;
 /// Maximum length of the text before a call, in UTF-16 units, without its fence.
 const BEFORE: usize = 240;
-/// Largest file that is compared with what a lesson was read from, in bytes.
-const LARGEST: u64 = 4 << 20;
 
 /// Lessons for the start of a session: id and line, most useful first.
 #[derive(Debug, Default)]
@@ -115,23 +112,6 @@ fn line_of(procedure: &Procedure, root: Option<&Path>) -> Option<String> {
         ),
         None => format!("  - {text}"),
     })
-}
-
-/// Returns the path of a file that a lesson was read from and that has changed since.
-pub(crate) fn changed_file(root: &Path, files: &[LessonFile]) -> Option<String> {
-    let has_changed = |file: &&LessonFile| {
-        !file.hash.is_empty() && file_hash(root, &file.path).as_deref() != Some(&file.hash)
-    };
-    files.iter().find(has_changed).map(|file| file.path.clone())
-}
-
-/// Hash of a file of a project, as a lesson stores it; `None` if it is outside of the project, behind
-/// a link, too large or unreadable.
-pub(crate) fn file_hash(root: &Path, path: &str) -> Option<String> {
-    let path: PathBuf = Path::new(path.trim()).components().collect();
-    let path = path.strip_prefix(".").unwrap_or(&path);
-    let bytes = named::directory(root).read(path, LARGEST).ok()??;
-    Some(hex(&Sha256::digest(&bytes)))
 }
 
 /// One line before a call: a lesson, or the two calls of a pattern; `None` for what is no such line.

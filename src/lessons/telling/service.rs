@@ -15,12 +15,12 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::lessons::failure::Failure;
+use crate::lessons::storage::table::prepare;
 use crate::lessons::telling;
 use crate::lessons::telling::evidence::is_demoted;
 use crate::lessons::telling::hint::{Hint, MAX_RULES, Outcome, Pitfall};
 use crate::lessons::telling::matching;
-use crate::lessons::telling::session_state::{Credit, SessionNotes};
-use crate::lessons::telling::table::prepare;
+use crate::lessons::telling::scratch::{Credit, LessonScratch};
 use crate::model::{ActionType, ExecutionLog, Kind, Pattern, Procedure, Trust};
 use crate::store::workspace::{Error, Scribe, data, milliseconds};
 use crate::store::{Here, Scoped};
@@ -89,9 +89,9 @@ impl HintService<'_> {
         let mut report = HintReport::default();
         let session = options.session.as_deref();
         // A locked session scratch does not hold back a hint.
-        let scratch = session.map(|session| self.store.notes_if_free(session));
+        let scratch = session.map(|session| self.store.scratch_if_free(session));
         let scratch = scratch.transpose()?;
-        let notes = session.map(|session| self.store.notes_of::<SessionNotes>(session));
+        let notes = session.map(|session| self.store.scratch_of::<LessonScratch>(session));
         let mut notes = notes.unwrap_or_default();
         let mut pending = std::mem::take(&mut notes.pending);
         if let Some(failure) = Failure::of_redacted(&error, tool, &code) {
@@ -139,7 +139,10 @@ impl HintService<'_> {
     ) -> Result<Vec<Pattern>, Error> {
         // Most successes follow no hint, and must not wait for the lock.
         if self.store.directory().is_read_only()
-            || !self.store.notes_of::<SessionNotes>(session).is_watching()
+            || !self
+                .store
+                .scratch_of::<LessonScratch>(session)
+                .is_watching()
         {
             return Ok(Vec::new());
         }
@@ -156,17 +159,17 @@ impl HintService<'_> {
 
     /// Records the end of a session.
     pub fn ended(&self, session: &str) -> Result<(), Error> {
-        let notes: SessionNotes = self.store.notes_of(session);
+        let notes: LessonScratch = self.store.scratch_of(session);
         let is_idle = notes.shown.is_empty() && notes.pending.is_empty();
         if is_idle || self.store.directory().is_read_only() {
             return Ok(());
         }
-        self.note(session, SessionNotes::ended)
+        self.note(session, LessonScratch::ended)
     }
 
     /// Pitfalls that a session has met so far.
     pub fn pitfalls(&self, session: &str) -> Vec<Pitfall> {
-        self.store.notes_of::<SessionNotes>(session).pitfalls
+        self.store.scratch_of::<LessonScratch>(session).pitfalls
     }
 
     /// Returns the hints that no rule in force forbids.
@@ -179,11 +182,11 @@ impl HintService<'_> {
     pub(crate) fn note(
         &self,
         session: &str,
-        change: impl FnOnce(&mut SessionNotes) -> Vec<Credit>,
+        change: impl FnOnce(&mut LessonScratch) -> Vec<Credit>,
     ) -> Result<(), Error> {
         let credits = self
             .store
-            .change_notes(session, |notes: &mut SessionNotes| {
+            .change_scratch(session, |notes: &mut LessonScratch| {
                 let mut credits = std::mem::take(&mut notes.pending);
                 credits.extend(change(notes));
                 credits
@@ -208,7 +211,7 @@ impl HintService<'_> {
         if lessons.is_empty() {
             return Ok(String::new());
         }
-        let notes: SessionNotes = self.store.notes_of(session);
+        let notes: LessonScratch = self.store.scratch_of(session);
         let delivered = notes.shown_ids();
         let lessons: Vec<_> = lessons
             .into_iter()
@@ -217,9 +220,10 @@ impl HintService<'_> {
         let (text, count) = telling::before_call(&lessons, &(self.random)());
         if count > 0 {
             let call = memctl_redact::redact(code).text;
-            self.store.note(session, |notes: &mut SessionNotes| {
-                notes.showed("", &lessons[..count], &call, true);
-            })?;
+            self.store
+                .try_change_scratch(session, |notes: &mut LessonScratch| {
+                    notes.showed("", &lessons[..count], &call, true);
+                })?;
             let ids: Vec<&str> = lessons[..count].iter().map(|one| one.id.as_str()).collect();
             self.log_told(session, Moment::Call(tool), &ids);
         }
@@ -284,7 +288,7 @@ impl HintService<'_> {
         let opened = self.store.impatient().write(&mut || (self.random)());
         let Some(mut writer) = unless_locked(opened)? else {
             self.store
-                .change_notes(session, |notes: &mut SessionNotes| notes.postpone(credits))?;
+                .change_scratch(session, |notes: &mut LessonScratch| notes.postpone(credits))?;
             return Ok(false);
         };
         let trust_snapshot = writer.store().trust_snapshot();

@@ -268,7 +268,7 @@ pub async fn sync(
             report.warnings.push(warning);
         }
         for pulled in store.others() {
-            lessons::telling::table::prepare(&pulled.store)?;
+            lessons::storage::table::prepare(&pulled.store)?;
         }
     }
     report.took_ms = start.elapsed().as_secs_f64() * 1_000.0;

@@ -19,7 +19,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use crate::lessons::telling::table::prepare;
+use crate::lessons::storage::table::prepare;
 use crate::model::{
     CANDIDATE, CallAction, Correction, Kind, Procedure, QUARANTINED, Record as _, Reflexion,
     SkillPath, Trust,

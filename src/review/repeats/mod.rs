@@ -23,21 +23,21 @@ use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
 use crate::lessons::asking::found_out::{detours, subject};
-use crate::lessons::asking::session_calls::SessionCall;
 use crate::lessons::failure::error_line::error_line;
 use crate::lessons::failure::{Failure, normalised};
 use crate::lessons::past::session_files::is_in;
+use crate::lessons::recovery::episodes::{Episode, analyse};
 use crate::lessons::recovery::goal::{self, Goal};
 use crate::lessons::recovery::outcome::is_shell_error;
 use crate::lessons::recovery::pattern::of_files;
-use crate::lessons::recovery::recover::{Episode, analyse};
+use crate::lessons::session::calls::SessionCall;
 use crate::lessons::telling::hint::Hint;
 use crate::lessons::telling::matching::{at_failure, before_call, is_told_before};
 use crate::model::{Kind, Procedure, Record as _, Reflexion, Trust};
 use crate::review::{PastSessions, replay};
 use crate::rules::hearing::{self, Message};
 use crate::store::workspace::Error;
-use crate::store::{Here, Scoped, Selection, Source, Sources};
+use crate::store::{Here, ProcessedFile, ProcessedFiles, Scoped, Selection};
 
 /// Maximum number of repeats on a page.
 const MOST: usize = 5;
@@ -143,7 +143,7 @@ impl Repeat {
 /// Mark of a decision in the list of processed files, before the digest of a key.
 const MARK: &str = "repeat:";
 /// A decision has no size and no time.
-const DECIDED: Source = Source {
+const DECIDED: ProcessedFile = ProcessedFile {
     size: 0,
     mtime: 0,
     steps: 0,
@@ -151,16 +151,16 @@ const DECIDED: Source = Source {
 
 /// Keeps a repeat off the page: as long as one of these records is in force, or from now on without any.
 pub fn decide(store: &Scoped, repeat: &Repeat, ids: &[String]) {
-    let mut sources = store.sources();
+    let mut processed = store.processed_files();
     for mark in repeat.keys.iter().map(|key| mark(key)) {
         for id in ids {
-            sources.insert(format!("{mark}:{id}"), DECIDED);
+            processed.insert(format!("{mark}:{id}"), DECIDED);
         }
         if ids.is_empty() {
-            sources.insert(mark, DECIDED);
+            processed.insert(mark, DECIDED);
         }
     }
-    sources.save();
+    processed.save();
 }
 
 fn mark(key: &str) -> String {
@@ -168,9 +168,9 @@ fn mark(key: &str) -> String {
 }
 
 /// Returns `true` if a person has decided about a key, and what they kept is in force.
-fn is_decided(store: &Scoped, sources: &Sources, key: &str) -> bool {
+fn is_decided(store: &Scoped, processed: &ProcessedFiles, key: &str) -> bool {
     let mark = mark(key);
-    let mut decisions = sources.beginning_with(&mark);
+    let mut decisions = processed.beginning_with(&mark);
     decisions.any(|decision| match decision[mark.len()..].strip_prefix(':') {
         Some(id) => is_in_force(store, id),
         None => true,
@@ -221,7 +221,7 @@ pub fn repeats(store: &Scoped, here: &Here<'_>, past: &PastSessions) -> Result<R
     let mut all: Vec<Repeat> = groups.into_values().map(|(repeat, _)| repeat).collect();
     all.retain(|one| one.sessions >= SESSIONS);
     all.extend(repeated(store, here, demanded)?);
-    let decided = store.sources();
+    let decided = store.processed_files();
     all.retain(|one| !one.keys.iter().any(|key| is_decided(store, &decided, key)));
     all.sort_by_key(|one| {
         let often = (one.sessions, one.times, one.calls);

@@ -262,13 +262,13 @@ fn name(session: &str) -> String {
 }
 
 fn notes_of(store: &Scoped, session: &str) -> RuleNotes {
-    store.notes_of(&name(session))
+    store.scratch_of(&name(session))
 }
 
 /// Changes the notes of a session. If another process holds the lock, or the store is read-only, the
 /// change is made to a copy, and the answer is the same.
 fn record(store: &Scoped, session: &str, change: impl FnOnce(&mut RuleNotes)) -> Result<(), Error> {
-    store.note(&name(session), change)
+    store.try_change_scratch(&name(session), change)
 }
 
 /// Hash of a call, to recognise it in the events after it; never 0.

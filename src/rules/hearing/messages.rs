@@ -100,7 +100,7 @@ pub(crate) fn retain(store: &Scoped, message: Message) -> Result<(), Error> {
 
 /// Returns the newest message that contains a quote.
 pub(super) fn witness(store: &Scoped, quote: &str) -> Option<Message> {
-    let mut newest = store.notes_of::<Vec<Message>>(NOTES).into_iter().rev();
+    let mut newest = store.scratch_of::<Vec<Message>>(NOTES).into_iter().rev();
     newest.find(|message| stands_in(quote, &message.text))
 }
 
@@ -117,14 +117,14 @@ pub(super) fn note_recorded(store: &Scoped, of: &Message, rule: &str) -> Result<
 /// Returns the messages of a session that may be lasting and made no rule, oldest first. A host
 /// without an answer to a prompt asks about them once, at the end.
 pub fn unrecorded(store: &Scoped, session: &str) -> Vec<String> {
-    let mut all = store.notes_of::<Vec<Message>>(NOTES);
+    let mut all = store.scratch_of::<Vec<Message>>(NOTES);
     let waits = |one: &Message| one.may_be_lasting && one.recorded_as.is_empty();
     all.retain(|one| one.session == session && waits(one));
     all.into_iter().map(|one| one.text).collect()
 }
 
 fn change(store: &Scoped, apply: impl FnOnce(&mut Vec<Message>)) -> Result<(), Error> {
-    store.change_notes(NOTES, apply)
+    store.change_scratch(NOTES, apply)
 }
 
 /// Minimum length of a quote, in characters without white space.

@@ -86,8 +86,8 @@ pub struct Hinted {
 pub(super) fn hint(workspace: &Workspace, args: HintArgs) -> Result<Hints, UserError> {
     let error = text("error", args.error, LONGEST_TEXT)?;
     let project = args.project.as_deref().and_then(project_named);
-    let adviser = adviser(workspace, project.as_deref());
-    let report = adviser
+    let hint_service = hint_service(workspace, project.as_deref());
+    let report = hint_service
         .hint(&HintOptions {
             error,
             command: args.command,
@@ -106,7 +106,10 @@ pub(super) fn hint(workspace: &Workspace, args: HintArgs) -> Result<Hints, UserE
 }
 
 /// Returns the hint service of a workspace, for calls in a project if the client names one.
-pub(crate) fn adviser<'a>(workspace: &'a Workspace, project: Option<&'a str>) -> HintService<'a> {
+pub(crate) fn hint_service<'a>(
+    workspace: &'a Workspace,
+    project: Option<&'a str>,
+) -> HintService<'a> {
     HintService {
         here: Here {
             named: project,

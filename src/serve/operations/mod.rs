@@ -32,7 +32,7 @@ use crate::store::workspace::{Error, Workspace};
 pub use correct::Heard;
 pub(crate) use correct::screened;
 pub use correct::{CorrectArgs, Corrected};
-pub(crate) use hint::adviser;
+pub(crate) use hint::hint_service;
 pub use hint::{HintArgs, Hinted, Hints};
 pub use lesson::Recorded;
 pub use remember::{FixArgs, RememberArgs, Remembered};

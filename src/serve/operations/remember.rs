@@ -14,7 +14,7 @@ use crate::model::error::UserError;
 use crate::model::{Kind, MemoryType};
 use crate::notes::AddOptions;
 use crate::rules::RuleFiles;
-use crate::serve::operations::hint::adviser;
+use crate::serve::operations::hint::hint_service;
 use crate::serve::operations::{Report, token_budget, undo, user_error, with_warnings};
 use crate::store::workspace::Workspace;
 use crate::{notes, upkeep};
@@ -156,9 +156,9 @@ fn fix(workspace: &Workspace, fix: FixArgs) -> Result<Remembered, UserError> {
             ));
         }
     }
-    let adviser = adviser(workspace, None);
+    let hint_service = hint_service(workspace, None);
     let session = format!("remember/{}", (workspace.random)());
-    let failure = adviser
+    let failure = hint_service
         .record_failure(&HintOptions {
             error: fix.error,
             command: Some(fix.failed),
@@ -173,7 +173,7 @@ fn fix(workspace: &Workspace, fix: FixArgs) -> Result<Remembered, UserError> {
             "give the lines that the failing call printed, such as `error: …` or a traceback",
         ));
     }
-    let report = adviser
+    let report = hint_service
         .record_success(&Success {
             code: fix.worked,
             output: fix.output,

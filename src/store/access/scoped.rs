@@ -621,7 +621,7 @@ mod tests_of_disabled {
         assert!(is_disabled(store.directory()));
         let refused = store.write(random);
         assert!(matches!(refused, Err(Error::Disabled(..))));
-        assert!(matches!(store.notes("s"), Err(Error::Disabled(..))));
+        assert!(matches!(store.scratch("s"), Err(Error::Disabled(..))));
         assert!(!store.directory().join("workspace.json").exists());
         assert!(store.clone().even_if_disabled().write(random).is_ok());
         assert!(store.enable().unwrap());

@@ -15,8 +15,8 @@ use chrono::{DateTime, Utc};
 use crate::model::{Expiry, Kind, Viewer};
 use crate::store::access::expiry;
 use crate::store::files::{inventory, tombstones};
-use crate::store::index::sessions;
 use crate::store::primary::copy::Sent;
+use crate::store::sessions::scratch;
 use crate::store::{
     AuditAction, DataFile, Entry, Error, Role, Row, Scoped, Snapshot, Step, Tombstone, Writer,
     atomic, redact, undo_journal,
@@ -228,7 +228,7 @@ impl Writer {
         };
         let directory = self.lock().directory().clone();
         // The lock keeps session events from writing notes meanwhile.
-        let _notes = sessions::lock(&directory, self.store().lock_limit())?;
+        let _scratch = scratch::lock(&directory, self.store().lock_limit())?;
         let mut items = inventory::inventory(&directory)?;
         items.retain(|item| item.role.is_memory());
         items.sort_by_key(|item| rank(item.role));

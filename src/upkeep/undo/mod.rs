@@ -18,7 +18,7 @@ use std::collections::{HashMap, HashSet};
 
 use serde::Serialize;
 
-use crate::lessons::telling::table::prepare;
+use crate::lessons::storage::table::prepare;
 use crate::model::{Kind, USER_STORE, with_origin};
 use crate::notes::indexing::Index;
 use crate::store::workspace::{Error, Workspace, repair_warnings};

@@ -15,7 +15,7 @@ pub(crate) fn run(bytes: &[u8]) {
     let Ok(dir) = tempfile::tempdir() else { return };
     fs::write(dir.path().join("procedural_memory.json"), PROCEDURES).unwrap();
     let store = Scoped::new(dir.path(), Scope::All);
-    let adviser = HintService {
+    let hint_service = HintService {
         store: &store,
         now: chrono::DateTime::UNIX_EPOCH,
         random: || "n0nce".to_owned(),
@@ -26,7 +26,7 @@ pub(crate) fn run(bytes: &[u8]) {
         let Some(event) = host.event(bytes) else {
             continue;
         };
-        let answer = respond(host, &event, &adviser, &Here::default()).unwrap();
+        let answer = respond(host, &event, &hint_service, &Here::default()).unwrap();
         if let Some(answer) = answer {
             let answer: serde_json::Value = serde_json::from_str(&answer).unwrap();
             let fields = answer.as_object().unwrap();

@@ -1,8 +1,8 @@
 //! Any bytes as a session file, and whatever comes out of it as something to learn from.
 
 use memctl::lessons::failure::{error_key, normalised};
+use memctl::lessons::recovery::episodes::analyse;
 use memctl::lessons::recovery::pattern::of_episode;
-use memctl::lessons::recovery::recover::analyse;
 use memctl_redact::Clean;
 use memctl_sessions::{Format, read};
 

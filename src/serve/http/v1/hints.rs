@@ -13,7 +13,7 @@ use crate::lessons::{HintOptions, Success};
 use crate::serve::arguments::{
     HINTS, HINTS_OF_RECORDED, LONGEST_NAME, LONGEST_TEXT, SESSION, text,
 };
-use crate::serve::operations::adviser;
+use crate::serve::operations::hint_service;
 use crate::store;
 use crate::store::project::project_named;
 use crate::store::workspace::Workspace;
@@ -50,7 +50,7 @@ pub(crate) async fn hint(call: Call, Body(body): Body<HintBody>) -> Answer {
         max_hints: HINTS.check("max_hints", body.max_hints)?,
     };
     let work = call.work(Use::Any, "serve hints", async move |workspace| {
-        Ok(adviser(workspace, project.as_deref()).hint(&options)?)
+        Ok(hint_service(workspace, project.as_deref()).hint(&options)?)
     });
     reply(&work.await?)
 }
@@ -86,7 +86,7 @@ pub(crate) async fn failure(call: Call, Body(body): Body<FailureBody>) -> Answer
     };
     let work = call.work(Use::Any, "serve failures", async move |workspace| {
         may_learn(workspace)?;
-        Ok(adviser(workspace, project.as_deref()).record_failure(&failure)?)
+        Ok(hint_service(workspace, project.as_deref()).record_failure(&failure)?)
     });
     reply(&work.await?)
 }
@@ -116,7 +116,7 @@ pub(crate) async fn success(call: Call, Body(body): Body<SuccessBody>) -> Answer
     };
     let work = call.work(Use::Any, "serve successes", async move |workspace| {
         may_learn(workspace)?;
-        Ok(adviser(workspace, None).record_success(&success)?)
+        Ok(hint_service(workspace, None).record_success(&success)?)
     });
     reply(&work.await?)
 }

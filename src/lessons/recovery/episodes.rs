@@ -14,11 +14,11 @@ use super::goal::{Goal, Kind};
 use super::goal_match::{Match, same_goal};
 use super::outcome::{Outcome, outcome};
 use super::pattern;
-use crate::lessons::asking::session_calls::SessionCall;
+use crate::lessons::call::{Simple, commands};
 use crate::lessons::failure::error_line::error_line;
 use crate::lessons::failure::normalised;
-use crate::lessons::past::learn::clean;
-use crate::lessons::recovery::call::{Simple, commands};
+use crate::lessons::session::calls::SessionCall;
+use crate::lessons::session::clean;
 use crate::lessons::vocabulary::WORDS;
 use crate::model::Pattern;
 

@@ -7,9 +7,9 @@ use std::collections::BTreeSet;
 
 use xxhash_rust::xxh3::xxh3_64;
 
+use crate::lessons::call::commands;
 use crate::lessons::failure::ErrorLine;
 use crate::lessons::failure::normalised;
-use crate::lessons::recovery::call::commands;
 use crate::model::text::{is_generic, key_words, one_line, telling_words};
 use crate::model::{Kind, Procedure, Record as _, Trust};
 use crate::store::workspace::Error;

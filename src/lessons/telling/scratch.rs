@@ -8,7 +8,7 @@
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::lessons::recovery::recover::Trace;
+use crate::lessons::recovery::episodes::Trace;
 use crate::lessons::telling::evidence::adopts;
 use crate::model::text::one_line;
 use crate::store::{self, Scoped};
@@ -28,7 +28,7 @@ const LONGEST_CALL: usize = 600;
 /// State of one session.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub(crate) struct SessionNotes {
+pub(crate) struct LessonScratch {
     /// Lessons and patterns that were shown.
     pub shown: Vec<Shown>,
     /// Classes of errors that occurred, in order of first occurrence.
@@ -61,7 +61,7 @@ pub(crate) struct Credit {
     pub outcome: Option<Outcome>,
 }
 
-impl SessionNotes {
+impl LessonScratch {
     /// Records a failure. Returns the evidence about lessons shown before.
     pub(crate) fn failed(
         &mut self,
@@ -194,7 +194,7 @@ fn cut(code: &str) -> String {
 
 /// Forgets the failures of a session that wait for their recovery.
 pub(crate) fn forget_failures(store: &Scoped, session: &str) -> Result<(), store::Error> {
-    store.note(session, |notes: &mut SessionNotes| notes.trace.clear())
+    store.try_change_scratch(session, |notes: &mut LessonScratch| notes.trace.clear())
 }
 
 #[cfg(test)]
@@ -220,8 +220,8 @@ mod tests {
         }
     }
 
-    fn shown() -> SessionNotes {
-        let mut notes = SessionNotes::default();
+    fn shown() -> LessonScratch {
+        let mut notes = LessonScratch::default();
         assert_eq!(notes.failed("E", "E", "pip install x", Some("Bash")), []);
         notes.showed("E", &[hint("PROC-001")], "pip install x", false);
         notes
@@ -270,7 +270,7 @@ mod tests {
 
     #[test]
     fn loop_of_one_session_speaks_once() {
-        let mut notes = SessionNotes::default();
+        let mut notes = LessonScratch::default();
         let (mut helped, mut harmed, mut showings) = (0, 0, 0);
         for turn in 0..20 {
             let mut credits = notes.failed("E", "E", "pip install x", Some("Bash"));
@@ -319,7 +319,7 @@ mod tests {
         assert_eq!(notes.pitfalls.len(), 1);
         let text = serde_json::to_vec(&notes).unwrap();
         assert_eq!(
-            serde_json::from_slice::<SessionNotes>(&text).unwrap(),
+            serde_json::from_slice::<LessonScratch>(&text).unwrap(),
             notes
         );
         for i in 0..200 {

@@ -187,22 +187,17 @@ impl SessionCalls {
 }
 
 /// Appends a call to the log of its session. All texts are redacted already.
-pub(crate) fn keep_call(
+pub(crate) fn append_call(
     store: &Scoped,
     head: &SessionHead,
     call: &SessionCall,
 ) -> Result<(), store::Error> {
-    append(store, head, call)?;
     let log = store.session_log(&head.session);
+    log.append_call(&serde_json::to_string(head)?, &serde_json::to_string(call)?)?;
     if call.failed && log.marks().is_empty() {
         log.mark("failed")?;
     }
     Ok(())
-}
-
-fn append(store: &Scoped, head: &SessionHead, call: &SessionCall) -> Result<(), store::Error> {
-    let log = store.session_log(&head.session);
-    log.append_call(&serde_json::to_string(head)?, &serde_json::to_string(call)?)
 }
 
 #[cfg(test)]
@@ -221,7 +216,7 @@ mod tests {
         let failed = SessionCall::new(Some("Bash"), "make", "make: *** no rule", true);
         let read = SessionCall::new(Some("Read"), r#"{"file_path": "Makefile"}"#, "all:", false);
         for call in [&failed, &read] {
-            append(&store, &head, call).unwrap();
+            append_call(&store, &head, call).unwrap();
         }
         let found = SessionCalls::of_session(&store, "claude-code/s");
         assert_eq!(found.head, head);

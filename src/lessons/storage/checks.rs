@@ -7,17 +7,18 @@
 
 use std::collections::HashSet;
 
-use crate::lessons::recovery::call::is_shell;
-use crate::lessons::recovery::call::{Simple, commands};
+use crate::lessons::call::is_shell;
+use crate::lessons::call::{Simple, commands};
 use crate::lessons::vocabulary::WORDS;
 use crate::model::text::one_line;
 use crate::model::{Applies, LONGEST_LESSON, LessonScope};
 use crate::store::workspace::Refusal;
 use memctl_redact::Person;
+use schemars::JsonSchema;
+use serde::Deserialize;
 
-use super::LessonArgs;
-use super::call_match::{Occurrence, in_prose, occurrence, peeled};
-use super::session_calls::{SessionCall, SessionCalls};
+use crate::lessons::session::call_match::{Occurrence, in_prose, occurrence, peeled};
+use crate::lessons::session::calls::{SessionCall, SessionCalls};
 
 /// Maximum number of phrases in one field.
 const MOST_PHRASES: usize = 8;
@@ -26,6 +27,31 @@ const LONGEST_PHRASE: usize = 160;
 const SHORTEST_ERROR: usize = 8;
 /// Number of calls behind an error in which another try still is about it.
 const SOON: usize = 4;
+
+/// Lesson to store.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct LessonArgs {
+    /// One imperative line, at most 240 characters, with the exact command in backticks
+    pub lesson: String,
+    /// Phrases of the error it is for
+    pub errors: Vec<String>,
+    /// Beginnings of the commands it is for
+    pub commands: Vec<String>,
+    /// Phrases that rule it out
+    pub not: Vec<String>,
+    /// Where it is true
+    #[schemars(with = "String", extend("enum" = ["project", "everywhere"]))]
+    pub scope: LessonScope,
+    /// Files it was read from
+    pub files: Vec<String>,
+    /// Id of one that says the same
+    pub same: Option<String>,
+    /// Id of one that is outdated
+    pub replaces: Option<String>,
+    /// Session, as the question named it
+    pub session: Option<String>,
+}
 
 /// Refuses a lesson for a field of it.
 pub(crate) fn refuse<T, E: From<Refusal>>(

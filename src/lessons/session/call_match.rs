@@ -11,11 +11,11 @@
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
-use crate::lessons::recovery::call::{Simple, commands, wrapped};
+use crate::lessons::call::{Simple, commands, wrapped};
 use memctl_shell::basename;
 use regex_lite::Regex;
 
-use super::session_calls::SessionCall;
+use super::calls::SessionCall;
 use crate::lessons::failure::without_home;
 use crate::lessons::vocabulary::WORDS;
 use crate::model::text::one_line;

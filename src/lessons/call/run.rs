@@ -1,0 +1,194 @@
+//! Run of one program: its name with its subcommand, and its arguments.
+//!
+//! `ssh`, `xargs` and `find -exec` count as programs, because a retry repeats the whole call.
+
+use std::collections::HashSet;
+
+use memctl_shell::{basename, is_assignment, takes_value};
+
+use super::Simple;
+use crate::lessons::vocabulary::WORDS;
+
+/// Run of one program.
+#[derive(Debug, Clone)]
+pub(crate) struct Run {
+    /// Program with its subcommand: `git status`, `cargo test`, `build.py`.
+    pub(crate) name: String,
+    /// Arguments that are not flags.
+    pub(crate) operands: Vec<String>,
+    /// Words of code arguments.
+    pub(crate) code: HashSet<String>,
+    /// Words of prose arguments, such as a message or a title.
+    pub(crate) prose: HashSet<String>,
+    /// Only reads files.
+    pub(crate) looks: bool,
+}
+
+impl Run {
+    /// Returns true if the program prints existing content: lines of files, messages.
+    pub(crate) fn prints_content(&self) -> bool {
+        WORDS.prints_content.contains(&self.name)
+    }
+
+    pub(crate) fn of(simple: &Simple) -> Self {
+        let mut words: &[String] = &simple.words;
+        let program = |word: &String| {
+            let name = basename(word);
+            // `python3.12`, `pip3`.
+            let bare = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+            let is_known = bare == "pip" || WORDS.interpreters.contains(bare);
+            if is_known { bare } else { name }.to_owned()
+        };
+        let mut name = words.first().map(program).unwrap_or_default();
+        let by_path = words.first().is_some_and(|w| w.contains('/'));
+        words = words.get(1..).unwrap_or_default();
+        let runs_another = WORDS.managers.contains(&name)
+            && words.first().is_some_and(|w| w == "run")
+            || WORDS.runners.contains(&name);
+        let is_before = |w: &&String| w.starts_with('-') || *w == "run";
+        let skip = words.iter().take_while(is_before).count();
+        if let Some(inner) = words.get(skip).filter(|_| runs_another) {
+            name = program(inner);
+            words = &words[skip + 1..];
+        }
+        let mut code = HashSet::new();
+        let mut operands: Vec<String> = Vec::new();
+        if WORDS.interpreters.contains(&name) {
+            let valued = [
+                "-cp", "-classpath", "--class-path", "-W", "-X", "--require", "-r", "-I",
+            ];
+            while words.len() > 2 && valued.contains(&words[0].as_str()) {
+                words = &words[2..];
+            }
+            let is_what =
+                |w: &String| !w.starts_with('-') || ["-c", "-m", "-e"].contains(&w.as_str());
+            match words.iter().position(is_what) {
+                Some(at) if words[at] == "-m" => {
+                    if let Some(module) = words.get(at + 1) {
+                        // `python -m pkg.main` runs `pkg/main.py`.
+                        name = match module.rsplit_once('.') {
+                            Some((_, file)) => format!("{file}.py"),
+                            None => module.clone(),
+                        };
+                        words = &words[at + 2..];
+                    }
+                }
+                Some(at) if words[at].starts_with('-') => {
+                    code = code_words(words.get(at + 1).map_or("", String::as_str));
+                    words = &[];
+                }
+                Some(at) => {
+                    // `./x.py`, `python x.py` and `python3 -u x.py` run the same program.
+                    let script = basename(&words[at]).to_owned();
+                    (name, words) = with_subcommands(script, &words[at + 1..]);
+                }
+                None => {}
+            }
+        } else if WORDS.layered.contains(&name) || by_path {
+            (name, words) = with_subcommands(name, words);
+        }
+        if !simple.body.is_empty() {
+            code.extend(code_words(&simple.body));
+        }
+        let mut prose = HashSet::new();
+        for word in words {
+            if word.split_whitespace().count() > 3 && !WORDS.looks.contains(&name) {
+                prose.extend(code_words(word));
+            } else if !word.starts_with('-') && !word.bytes().all(|b| b.is_ascii_digit()) {
+                operands.push(word.clone());
+            }
+        }
+        let in_place = |w: &String| w.starts_with("-i") || w == "--in-place" || w == "-pi";
+        let edits = (name == "sed" || name == "awk") && simple.words.iter().any(in_place);
+        let looks = WORDS.looks.contains(&name) && !edits;
+        Self {
+            name,
+            operands,
+            code,
+            prose,
+            looks,
+        }
+    }
+}
+
+/// Command that a runner of programs, modules or scripts runs: `npx`, `uv run`, `python -m`, `sh`;
+/// `None` if the words are no such command.
+pub(crate) fn wrapped(words: &[String]) -> Option<Vec<String>> {
+    let (first, rest) = words.split_first()?;
+    let program = basename(first);
+    let inner = if WORDS.runners.contains(program) {
+        rest
+    } else if WORDS.managers.contains(program) && rest.first()? == "run" {
+        &rest[1..]
+    } else if let Some(module) = module_of(program, rest) {
+        &rest[module..]
+    } else if WORDS.interpreters.contains(program) || program == "python3" {
+        // `sh tools/build` runs `tools/build`. The words of `-c` are code.
+        rest.first().filter(|word| !word.starts_with('-'))?;
+        rest
+    } else {
+        return None;
+    };
+    let flags = inner.iter().take_while(|word| word.starts_with('-'));
+    let mut inner = inner[flags.count()..].to_vec();
+    let first = inner.first_mut()?;
+    *first = basename(first).to_owned();
+    Some(inner)
+}
+
+/// Place of the module that `python -m` runs, among the words after the program.
+fn module_of(program: &str, rest: &[String]) -> Option<usize> {
+    let module = rest.iter().position(|word| word == "-m")?;
+    program.starts_with("python").then_some(module + 1)
+}
+
+/// Program name with subcommands, and the remaining arguments.
+fn with_subcommands(mut name: String, mut words: &[String]) -> (String, &[String]) {
+    let mut depth = 0;
+    while depth < 2 {
+        // `git -C DIR status`: the value of a flag is not a subcommand.
+        if let [option, value, rest @ ..] = words
+            && option.starts_with('-')
+            && takes_value(&name, option, value)
+        {
+            words = rest;
+            continue;
+        }
+        match words.first() {
+            // `cargo +nightly check` is `cargo check`, and `make CROSS=arm- image` is `make image`.
+            Some(flag) if depth == 0 && (flag.starts_with(['-', '+']) || is_assignment(flag)) => {
+                words = &words[1..];
+            }
+            Some(sub)
+                if is_bare(sub) && (depth == 0 || WORDS.deeper.contains(last_word(&name))) =>
+            {
+                name = format!("{name} {sub}");
+                words = &words[1..];
+                depth += 1;
+            }
+            _ => break,
+        }
+    }
+    (name, words)
+}
+
+fn last_word(name: &str) -> &str {
+    name.rsplit(' ').next().unwrap_or(name)
+}
+
+/// Returns true if a word can be a subcommand.
+fn is_bare(word: &str) -> bool {
+    word.len() < 40
+        && word.starts_with(|c: char| c.is_ascii_alphabetic())
+        && word
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | ':'))
+}
+
+/// Words of code with two bytes or more.
+pub(crate) fn code_words(text: &str) -> HashSet<String> {
+    text.split(|c: char| !c.is_alphanumeric() && c != '_' && c != '.')
+        .filter(|word| word.len() > 1)
+        .map(str::to_owned)
+        .collect()
+}

@@ -1,0 +1,150 @@
+//! Log of a running session: its calls, and the outcome of the question to its agent.
+//!
+//! Each event of an agent host is a process of its own and appends one line, without a read or a lock, so
+//! parallel calls lose nothing. A full log becomes the older half of the next one: its size is bounded, and
+//! the newest calls stay. An event reads the newest lines alone.
+
+use memctl_files::Directory;
+
+use super::{by_age, forget_oldest, must_exist, read, stem};
+use crate::store::{DERIVED, Error, Scoped, atomic};
+
+/// Maximum number of files with logs.
+const LOGS: usize = 128;
+/// Size of one half of a log in bytes.
+const FULL: u64 = 192 << 10;
+
+/// Log of one session.
+#[derive(Debug)]
+pub struct SessionLog {
+    memory: Directory,
+    directory: Directory,
+    stem: String,
+}
+
+impl Scoped {
+    /// Returns the log of a session. Does not create it.
+    pub fn session_log(&self, session: &str) -> SessionLog {
+        self.log_of(stem(session))
+    }
+
+    /// Returns the log that was changed last; `None` if there is none.
+    pub fn newest_session_log(&self) -> Option<SessionLog> {
+        let newest = by_age(&self.log_of(String::new()).directory, ".calls").pop()?;
+        Some(self.log_of(newest.strip_suffix(".calls")?.to_owned()))
+    }
+
+    fn log_of(&self, stem: String) -> SessionLog {
+        SessionLog {
+            memory: self.directory().clone(),
+            directory: self.directory().below(DERIVED).below("calls"),
+            stem,
+        }
+    }
+}
+
+impl SessionLog {
+    /// Returns the calls, oldest first: `first` of each half, then a line each.
+    pub fn calls(&self) -> Vec<u8> {
+        let mut all = self.read("older");
+        all.extend(self.read("calls"));
+        all
+    }
+
+    /// Appends a line about a call. `first` is the line that a new file begins with.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`]
+    pub fn append_call(&self, first: &str, line: &str) -> Result<(), Error> {
+        let name = self.name("calls");
+        let state = self.directory.state(&name).ok().flatten();
+        let text = match state {
+            Some(state) if state.size < FULL => format!("{line}\n"),
+            Some(_) => {
+                drop(self.directory.rename(&name, self.name("older")));
+                format!("{first}\n{line}\n")
+            }
+            None => {
+                self.make_room()?;
+                format!("{first}\n{line}\n")
+            }
+        };
+        self.append("calls", &text)
+    }
+
+    /// Returns the marks, oldest first.
+    pub fn marks(&self) -> Vec<u8> {
+        self.read("marks")
+    }
+
+    /// Appends a mark: what became of the question to the agent.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`]
+    pub fn mark(&self, line: &str) -> Result<(), Error> {
+        self.make_room()?;
+        self.append("marks", &format!("{line}\n"))
+    }
+
+    fn name(&self, ending: &str) -> String {
+        format!("{}.{ending}", self.stem)
+    }
+
+    fn read(&self, ending: &str) -> Vec<u8> {
+        read(&self.directory, &self.name(ending))
+    }
+
+    fn append(&self, ending: &str, text: &str) -> Result<(), Error> {
+        let name = self.name(ending);
+        let written = self.directory.append(&name, text.as_bytes(), false);
+        written.map_err(Error::io("write", &self.directory.join(&name)))
+    }
+
+    /// Makes room for a new file. A log alone does not create a memory.
+    fn make_room(&self) -> Result<(), Error> {
+        must_exist(&self.memory)?;
+        atomic::create_dir(&self.directory)?;
+        forget_oldest(&self.directory, LOGS);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Scope;
+
+    #[test]
+    fn a_log_keeps_the_newest_calls_and_stays_small() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Scoped::new(dir.path(), Scope::All);
+        let log = store.session_log("../a");
+        assert!(log.calls().is_empty());
+        for i in 0..3_000 {
+            let line = format!("{i} {}", "x".repeat(200));
+            log.append_call("first", &line).unwrap();
+        }
+        let text = String::from_utf8(log.calls()).unwrap();
+        assert!(text.len() < 450_000, "{}", text.len());
+        assert!(text.lines().last().unwrap().starts_with("2999 "));
+        assert_eq!(text.lines().filter(|line| *line == "first").count(), 2);
+        assert!(store.session_log("b").calls().is_empty());
+        assert_eq!(store.newest_session_log().unwrap().calls(), text.as_bytes());
+    }
+
+    #[test]
+    fn marks_are_apart_and_old_files_go() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Scoped::new(dir.path(), Scope::All);
+        for i in 0..LOGS + 10 {
+            store.session_log(&i.to_string()).mark("asked").unwrap();
+        }
+        let files = std::fs::read_dir(dir.path().join(".index/calls")).unwrap();
+        assert_eq!(files.count(), LOGS - LOGS / 4 + 10);
+        let newest = store.session_log(&(LOGS + 9).to_string());
+        assert_eq!(newest.marks(), b"asked\n");
+        assert!(newest.calls().is_empty());
+    }
+}
