@@ -331,7 +331,7 @@ impl Context {
     }
 }
 
-/// Returns the audit context of a command: user, command and time.
+/// Returns the audit context of a command: user, command and time. A secret in its arguments is redacted.
 pub(crate) fn audit_context(
     environment: &Environment,
     viewer: &Viewer,
@@ -348,7 +348,7 @@ pub(crate) fn audit_context(
         .to_rfc3339_opts(chrono::SecondsFormat::Micros, true);
     AuditContext {
         who,
-        why,
+        why: memctl_redact::redact(&why).text.into_owned(),
         at,
         change,
     }

@@ -76,11 +76,19 @@ impl HintService<'_> {
         let of_lessons = |heading: &str, lessons: &[(String, String)]| {
             section(heading, lessons.iter().map(|(_, line)| line.clone()))
         };
-        let heading = "Lessons that people have approved for this project:";
+        let heading = if here.is_of_user {
+            "Lessons that the user has approved for all of their projects:"
+        } else {
+            "Lessons that people have approved for this project:"
+        };
         let approved = of_lessons(heading, &lessons.approved);
         let heading = "Rules that came with the files of others (not approved here), by skill:";
         let others = section(heading, lines(&rules.observed));
-        let heading = "Lessons of this project. What they name ran and worked here: run it as it stands, and look things up only where it fails.";
+        let heading = if here.is_of_user {
+            "Lessons of other projects of the user, where what they name ran and worked:"
+        } else {
+            "Lessons of this project. What they name ran and worked here: run it as it stands, and look things up only where it fails."
+        };
         let observed = others + &of_lessons(heading, &lessons.observed);
         let observed = memctl_redact::defuse(&observed);
         let notice = waiting_notice(rules.waiting);

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use memctl_files::json::leaves;
 use memctl_files::named;
 use memctl_redact::Clean;
-use memctl_sessions::cline;
+use memctl_sessions::{cline, gemini};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
@@ -172,13 +172,16 @@ impl<'a> Fields<'a> {
 
     /// Returns an event with the fields that all agent hosts report; `None` without a session id.
     fn event(&self, kind: EventKind, input: String, output: String) -> Option<Event> {
-        // Cursor lists the folders of its workspace.
+        // Cursor lists the folders of its workspace. A call belongs to the one that it runs in.
         let roots = self.texts("workspace_roots");
-        let root = roots.lines().next().map(PathBuf::from);
-        let root = root.filter(|root| root.is_absolute());
+        let roots = roots.lines().map(PathBuf::from);
+        let roots: Vec<PathBuf> = roots.filter(|root| root.is_absolute()).collect();
+        let cwd = self.path("cwd");
+        let is_around = |root: &&PathBuf| cwd.as_ref().is_some_and(|cwd| cwd.starts_with(root));
+        let root = roots.iter().find(is_around).or(roots.first()).cloned();
         Some(Event {
-            session_id: self.text("session_id")?,
-            cwd: root.or_else(|| self.path("cwd")),
+            session_id: self.session_id(kind)?,
+            cwd: root.or(cwd),
             transcript_path: self.path("transcript_path"),
             name: self.text("hook_event_name")?,
             kind,
@@ -193,6 +196,14 @@ impl<'a> Fields<'a> {
                 .text("source")
                 .is_some_and(|of| of == "compact" || of == "clear"),
         })
+    }
+
+    /// Returns the id of the session, a text or a number. Rules answer a call of a session without one, too.
+    fn session_id(&self, kind: EventKind) -> Option<String> {
+        let given = self.value("session_id");
+        let number = given.as_i64().map(|number| number.to_string());
+        let nameless = (kind == EventKind::BeforeTool).then(|| "nameless".to_owned());
+        self.text("session_id").or(number).or(nameless)
     }
 
     /// Returns the event of a call that is about to run.
@@ -228,6 +239,7 @@ impl Host {
     /// Parses an event from standard input; `None` for events without use, and for unreadable
     /// input.
     pub fn event(self, bytes: &[u8]) -> Option<Event> {
+        let bytes = &*without_halves(bytes);
         let fields = Fields::read(bytes)?;
         if self == Self::Cline {
             let event = of_cline(&fields)?;
@@ -276,6 +288,21 @@ fn is_typed(fields: &Fields<'_>) -> bool {
     source.is_none_or(|source| ["user", "sdk"].contains(&source.as_str()))
 }
 
+/// Replaces halves of characters, which hosts leave where they cut a text: one in a description must not hide the
+/// call.
+fn without_halves(json: &[u8]) -> Cow<'_, [u8]> {
+    let may_have = [&b"\\ud"[..], b"\\uD"]
+        .iter()
+        .any(|start| memchr::memmem::find(json, start).is_some());
+    let text = match std::str::from_utf8(json) {
+        Ok(text) if may_have => Cow::Borrowed(text),
+        Ok(_) => return Cow::Borrowed(json),
+        Err(_) => String::from_utf8_lossy(json),
+    };
+    let whole = memctl_sessions::whole_characters(&text);
+    Cow::Owned(whole.unwrap_or(text.into_owned()).into_bytes())
+}
+
 /// Returns the head and the tail of a long redacted text. Redaction comes first, because a cut
 /// secret is not recognised.
 fn clip(text: &Clean<'_>) -> String {
@@ -294,7 +321,7 @@ pub(super) fn outcome(host: Host, kind: EventKind, fields: &Fields<'_>) -> Optio
         Host::Copilot if failed => (fields.texts("error"), true),
         Host::Cursor if failed => (fields.texts("error_message"), true),
         Host::Codex => codex(fields),
-        Host::Gemini => gemini(fields.inside("tool_response").as_ref()),
+        Host::Gemini => gemini_outcome(fields.inside("tool_response").as_ref()),
         Host::Copilot => copilot(fields.inside("tool_result").as_ref()),
         Host::OpenCode => {
             let exit_code = fields.value("exit_code").as_i64();
@@ -369,27 +396,14 @@ fn exit_code(rollout: &Path, call: &str) -> Option<i64> {
 
 /// Gemini CLI: a failing command is not marked as an error. The only sign is the line `Exit Code: N` in the
 /// text for the model, which is missing for 0. Other tools have an `error`.
-fn gemini(response: Option<&Fields<'_>>) -> (String, bool) {
+fn gemini_outcome(response: Option<&Fields<'_>>) -> (String, bool) {
     let text = |name| response.map(|r| r.texts(name)).unwrap_or_default();
     let (shown, error) = (text("llmContent"), text("error"));
-    let mut lines = shown.lines().rev();
-    let exit_code = lines.find_map(|line| line.strip_prefix("Exit Code: ")?.trim().parse().ok());
+    let (output, exit_code) = gemini::unframed(&shown);
     match error.as_str() {
-        "" => ended(unframed(&shown), exit_code),
+        "" => ended(output, exit_code),
         _ => (error, true),
     }
-}
-
-/// Returns the output of the command, without the lines that Gemini CLI adds.
-fn unframed(shown: &str) -> String {
-    let is_frame = |line: &&str| {
-        let tags = ["<untrusted_context>", "</untrusted_context>"];
-        let labels = ["Exit Code: ", "Process Group PGID: ", "Background PIDs: "];
-        tags.contains(line) || labels.iter().any(|label| line.starts_with(label))
-    };
-    let lines = shown.lines().filter(|line| !is_frame(line));
-    let lines = lines.map(|line| line.strip_prefix("Output: ").unwrap_or(line));
-    lines.collect::<Vec<_>>().join("\n")
 }
 
 /// Copilot CLI: a command that fails has the event of a success. Its exit code is in the last line, which

@@ -67,16 +67,18 @@ pub fn respond(
             let learned = hint_service.succeeded(&session, tool, &event.input, &event.output)?;
             let project = here.project_name().unwrap_or_default();
             for pattern in learned.iter().filter(|_| !here.is_of_user) {
-                learn_at_once(
+                // What cannot be stored now is learnt from the session later, and keeps no note back.
+                drop(learn_at_once(
                     hint_service.store, pattern, &event.session_id, &project, hint_service.now,
                     hint_service.random,
-                )?;
+                ));
             }
             noted
         }
         EventKind::SessionStart => {
             if event.is_renewed {
-                rules::compacted(hint_service.store, &session)?;
+                // On a full disk the session is told all the same.
+                drop(rules::compacted(hint_service.store, &session));
             }
             if rules::are_unread(hint_service.store) {
                 let text = hint_service

@@ -222,6 +222,9 @@ pub(super) fn one_layout(json: &serde_json::value::RawValue) -> String {
 /// `source` of records that an agent relayed.
 pub const AGENT: &str = "agent";
 
+/// Field of a record with the id of its copy in the user store.
+pub const PROMOTED_TO: &str = "promoted_to";
+
 /// `source` of rules that were heard in the messages of a person to an agent.
 pub const CHAT: &str = "chat";
 

@@ -26,8 +26,9 @@ pub use condition::{Condition, InvalidCondition};
 pub(crate) use episode::push_values;
 pub use episode::{Correction, Execution, NearestCase, Outcome};
 pub use kind::{
-    AGENT, CANDIDATE, CHAT, Document, IdShape, Kind, LOCAL_ID, OBSERVED, REJECTED, Record, Trust,
-    USER_STORE, local, local_number, mark, numbered, split_origin, timestamped, with_origin,
+    AGENT, CANDIDATE, CHAT, Document, IdShape, Kind, LOCAL_ID, OBSERVED, PROMOTED_TO, REJECTED,
+    Record, Trust, USER_STORE, local, local_number, mark, numbered, split_origin, timestamped,
+    with_origin,
 };
 pub use memctl_llm::Usage;
 pub use memory::{Expiry, Memory, ending, later, utc};

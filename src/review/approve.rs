@@ -18,10 +18,11 @@ use crate::model::{
 use crate::review::queue::{Part, Waiting, WaitingKind};
 use crate::rules::hearing::end_suspension;
 use crate::rules::place::activation::{activate, follow_up};
+use crate::rules::place::changes::update_rule;
 use crate::rules::{acting, checked};
 use crate::store::workspace::redacting_writer::redaction_warning;
 use crate::store::workspace::{Error, Workspace, document, entry, level, locate, repair_warnings};
-use crate::store::{Entry, Scoped, Selection, Writer};
+use crate::store::{Entry, Here, Scoped, Selection, Writer};
 
 /// Approved record.
 #[derive(Debug, Clone, Serialize, schemars::JsonSchema)]
@@ -74,9 +75,15 @@ pub fn approvable(
         match kind {
             Kind::Execution => return refused(format!("memctl accept {id}")),
             Kind::Session => return refused("memctl list lessons".to_owned()),
-            Kind::Reflexion if action.is_some() => {
+            Kind::Reflexion => {
                 let rule: Reflexion = store.get(&id)?;
-                if rule.seen_by.is_empty() {
+                if let Some(new) = successor(store, &rule)? {
+                    let new = new.reflexion_id;
+                    let message = format!("`{new}` has taken the place of `{id}`");
+                    let hint = format!("memctl forget {new}, then memctl approve {id}");
+                    return Err(Error::input(message, hint));
+                }
+                if action.is_some() && rule.seen_by.is_empty() {
                     let message =
                         format!("`{id}` has no patterns: no call can be seen to break it");
                     return Err(Error::input(message, format!("memctl approve {id}")));
@@ -92,11 +99,12 @@ pub fn approvable(
 }
 
 /// Approves records, named by id or id prefix. A rule with patterns acts on calls from then on, with
-/// this action; `None` keeps its own.
+/// this action; `None` keeps its own. A rule of a project that is not `here` is one of this project from then on.
 pub fn approve(
     workspace: &Workspace,
     ids: &[String],
     action: Option<CallAction>,
+    here: Option<&Here<'_>>,
 ) -> Result<Vec<Approved>, Error> {
     let named = approvable(&workspace.store, ids, action)?;
     let mut writer = workspace.writer()?;
@@ -107,6 +115,11 @@ pub fn approve(
     let mut approved = Vec::new();
     let mut activated = Vec::new();
     for entry in &entries {
+        let settled = match entry.kind {
+            Kind::Reflexion => Some(settle(&mut writer, &entry.id, here)?),
+            _ => None,
+        };
+        let entry = settled.as_ref().unwrap_or(entry);
         approved.push(approve_one(&mut writer, entry, action, &mut activated)?);
     }
     if approved.iter().any(|record| record.kind == Kind::Procedure) {
@@ -214,6 +227,40 @@ fn approve_one(
         is_silent_at_calls,
         warnings,
     })
+}
+
+/// Takes away what would keep an approved rule from being told: a successor that is gone, and a project that is not
+/// here.
+fn settle(writer: &mut Writer, id: &str, here: Option<&Here<'_>>) -> Result<Entry, Error> {
+    let before: Reflexion = writer.store().get(id)?;
+    let mut rule = before.clone();
+    if !rule.superseded_by.is_empty() {
+        rule.superseded_by.clear();
+        rule.weigh();
+    }
+    if let Some(here) = here.filter(|here| here.is_strange_to(&rule)) {
+        let project = here.project_name().unwrap_or_default();
+        let of_others = rule
+            .said
+            .iter_mut()
+            .filter(|said| !said.workspace.is_empty());
+        // A rule without a project would act everywhere.
+        of_others.filter(|_| !project.is_empty()).for_each(|said| {
+            said.workspace.clone_from(&project);
+        });
+    }
+    update_rule(writer, &before, &mut rule)?;
+    entry(writer.store(), Kind::Reflexion, &rule.reflexion_id)
+}
+
+/// Returns the rule in force that has taken the place of another.
+fn successor(store: &Scoped, rule: &Reflexion) -> Result<Option<Reflexion>, Error> {
+    if rule.superseded_by.is_empty() {
+        return Ok(None);
+    }
+    let entry = store.find(Kind::Reflexion, &rule.superseded_by)?;
+    let successor = entry.and_then(|entry| entry.parse::<Reflexion>().ok());
+    Ok(successor.filter(Reflexion::is_in_use))
 }
 
 /// Texts of a record, as the queue shows them, with the output that its test will require.

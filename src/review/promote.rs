@@ -11,12 +11,12 @@ use serde_json::json;
 
 use crate::lessons::storage::table::prepare;
 use crate::model::text::plain_words;
-use crate::model::{Kind, Procedure, Record, Reflexion, Trust, USER_STORE, with_origin};
+use crate::model::{
+    Kind, PROMOTED_TO, Procedure, Record, Reflexion, Trust, USER_STORE, with_origin,
+};
 use crate::store::Selection;
 use crate::store::workspace::{Error, Workspace, locate, repair_warnings};
 
-/// Field of the original with the id of its copy.
-const TO: &str = "promoted_to";
 /// Field of the copy that names the original.
 const FROM: &str = "promoted_from";
 
@@ -111,7 +111,7 @@ fn copied<R: Record>(
     drop(writer);
     let user_id = with_origin(&own, USER_STORE);
     let mut writer = workspace.writer()?;
-    writer.update(R::KIND, &id, &[(TO, &user_id)])?;
+    writer.update(R::KIND, &id, &[(PROMOTED_TO, &user_id)])?;
     if R::KIND == Kind::Procedure {
         prepare(writer.store())?;
     }

@@ -88,6 +88,23 @@ impl Here<'_> {
                 .any(|name| self.has_project(name) || self.is_part(name))
     }
 
+    /// Returns `true` if nothing here has the name of a rule's project: its folder was renamed, or its rules were
+    /// taken from elsewhere. They act nowhere until a person says that they hold here.
+    pub(crate) fn is_strange_to(&self, rule: &Reflexion) -> bool {
+        let is_below = |name: &str| {
+            let name = shown_project(name);
+            let mut parts = Path::new(name).components();
+            let is_name = matches!(parts.next(), Some(Component::Normal(_)));
+            let path = self.root.map(|root| root.join(name));
+            is_name && parts.next().is_none() && path.is_some_and(|path| named::is_dir(&path))
+        };
+        let is_inside = self
+            .directory
+            .zip(self.root)
+            .is_some_and(|(at, root)| at.starts_with(root));
+        is_inside && !self.covers(rule) && !rule.projects().into_iter().any(is_below)
+    }
+
     /// Returns `true` if a directory of the workspace has this name, where a session works in the
     /// workspace as a whole. One that is a repository is a project of its own.
     fn is_part(&self, name: &str) -> bool {

@@ -9,12 +9,14 @@
 //!
 //! Out of scope: wiping. Deleted files may be readable on the disk until they are overwritten.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use memctl_files::json;
 use serde::Serialize;
 
-use crate::model::{Kind, MemoryType, Reflexion, Scope, Session, Viewer, utc};
+use crate::model::{Kind, MemoryType, PROMOTED_TO, Reflexion, Scope, Session, Viewer, utc};
 use crate::notes::indexing::Index;
 use crate::rules::RuleFiles;
 use crate::rules::hearing::end_suspension;
@@ -44,6 +46,9 @@ pub fn forget(workspace: &Workspace, id: &str, for_good: bool) -> Result<ForgetR
     let id = workspace.store.resolve(kind, id, None)?;
     let mut writer = workspace.writer()?;
     let entry = writer.store().find(kind, &id)?;
+    let copy = entry
+        .as_ref()
+        .and_then(|entry| json::string_field(&entry.text, PROMOTED_TO).map(Cow::into_owned));
     let document = entry.as_ref().and_then(document);
     let of_rule = entry.as_ref().filter(|_| kind == Kind::Reflexion);
     let rule = of_rule.and_then(|entry| entry.parse::<Reflexion>().ok());
@@ -65,6 +70,11 @@ pub fn forget(workspace: &Workspace, id: &str, for_good: bool) -> Result<ForgetR
     let summary = document.map(|d| d.summary).unwrap_or_default();
     let mut warnings: Vec<String> = repair_warnings(writer.take_repairs()).collect();
     let files = rule.map(|r| workspace.remove_files_of(&mut writer, &r, for_good, &mut warnings));
+    warnings.extend(
+        copy.map(|copy| {
+            format!("its copy for all projects is told as before: memctl forget {copy}")
+        }),
+    );
     drop(writer);
     Index::drop_gone(&workspace.store)?;
     Ok(ForgetReport {

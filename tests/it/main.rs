@@ -81,6 +81,7 @@ mod n8n;
 #[cfg(unix)]
 mod other_memories;
 mod output;
+mod own_hand;
 mod own_rules;
 #[cfg(unix)]
 mod pictures;

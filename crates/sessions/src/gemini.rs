@@ -93,18 +93,32 @@ fn first_directory(value: &Value) -> Option<String> {
 
 fn answer(step: &mut Step, result: &str, status: Option<&str>) {
     let output = text::output(result);
-    let inside = output
-        .trim()
-        .trim_start_matches("<untrusted_context>")
-        .trim_end_matches("</untrusted_context>")
-        .trim();
-    let code = |line: &str| line.strip_prefix("Exit Code: ")?.trim().parse().ok();
-    step.exit_code = inside.lines().rev().find_map(code);
+    let (output, exit_code) = unframed(output.trim());
+    step.output = output;
+    step.exit_code = exit_code.and_then(|code| i32::try_from(code).ok());
     let failed =
         matches!(status, Some("error" | "cancelled")) || step.exit_code.is_some_and(|c| c != 0);
     // The host omits exit code 0, and `success` means only that the command ran.
     step.is_error = status.map(|_| failed);
-    inside.clone_into(&mut step.output);
+}
+
+/// Returns the output of the command without the lines that Gemini CLI adds before and behind it, and the exit code
+/// that one of these names. A line of the output may look like one of them.
+pub fn unframed(shown: &str) -> (String, Option<i64>) {
+    const LABELS: [&str; 4] = [
+        "Exit Code: ", "Signal: ", "Background PIDs: ", "Process Group PGID: ",
+    ];
+    let is_tag = |line: &str| ["<untrusted_context>", "</untrusted_context>"].contains(&line);
+    let mut lines: Vec<&str> = shown.lines().collect();
+    let mut exit_code = None;
+    let is_added = |line: &&str| is_tag(line) || LABELS.iter().any(|label| line.starts_with(label));
+    while let Some(line) = lines.pop_if(|line| is_added(&&**line)) {
+        let code = line.strip_prefix("Exit Code: ");
+        exit_code = exit_code.or_else(|| code?.trim().parse().ok());
+    }
+    let lines = lines.into_iter().filter(|line| !is_tag(line));
+    let lines = lines.map(|line| line.strip_prefix("Output: ").unwrap_or(line));
+    (lines.collect::<Vec<_>>().join("\n"), exit_code)
 }
 
 /// Text of a content: a string, or parts with `text`.

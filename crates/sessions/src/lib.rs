@@ -11,7 +11,7 @@ pub mod cline;
 mod codex;
 mod detect;
 mod document;
-mod gemini;
+pub mod gemini;
 mod markdown;
 mod messages;
 mod opencode;
@@ -30,6 +30,7 @@ use serde_json::Value;
 use memctl_files::decoded;
 
 pub use own_words::own_words;
+pub use text::whole_characters;
 use trace::Calls;
 pub use trace::{BrokenLine, Remark, Session, Speaker, Step};
 

@@ -120,7 +120,7 @@ pub(super) fn broken(error: &serde_json::Error) -> String {
 
 /// Replaces each half of a surrogate pair, which hosts in JavaScript leave where they cut a text; `None` if
 /// there is none.
-fn whole_characters(json: &str) -> Option<String> {
+pub fn whole_characters(json: &str) -> Option<String> {
     let unit = |at: usize| {
         let digits = json.get(at..)?.strip_prefix("\\u")?.get(..4)?;
         u16::from_str_radix(digits, 16).ok()

@@ -110,15 +110,19 @@ fn add(context: &Context, args: LessonAddArgs) -> Result<StoredLesson, UserError
         let project = context.project_name().unwrap_or_default();
         asking.add_of_person(&project, trust, &given)
     };
-    let stored = if given.session.is_none() && !is_agent && context.is_interactive() {
-        of_person(Trust::User)
+    let stored = if given.session.is_none() && !is_agent {
+        // Through a pipe it is a script of theirs, or an agent that does not say so: nobody is seen who could
+        // approve it.
+        of_person(if context.is_interactive() {
+            Trust::User
+        } else {
+            Trust::Observed
+        })
     } else {
         let own = context.environment.var("CLAUDE_CODE_SESSION_ID");
         let own = own.map(|id| format!("claude-code/{id}"));
         match asking.session(given.session.as_deref(), own.as_deref()) {
             Some(session) => asking.add(&session, &given),
-            // A person, or a script of theirs: nobody is seen who could approve it.
-            None if !is_agent => of_person(Trust::Observed),
             None => {
                 return Err(UserError::input(
                     "no session of an agent is known here, and its calls are what a lesson is checked against",

@@ -228,7 +228,7 @@ fn keep(context: &Context, repeat: &Repeat, words: &str) -> Result<Answer, UserE
 }
 
 fn approved(context: &Context, workspace: &Workspace, ids: &[String]) -> Result<Answer, UserError> {
-    let approved = approve(workspace, ids, None)?;
+    let approved = approve(workspace, ids, None, None)?;
     let ids: Vec<String> = approved.iter().map(|one| one.id.clone()).collect();
     let mut line = format!("kept {}", ids.join(", "));
     // Words alone say nothing of the calls that break them.

@@ -204,7 +204,7 @@ pub(crate) fn import(context: &Context, args: &ImportArgs) -> Done<ImportReport>
     let import = || exchange::import(&workspace, &options);
     let mut report = context.printer.during("importing", import)?;
     if !args.dry_run && !report.approved.is_empty() {
-        let approved = approve(&workspace, &report.approved, None)?;
+        let approved = approve(&workspace, &report.approved, None, None)?;
         let new = approved
             .into_iter()
             .filter(|one| !matches!(one.before, "approved" | "user"));

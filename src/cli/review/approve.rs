@@ -57,10 +57,13 @@ pub(crate) fn approve(context: &Context, args: &ApproveArgs) -> Done<Approval> {
     };
     let mut records = Vec::new();
     if !own.is_empty() {
-        records = review::approve(&context.workspace(None)?, &own, args.action)?;
+        let project = context.git_project();
+        let here = context.here(project.as_ref());
+        let workspace = context.workspace(None)?;
+        records = review::approve(&workspace, &own, args.action, Some(&here))?;
     }
     if let Some((store, of_user)) = of_user {
-        for mut record in review::approve(&store, &of_user, args.action)? {
+        for mut record in review::approve(&store, &of_user, args.action, None)? {
             record.id = with_origin(&record.id, USER_STORE);
             records.push(record);
         }

@@ -188,7 +188,10 @@ impl Walk<'_> {
                     _ => CallAction::Note,
                 };
                 let action = (!waiting.patterns.is_empty()).then_some(action);
-                let done = review::approve(&workspace, std::slice::from_ref(id), action)?;
+                let project = context.git_project();
+                let here = context.here(project.as_ref());
+                let ids = std::slice::from_ref(id);
+                let done = review::approve(&workspace, ids, action, Some(&here))?;
                 let warnings = done.into_iter().flat_map(|one| one.warnings).collect();
                 (format!("approved {id}"), warnings)
             }

@@ -78,7 +78,7 @@ pub(super) fn is_hazard(added: &[String], call: &str, error: &str) -> bool {
         || added.iter().any(takes_away)
 }
 
-/// Returns `true` for a value that holds only this time: a temporary file, the hash of a commit.
+/// Returns `true` for a value that holds only this time: a temporary file, the hash of a commit, a day.
 fn is_of_once(value: &str) -> bool {
     let is_hash = |part: &str| {
         let is_hex = part.len() >= 7 && part.bytes().all(|b| b.is_ascii_hexdigit());
@@ -86,7 +86,13 @@ fn is_of_once(value: &str) -> bool {
             && part.contains(|c: char| c.is_ascii_digit())
             && part.contains(|c: char| c.is_ascii_alphabetic())
     };
+    let shape: String = value
+        .chars()
+        .map(|c| if c.is_ascii_digit() { '0' } else { c })
+        .collect();
+    let is_day = shape.contains("0000-00-00") || shape.contains("0000/00/00");
     value.contains("/tmp/")
+        || is_day
         || value
             .split(|c: char| !c.is_ascii_alphanumeric())
             .any(is_hash)

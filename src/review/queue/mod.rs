@@ -106,6 +106,7 @@ impl Queue {
         skill: Option<&SkillPath>,
     ) -> Result<(Self, Vec<Reflexion>), Error> {
         let trust_snapshot = store.trust_snapshot();
+        let own_words = store.approvals().own_words();
         let (mut queue, mut rules) = (Self::default(), Vec::new());
         for kind in [Kind::Procedure, Kind::Reflexion, Kind::Memory] {
             if skill.is_some() && kind == Kind::Memory {
@@ -126,7 +127,7 @@ impl Queue {
                     }
                     _ => {
                         if let Ok(rule) = entry.parse::<Reflexion>() {
-                            waiting.extend(waiting::of_rule(&rule, &trust_snapshot));
+                            waiting.extend(waiting::of_rule(&rule, &trust_snapshot, &own_words));
                             rules.push(rule);
                         }
                     }

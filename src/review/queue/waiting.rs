@@ -11,7 +11,8 @@ use crate::lessons::storage::patterns::LEARNED;
 use crate::lessons::telling::evidence::doubts;
 use crate::model::words::names;
 use crate::model::{
-    CallPattern, Evidence, Kind, Memory, Procedure, QUARANTINED, Record as _, Reflexion, Trust, utc,
+    CallAction, CallPattern, Evidence, Kind, Memory, Procedure, QUARANTINED, Record as _,
+    Reflexion, Trust, utc,
 };
 use crate::review::Replay;
 use crate::rules::{SimilarRule, acting};
@@ -230,9 +231,16 @@ impl Waiting {
 
 /// Reason of a rule that others count as theirs.
 const OF_OTHERS: &str = "came with the files of others, and nobody has approved it here";
+/// Reason of a rule whose words or patterns are others than those that the person approved.
+const ACTS_AT_NO_CALL: &str =
+    "acts at no call: you have not approved its words and patterns as they are now";
 
 /// Returns the entries about a rule.
-pub(super) fn of_rule(rule: &Reflexion, trust_snapshot: &TrustSnapshot) -> Vec<Waiting> {
+pub(super) fn of_rule(
+    rule: &Reflexion,
+    trust_snapshot: &TrustSnapshot,
+    own_words: &TrustSnapshot,
+) -> Vec<Waiting> {
     let id = &rule.reflexion_id;
     let candidate = |reason| {
         let command = format!("memctl approve {id}");
@@ -251,6 +259,9 @@ pub(super) fn of_rule(rule: &Reflexion, trust_snapshot: &TrustSnapshot) -> Vec<W
     }
     if trust_snapshot.level(rule) == Trust::Observed {
         return candidate(OF_OTHERS);
+    }
+    if !rule.seen_by.is_empty() && rule.action != CallAction::Off && !own_words.lets_act(rule) {
+        return candidate(ACTS_AT_NO_CALL);
     }
     let mut found = Vec::new();
     let mut after = rule.clone();

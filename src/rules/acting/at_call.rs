@@ -97,11 +97,12 @@ pub fn before(
     };
     let mut changed = notes.clone();
     let mut told: Vec<&Reflexion> = changed.called(&made, &broken);
-    // A rule that is broken again and again changes nothing in the notes, and is told again.
+    // A rule that is broken again and again changes nothing in the notes, and is told again. Notes that cannot be
+    // written, on a full disk, keep back no answer to the call.
     if changed != notes {
-        record(store, call.session, |notes| {
+        drop(record(store, call.session, |notes| {
             told = notes.called(&made, &broken);
-        })?;
+        }));
     }
     let Some(action) = told.iter().map(|rule| rule.action).max() else {
         return Ok(Warning::default());
@@ -117,7 +118,7 @@ pub fn before(
 }
 
 /// Leaves out the rules of the user store that this memory has as well, where the person let them act:
-/// its record decides, even if that one is off or retired.
+/// its record decides, even if that one is off, retired, or has been edited since.
 fn once(store: &Scoped, broken: &mut Vec<Reflexion>, covers: &dyn Fn(&Reflexion) -> bool) {
     let Some(user) = store.user_store() else {
         return;
@@ -134,7 +135,7 @@ fn once(store: &Scoped, broken: &mut Vec<Reflexion>, covers: &dyn Fn(&Reflexion)
     let seals = |rule: &Reflexion| store.approvals().own_words().seals(rule);
     broken.retain(|rule| {
         let text = plain_words(&rule.rule);
-        let counts = |one: &Reflexion| plain_words(&one.rule) == text && covers(one) && seals(one);
+        let counts = |one: &Reflexion| covers(one) && seals(one);
         !of_user(rule) || !(own.contains(&text) || original(rule).is_some_and(|one| counts(&one)))
     });
 }
@@ -187,7 +188,7 @@ pub fn compacting(store: &Scoped, session: &str) -> Result<(), Error> {
 pub fn start_is_pending(store: &Scoped, session: &str) -> Result<bool, Error> {
     let is_pending = notes_of(store, session).start_pending;
     if is_pending {
-        record(store, session, |notes| notes.start_pending = false)?;
+        drop(record(store, session, |notes| notes.start_pending = false));
     }
     Ok(is_pending)
 }

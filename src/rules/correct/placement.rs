@@ -28,7 +28,9 @@ pub(super) fn place(
     let cost_usd = worded.cost_usd.map(dollars);
     let by = worded.by.clone();
     let (confidence, not_learned) = match worded.reflection {
-        Reflection::Rule(draft) => match refused(&workspace.store, &draft)? {
+        Reflection::Rule(draft) => match refused(&workspace.store, &draft)?
+            .filter(|_| stored.options.by_agent || !stored.options.is_rule)
+        {
             None => {
                 let report = place_draft(workspace, stored, draft, &by, &worded.related)?;
                 return Ok(CorrectReport { cost_usd, ..report });
@@ -208,7 +210,7 @@ fn refused(store: &Scoped, draft: &Draft) -> Result<Option<String>, Error> {
     Ok(tombstone.map(|tombstone| {
         let day = tombstone.at.split('T').next().unwrap_or_default();
         format!(
-            "this rule was removed on purpose ({} on {day}); say it in other words to learn it again",
+            "this rule was removed on purpose ({} on {day})",
             tombstone.id
         )
     }))

@@ -20,7 +20,7 @@ use super::HeardArgs;
 use super::heard::{Earlier, Heard, refused};
 use super::messages::{MadeCall, Message, note_recorded, witness};
 use crate::model::text::{is_generic, key_words, similarity};
-use crate::model::{CANDIDATE, CHAT, CallAction, Kind, LessonScope, Reflexion, Said};
+use crate::model::{AGENT, CANDIDATE, CHAT, CallAction, Kind, LessonScope, Reflexion, Said};
 use crate::rules::acting::call::Call;
 use crate::rules::acting::matching::breaks;
 use crate::rules::in_use::mark_observed;
@@ -104,7 +104,7 @@ pub fn record_heard(workspace: &Workspace, args: HeardArgs) -> Result<HeardRepor
             "does not stand in the person's last messages: repeat their exact words",
         )
     })?;
-    record(workspace, heard, &message, "agent")
+    record(workspace, heard, &message, AGENT)
 }
 
 /// Records what a person types themselves, for the agents of a project. It needs no message as its
@@ -125,12 +125,13 @@ pub fn record_said(
 
 fn record(
     workspace: &Workspace,
-    heard: Heard,
+    mut heard: Heard,
     message: &Message,
     by: &'static str,
 ) -> Result<HeardReport, Error> {
     let store = &workspace.store;
-    if store.tombstone_of(Kind::Reflexion, &heard.rule)?.is_some() {
+    // What a person removed, only they can say again.
+    if by == AGENT && store.tombstone_of(Kind::Reflexion, &heard.rule)?.is_some() {
         return Err(refused("rule", "was removed on purpose by the person"));
     }
     let root = store.directory().parent();
@@ -151,12 +152,29 @@ fn record(
     });
     let own = rules.iter().position(|rule| is_same(rule, &heard, message));
     let own = own.map(|at| rules.swap_remove(at));
+    if let (Some(own), Some(Earlier::Id(id))) = (&own, &heard.earlier)
+        && own.reflexion_id == *id
+    {
+        // A candidate that is said again, by its id, changes itself.
+        heard.earlier = None;
+    }
     let words = format!("{} {}", heard.rule, heard.quote);
     let mut near = nearest(&words, rules.clone(), SHOWN)?;
     near.retain(|(score, _)| *score >= NEAR);
     let mut warnings = heard.left_out.clone();
     let is_whole = warnings.is_empty();
     let is_change = heard.earlier.is_some();
+    let in_force = rules
+        .iter()
+        .find(|rule| rule.is_in_use() && same_words(&rule.rule, &heard.rule));
+    if let Some(same) = in_force.filter(|_| !is_change && own.is_none()) {
+        if heard.seen_by.iter().all(|one| same.seen_by.contains(one)) {
+            let id = &same.reflexion_id;
+            return Err(refused("rule", format!("is in force already, as `{id}`")));
+        }
+        // Said again with what it is seen by, it takes the place of the first.
+        heard.earlier = Some(Earlier::Id(same.reflexion_id.clone()));
+    }
     let earlier = match &heard.earlier {
         Some(earlier) => earlier_rule(earlier, rules, &mut near, heard.withdraws)?,
         None => None,

@@ -11,12 +11,12 @@ use serde_json::{Map, Value};
 
 use crate::lessons::{HintOptions, Success};
 use crate::model::error::UserError;
-use crate::model::{Kind, MemoryType};
+use crate::model::{Kind, MemoryType, Trust};
 use crate::notes::AddOptions;
 use crate::rules::RuleFiles;
 use crate::serve::operations::hint::hint_service;
 use crate::serve::operations::{Report, token_budget, undo, user_error, with_warnings};
-use crate::store::workspace::Workspace;
+use crate::store::workspace::{Workspace, level, locate};
 use crate::{notes, upkeep};
 
 /// Note, or failure with what worked, to store.
@@ -252,7 +252,17 @@ pub struct Forgotten {
     pub warnings: Vec<String>,
 }
 
+/// Deletes a record for an agent, unless a person has put it in force: a rule or a lesson of theirs ends by their
+/// own hand.
 pub(super) fn forget(workspace: &Workspace, args: &ForgetArgs) -> Result<Forgotten, UserError> {
+    let (kind, id) = locate(&workspace.store, &args.id).map_err(user_error)?;
+    let acts = matches!(kind, Kind::Reflexion | Kind::Procedure);
+    let entry = workspace.store.find(kind, &id).ok().flatten();
+    if entry.is_some_and(|entry| acts && level(&workspace.store, &entry) != Trust::Observed) {
+        let message = format!("`{id}` is in force by a person's decision, which no agent revokes");
+        let hint = format!("ask the person to run `memctl forget {id}`");
+        return Err(UserError::input(message, hint));
+    }
     let report = upkeep::forget(workspace, &args.id, false).map_err(user_error)?;
     Ok(Forgotten {
         id: report.id,

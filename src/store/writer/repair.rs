@@ -167,6 +167,15 @@ impl Scoped {
     }
 }
 
+/// Fields that make a record act, with how their value begins.
+const TYPED: &[(Kind, &str, &[u8])] = &[
+    (Kind::Reflexion, "rule", b"\""),
+    (Kind::Reflexion, "seen_by", b"["),
+    (Kind::Reflexion, "action", b"\""),
+    (Kind::Procedure, "lesson", b"\""),
+    (Kind::Memory, "content", b"\""),
+];
+
 /// Problem of an entry, at its offset.
 type Misfit = (u64, ProblemKind, String);
 
@@ -230,6 +239,17 @@ fn misfits_in(entry: &Entry) -> Vec<Misfit> {
     }
     if id.is_empty() {
         found.push("the entry has no id".into());
+    }
+    // They are read as if they were not there, so that one mistake of a hand keeps nothing else back.
+    let is_other = |(of, field, opening): &&(Kind, &str, &[u8])| {
+        let value = json::field(&entry.text, field);
+        *of == kind && value.is_some_and(|value| !value.starts_with(opening) && value != b"null")
+    };
+    for (_, field, opening) in TYPED.iter().filter(is_other) {
+        let wanted = if *opening == b"[" { "a list" } else { "a text" };
+        found.push(format!(
+            "`{field}` of `{id}` is not {wanted}, and does not count"
+        ));
     }
     let found = found.into_iter();
     let misfits = found.map(|message| (entry.offset, ProblemKind::Unreadable, message));

@@ -307,7 +307,10 @@ impl Writer {
         dry_run: bool,
     ) -> Result<Reverted, Error> {
         let kind = snapshot.of.kind;
-        let Some((row, entry)) = self.store().find_in(snapshot, id)? else {
+        // The change to revert may have ended the record.
+        let access = self.store().access();
+        let found = snapshot.find(id, |entry| access.covers(entry.kind, &entry.text))?;
+        let Some((row, entry)) = found else {
             return Ok(Reverted::Gone);
         };
         let mut counters = self.store().counters(snapshot.of);

@@ -67,7 +67,11 @@ impl Scan<'_> {
         match self.next_byte() {
             None => {
                 self.outline.empty = true;
-                return;
+                // No program leaves such a file: a full disk or a power failure does.
+                return self.problem(
+                    ProblemKind::Damage,
+                    "the file is empty: what it held is gone",
+                );
             }
             Some(b'{') => self.at += 1,
             Some(_) => return self.problem(ProblemKind::File, "the file is not a JSON object"),
