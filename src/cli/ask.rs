@@ -170,7 +170,7 @@ pub(crate) struct Spending<'a> {
     pub(crate) cost_usd: Option<f64>,
     /// Subject of the calls, as ` about 5 records`; may be empty.
     pub(crate) about: String,
-    /// Further remark, as `; up to 9 if tests fail`; may be empty.
+    /// Further remark, as `; 3 sessions are left for later`; may be empty.
     pub(crate) also: String,
 }
 

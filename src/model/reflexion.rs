@@ -52,17 +52,10 @@ pub struct Reflexion {
     /// From 0 to 1: how specific and actionable the correction was, moved by every outcome counted
     /// since.
     pub confidence: Option<f64>,
-    /// `true` if a test failed without the rule and passed with it, and no test holds only in part.
+    /// `true` if a test failed without the rule and passed with it.
     pub validated_by_test: bool,
     /// Ids of the tests that validated the rule.
     pub generated_test_ids: Vec<String>,
-    /// Ids of the tests of which the rule satisfies some demands, not all. Absent from the reference
-    /// implementation.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub partial_test_ids: Vec<String>,
-    /// Ids of the tests that fail because of the rule. Absent from the reference implementation.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub breaks_test_ids: Vec<String>,
     /// Author of the text: `offline`, or `provider/model`.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub distilled_by: String,
@@ -369,17 +362,12 @@ impl Reflexion {
             self.confidence = Some(share((confidence * weight + helped) / (weight + outcomes)));
             self.weigh();
         }
-        for (own, others) in [
-            (&mut self.generated_test_ids, &other.generated_test_ids),
-            (&mut self.partial_test_ids, &other.partial_test_ids),
-            (&mut self.breaks_test_ids, &other.breaks_test_ids),
-        ] {
-            let new = others.iter().filter(|id| !own.contains(id)).cloned();
-            let new: Vec<String> = new.collect();
-            own.extend(new);
+        for test in &other.generated_test_ids {
+            if !self.generated_test_ids.contains(test) {
+                self.generated_test_ids.push(test.clone());
+            }
         }
         self.validated_by_test |= !self.generated_test_ids.is_empty();
-        self.validated_by_test &= self.partial_test_ids.is_empty();
     }
 
     /// Returns `true` if `other` was merged into this rule: this rule supersedes it and covers its

@@ -133,8 +133,6 @@ fn rule_copy(rule: &Reflexion) -> Reflexion {
         reflexion_id: String::new(),
         correction_id: String::new(),
         generated_test_ids: Vec::new(),
-        partial_test_ids: Vec::new(),
-        breaks_test_ids: Vec::new(),
         validated_by_test: false,
         said: Vec::new(),
         also_corrected_by: Vec::new(),

@@ -100,7 +100,7 @@ fn a_rule_that_makes_its_test_pass_is_validated_and_no_other() {
         assert_eq!(case[field], value, "{case}");
     }
     let reason = document["cases"][1]["reason"].as_str().unwrap();
-    assert!(reason.contains("`REFL-002` does not help"), "{reason}");
+    assert!(reason.contains("fails with `REFL-002` too"), "{reason}");
     let rule = trained.rule(0);
     assert_eq!(
         (&rule["validated_by_test"], &rule["generated_test_ids"]),
@@ -128,37 +128,30 @@ fn a_rule_that_makes_its_test_pass_is_validated_and_no_other() {
 }
 
 #[test]
-fn a_rule_that_breaks_another_test_is_named_and_loses_confidence() {
+fn a_test_that_fails_takes_its_credit_back_and_blames_no_other_rule() {
     let trained = Trained::new();
     trained.correct(BELOW);
     trained.test(&[]).succeeds();
     trained.correct("The role fit should be at least 50, always.");
-    let before = trained.rule(1)["confidence"].as_f64().unwrap();
+    let other = trained.rule(1);
     let ran = trained.test(&[]);
     assert_eq!(ran.code, 1, "{ran:?}");
-    let case = &ran.document()["cases"][0];
+    let document = ran.document();
+    let case = &document["cases"][0];
+    // Two for this test, and four with the judge of the other one.
     assert_eq!(
-        (&case["status"], &case["broken_by"]),
-        (&json!("failed"), &json!(["REFL-002"]))
+        (&case["status"], &document["calls"]),
+        (&json!("failed"), &json!(6))
     );
-    assert!(
-        case["reason"]
-            .as_str()
-            .unwrap()
-            .contains("`REFL-002` breaks it"),
-        "{case}"
-    );
-    let rule = trained.rule(1);
-    assert_eq!(rule["breaks_test_ids"], json!(["test_correction_1"]));
-    assert!(rule["confidence"].as_f64().unwrap() < before, "{rule}");
-    // The other rule is not to blame, but nothing shows any longer that it works.
+    let reason = case["reason"].as_str().unwrap();
+    assert!(reason.contains("`REFL-001` too: "), "{case}");
+    assert_eq!(trained.rule(1), other);
+    // Nothing shows any longer that the rule works.
     let first = trained.rule(0);
     assert_eq!(
         (&first["validated_by_test"], &first["times_harmed"]),
         (&json!(false), &json!(0))
     );
-    trained.test(&[]).fails(1, "");
-    assert_eq!(trained.rule(1), rule);
     trained.workspace.json(&["memory", "forget", "REFL-002"]);
     trained.test(&[SKILL]).fails(0, "");
     assert_eq!(trained.rule(0)["validated_by_test"], true);
@@ -203,7 +196,7 @@ fn demand_without_an_assertion_is_judged() {
     );
     assert!(
         ran.stderr
-            .contains("calling `exec/python3`: 4 calls, about an unknown cost"),
+            .contains("calling `exec/python3`: 4 calls, about an unknown cost\n"),
         "{ran:?}"
     );
 }
@@ -213,7 +206,7 @@ const TWO: &str = "The note must be written kindly. A candidate with 5 years Pyt
     distributed systems should score below 60.";
 
 #[test]
-fn a_rule_that_satisfies_one_of_two_demands_is_validated_in_part() {
+fn a_rule_that_satisfies_one_of_two_demands_is_not_validated() {
     let trained = Trained::new();
     trained.correct(TWO);
     let path = "skills/hr/resume-screen/tests/generated/test_correction_1.json";
@@ -226,32 +219,15 @@ fn a_rule_that_satisfies_one_of_two_demands_is_validated_in_part() {
     let ran = trained.test(&[]);
     assert_eq!(ran.code, 1, "{ran:?}");
     let document = ran.document();
-    assert_eq!(
-        (&document["partial"], &document["passed"]),
-        (&json!(1), &json!(0))
-    );
     let case = &document["cases"][0];
-    assert_eq!(case["status"], "partial", "{case}");
+    assert_eq!(case["status"], "failed", "{case}");
     let reason = case["reason"].as_str().unwrap();
-    assert!(
-        reason.contains("a part of the correction: the judge says"),
-        "{reason}"
-    );
-    let rule = trained.rule(0);
-    assert_eq!(rule["validated_by_test"], false, "{rule}");
-    assert_eq!(
-        rule["partial_test_ids"],
-        json!(["test_correction_1"]),
-        "{rule}"
-    );
-    let why = trained.workspace.run(&["memory", "why", "REFL-001"]);
-    assert!(why.stdout.contains("partly validated by"), "{why:?}");
+    assert!(reason.contains("the judge says"), "{reason}");
+    assert_eq!(trained.rule(0)["validated_by_test"], false);
     // A model that follows both demands validates the rule.
     trained.workspace.write("model.py", MODEL);
     assert_eq!(trained.test(&[]).succeeds().document()["passed"], 1);
-    let rule = trained.rule(0);
-    assert_eq!(rule["validated_by_test"], true, "{rule}");
-    assert_eq!(rule["partial_test_ids"], json!([]), "{rule}");
+    assert_eq!(trained.rule(0)["validated_by_test"], true);
 }
 
 #[test]

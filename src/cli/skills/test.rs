@@ -11,21 +11,18 @@ use crate::cli::ending::wait;
 use crate::cli::output::{Done, Page, Report, Style, Table, plural};
 use crate::model::SkillPath;
 use crate::model::error::{Kind, UserError};
-use crate::skills::{
-    self, CaseReport, OutputVerdict, Status, TestExportReport, TestPlan, TestReport,
-};
+use crate::skills::{self, OutputVerdict, Status, TestExportReport, TestPlan, TestReport};
 use crate::store::workspace::Workspace;
 
 const NO_TESTS: &str = "no regression tests; `memctl correct` creates one for each correction";
 
 /// Run the regression tests of corrections with and without rules
 ///
-/// A test that fails without the rule and passes with it validates the rule. A rule that satisfies
-/// some demands of its correction is validated in part. A test that passes without the rule proves
-/// nothing. A rule that breaks another test is reported and loses confidence. Exits with 1 if a test
-/// fails, with 4 if the model fails, and with 7 if no test could run. `--export` writes the tests for
-/// DeepEval and Promptfoo instead, and calls no model; they decide with `--case`. A judge is the
-/// model, or the program in `MEMCTL_JUDGE`.
+/// A test that fails without the rule and passes with it validates the rule. A test that passes
+/// without the rule proves nothing. Any other test fails, and names the demands that the output
+/// fails. Exits with 1 if a test fails, with 4 if the model fails, and with 7 if no test could run.
+/// `--export` writes the tests for DeepEval and Promptfoo instead, and calls no model; they decide
+/// with `--case`. A judge is the model, or the program in `MEMCTL_JUDGE`.
 ///
 /// ```console
 /// $ memctl test
@@ -132,7 +129,6 @@ fn announce(context: &Context, plan: &TestPlan, yes: bool) -> Result<(), UserErr
         models: &plan.models,
         calls: plan.calls,
         cost_usd: plan.cost_usd,
-        also: format!("; up to {} calls if tests fail", plan.max_calls),
         ..Spending::default()
     };
     if plan.calls == 0 || spending.announce(context, yes)? {
@@ -189,7 +185,6 @@ impl Report for Tested<TestReport> {
         }
         let counts = [
             (self.report.passed, "passed", Style::Good),
-            (self.report.partial, "partial", Style::Warn),
             (self.report.failed, "failed", Style::Bad),
             (self.report.worthless, "worthless", Style::Warn),
             (self.report.skipped, "skipped", Style::Dim),
@@ -216,12 +211,9 @@ impl Report for Tested<TestReport> {
 impl Tested<TestReport> {
     fn exit_code(&self) -> u8 {
         // A CI gate must not pass because the model did not answer.
-        let fails = |case: &CaseReport| {
-            case.status == Status::Failed || case.with_rule == Some(Status::Failed)
-        };
         let report = &self.report;
         let is_skipped = !report.cases.is_empty() && report.skipped == report.cases.len();
-        match (report.cases.iter().any(fails), report.unanswered) {
+        match (report.failed > 0, report.unanswered) {
             (true, _) => 1,
             (false, 0) if is_skipped && !self.allow_skipped => SKIPPED,
             (false, 0) => 0,
@@ -234,7 +226,7 @@ const fn style(status: Status) -> Style {
     match status {
         Status::Passed => Style::Good,
         Status::Failed => Style::Bad,
-        Status::Partial | Status::Worthless => Style::Warn,
+        Status::Worthless => Style::Warn,
         Status::Skipped => Style::Dim,
     }
 }

@@ -299,8 +299,6 @@ fn afresh(entry: &Entry, changed: &[&str]) -> Vec<(&'static str, Value)> {
         Kind::Reflexion if changed.iter().any(|f| ["rule", "applies_when"].contains(f)) => &[
             ("validated_by_test", json!(false)),
             ("generated_test_ids", json!([])),
-            ("partial_test_ids", json!([])),
-            ("breaks_test_ids", json!([])),
             ("times_injected", json!(0)),
             ("times_helped", json!(0)),
             ("times_harmed", json!(0)),

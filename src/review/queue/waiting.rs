@@ -36,8 +36,6 @@ names! {
         Similar = "similar",
         /// Approved record with evidence against it.
         Doubtful = "doubtful",
-        /// Rule that makes a regression test fail.
-        Test = "test",
     }
 }
 
@@ -276,14 +274,6 @@ pub(super) fn of_rule(
         let reason = without_command(&sentence);
         found.push(about(rule, WaitingKind::Doubtful, command, reason));
     }
-    if !rule.breaks_test_ids.is_empty() {
-        let reason = format!(
-            "these tests fail with it: {}",
-            rule.breaks_test_ids.join(", ")
-        );
-        let command = format!("memctl test {}", rule.skill);
-        found.push(about(rule, WaitingKind::Test, command, &reason));
-    }
     found
 }
 
@@ -344,7 +334,7 @@ pub(super) fn about(rule: &Reflexion, kind: WaitingKind, command: String, reason
     let (sessions, times) = (rule.sessions() as f64, times as f64);
     waiting.weight = match kind {
         // The rule with the least utility is the most urgent.
-        WaitingKind::Doubtful | WaitingKind::Test => [-rule.utility(), 0.0, 0.0],
+        WaitingKind::Doubtful => [-rule.utility(), 0.0, 0.0],
         _ => [sessions, times, rule.confidence.unwrap_or(0.5)],
     };
     waiting

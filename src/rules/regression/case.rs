@@ -5,8 +5,6 @@
 //! sufficient, and one of them fails on the wrong output. The `seal` is a hash of the other fields. A matching
 //! seal means that nobody edited the file, and only such files are overwritten.
 
-use std::collections::BTreeMap;
-
 use memctl_files::hex;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -112,10 +110,10 @@ impl Case {
         Ok(serde_json::to_string_pretty(&value)? + "\n")
     }
 
-    /// Failure messages of the assertions for an output, by the number of the assertion.
-    pub fn wrong(&self, output: &Value) -> BTreeMap<usize, String> {
-        let all = self.assertions.iter().enumerate();
-        all.filter_map(|(number, assertion)| Some((number, assertion.check(output).err()?)))
+    /// Messages of the assertions that an output fails.
+    pub fn wrong(&self, output: &Value) -> Vec<String> {
+        let all = self.assertions.iter();
+        all.filter_map(|assertion| assertion.check(output).err())
             .collect()
     }
 }

@@ -1,18 +1,19 @@
 //! Runs regression cases: each without and with its rule, beside all other rules.
 //!
-//! A case that fails without its rule and passes with it validates exactly that rule. A rule that satisfies
-//! some demands of a case is validated in part. A case that passes without its rule proves nothing. If a case
-//! fails with its rule but passes with it alone, the other rules are left out one at a time. The rule that
-//! breaks the case is named and loses confidence. Each result is stored before the next case runs.
+//! A case speaks for or against its own rule alone. One that fails without the rule and passes with it
+//! validates the rule. One that passes without it proves nothing. Any other result fails, and revokes an earlier
+//! validation. Each result is stored before the next case runs.
 //!
 //! Rules act through a prompt, so without a model no case runs. The only check is then whether a
 //! case accepts the expected output.
 //!
-//! - `trial`: the run of one case, and the decision about one output.
+//! - `trial`: the run of one case, and its effect on the rule. `verdict`: the decision about one output.
 //!
-//! Out of scope: repeating a case until it passes, and recording the answers as executions.
+//! Out of scope: repeating a case until it passes, the search for a rule that spoils the case of another, and
+//! recording the answers as executions.
 
 mod trial;
+mod verdict;
 
 use serde::Serialize;
 use serde_json::Value;
@@ -29,8 +30,9 @@ use crate::store::skill::{Skill, Skills};
 use crate::store::workspace::providers::Chosen;
 use crate::store::workspace::{Error, Workspace, dollars, repair_warnings};
 use crate::store::{Scoped, Selection};
-use trial::{Meter, Stop, Trial, credit};
-pub use trial::{OutputVerdict, decide_output};
+use trial::{Trial, credit};
+use verdict::{Meter, Stop};
+pub use verdict::{OutputVerdict, decide_output};
 
 /// Tokens of an answer, assumed for the cost estimate.
 const USUAL_ANSWER: u64 = 500;
@@ -42,7 +44,7 @@ const BYTES_PER_TOKEN: u64 = 4;
 pub struct TestPlan {
     /// Models to call: `provider/model`.
     pub models: Vec<String>,
-    /// Number of model calls if every case passes, up to the maximum; a failing case may need more.
+    /// Number of model calls, up to the maximum.
     pub calls: usize,
     /// Maximum number of model calls.
     pub max_calls: usize,
@@ -59,8 +61,6 @@ names! {
     Status {
         /// Fails without its rule and passes with it.
         Passed = "passed",
-        /// The rule satisfies some demands of the correction.
-        Partial = "partial",
         /// Fails with its rule, or is no valid case.
         Failed = "failed",
         /// Passes without its rule too, and so proves nothing.
@@ -87,8 +87,6 @@ pub struct CaseReport {
     pub without_rule: Option<Status>,
     /// `passed` or `failed` with the rule; `None` if not run.
     pub with_rule: Option<Status>,
-    /// Rules that make the case fail.
-    pub broken_by: Vec<String>,
     /// Explanation of the status.
     pub reason: String,
 }
@@ -98,8 +96,6 @@ pub struct CaseReport {
 pub struct TestReport {
     /// Number of cases that fail without their rule and pass with it.
     pub passed: usize,
-    /// Number of cases whose rule satisfies some demands.
-    pub partial: usize,
     /// Number of cases that fail.
     pub failed: usize,
     /// Number of cases that were not run.
@@ -129,7 +125,6 @@ impl CaseReport {
             status: Status::Skipped,
             without_rule: None,
             with_rule: None,
-            broken_by: Vec::new(),
             reason: String::new(),
         }
     }
@@ -241,7 +236,6 @@ pub async fn test(
             };
             match done.status {
                 Status::Passed => report.passed += 1,
-                Status::Partial => report.partial += 1,
                 Status::Failed => report.failed += 1,
                 Status::Worthless => report.worthless += 1,
                 Status::Skipped => report.skipped += 1,
@@ -303,7 +297,7 @@ async fn test_case(
     match trial.judge(&rules, rule, &mut report).await {
         Ok(()) => {
             let mut writer = workspace.writer()?;
-            credit(&mut writer, &rules, &report)?;
+            credit(&mut writer, rule, &report)?;
             totals
                 .warnings
                 .extend(repair_warnings(writer.take_repairs()));
@@ -339,7 +333,7 @@ fn without_model(store: &Scoped, case: &Case) -> Result<(Status, String), Error>
     let no_model = "a rule acts through a model's prompt, and no model is configured: --model";
     Ok(match wrong {
         Some(wrong) if !wrong.is_empty() => {
-            let wrong = wrong.into_values().collect::<Vec<_>>().join("; ");
+            let wrong = wrong.join("; ");
             let reason = format!("the expected output does not pass: {wrong}");
             (Status::Failed, reason)
         }

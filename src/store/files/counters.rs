@@ -30,8 +30,7 @@ pub const fn fields(kind: Kind) -> &'static [&'static str] {
     match kind {
         Kind::Reflexion => &[
             "times_injected", "times_helped", "times_harmed", "utility_score", "confidence",
-            "partial_test_ids", "breaks_test_ids", "times_told", "times_heeded", "times_recurred",
-            "times_overridden",
+            "times_told", "times_heeded", "times_recurred", "times_overridden",
         ],
         Kind::Procedure => &[
             "shown", "helped", "harmed", "needless", "occurrences", "last_seen", "origins",

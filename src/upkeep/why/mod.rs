@@ -94,8 +94,6 @@ names! {
         SupersededBy = "superseded_by",
         SuspendedBy = "suspended_by",
         ValidatedBy = "validated_by",
-        PartlyValidatedBy = "partly_validated_by",
-        Breaks = "breaks",
         InjectedInto = "injected_into",
         SeenIn = "seen_in",
         /// Session in which an agent was told it.

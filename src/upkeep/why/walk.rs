@@ -300,14 +300,8 @@ impl<'a> Walk<'a> {
             }
             let newer = [rule.superseded_by];
             leads.records(Relation::SupersededBy, newer, Direction::End);
-            for (relation, tests) in [
-                (Relation::ValidatedBy, rule.generated_test_ids),
-                (Relation::PartlyValidatedBy, rule.partial_test_ids),
-                (Relation::Breaks, rule.breaks_test_ids),
-            ] {
-                for test in tests {
-                    leads.other(relation, "test", &test, String::new());
-                }
+            for test in rule.generated_test_ids {
+                leads.other(Relation::ValidatedBy, "test", &test, String::new());
             }
             self.injections(link, &mut leads)?;
         }
