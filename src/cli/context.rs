@@ -11,8 +11,7 @@ use serde_json::value::{RawValue, to_raw_value};
 
 use crate::cli::arguments::Global;
 use crate::cli::config::{self, Config, Environment, Places};
-pub(crate) use crate::cli::connections::random;
-use crate::cli::connections::{self, Choice, StoreChoice, embed_with, primary};
+use crate::cli::connections::{self, Connection};
 use crate::cli::output::Printer;
 use crate::model::error::{Explain, Explanation, Kind, UserError};
 use crate::model::{Scope, USER_STORE, Viewer, split_origin, with_origin};
@@ -30,6 +29,7 @@ pub(crate) struct Context {
     pub(crate) global: Global,
     /// `true` if the environment may name the store: not of another workspace than that of the command line.
     pub(crate) may_choose: bool,
+    pub(crate) connection: Connection,
     /// Words of the command in audit events and the undo journal.
     why: String,
     /// Name of the change that the command makes.
@@ -42,6 +42,7 @@ impl Context {
         global: Global,
         printer: Printer,
         why: String,
+        connection: Connection,
     ) -> Self {
         let places = Places::find(&environment, global.root.as_deref());
         Self {
@@ -51,6 +52,7 @@ impl Context {
             places,
             global,
             may_choose: true,
+            connection,
             environment,
             printer,
         }
@@ -105,13 +107,12 @@ impl Context {
             // No file of the memory is read while it is off.
             return Ok(store);
         }
-        Ok(match primary(&self.environment, &store)? {
-            Some(primary) => {
-                embed_with(connections::embedder(&self.environment, config)?);
-                store.backed_by(primary)
-            }
-            None => store,
-        })
+        let store = self.connection.back(&self.environment, store)?;
+        if store.primary().is_some() {
+            let embedder = config::embedder(&self.environment, config)?;
+            self.connection.embed_with(embedder);
+        }
+        Ok(store)
     }
 
     /// Loads the settings and prints their warnings.
@@ -148,10 +149,7 @@ impl Context {
     /// model of the command line.
     pub(crate) fn workspace(&self, model: Option<&str>) -> Result<Workspace, UserError> {
         if self.off.is_none() && self.may_choose && !self.is_one_of(THEMSELVES) {
-            self.choosing(|choice| match choice.setting {
-                StoreChoice::Json => Ok(()),
-                _ => choice.choose(),
-            })?;
+            connections::settle(self)?;
         }
         let workspace = self.workspace_over_files(model)?;
         if self.off.is_none() && !(self.shows_files() && workspace.store.is_apart()?) {
@@ -164,21 +162,6 @@ impl Context {
     /// from the copy as it is, and writes fail.
     pub(crate) fn shows_files(&self) -> bool {
         self.global.store.as_deref() == Some("json")
-    }
-
-    /// Calls a function with what the choice of a store depends on.
-    pub(crate) fn choosing(
-        &self,
-        choose: impl FnOnce(&Choice<'_>) -> Result<(), UserError>,
-    ) -> Result<(), UserError> {
-        choose(&Choice {
-            environment: &self.environment,
-            printer: &self.printer,
-            memory: &self.places.memory,
-            setting: self.config_quietly()?.parsed("store")?,
-            begins: self.begins_memory(),
-            project: &|| self.project_name(),
-        })
     }
 
     /// Returns `true` if the command creates a memory where there is none.
@@ -254,7 +237,7 @@ impl Context {
                 export_tests: config.parsed("tests.export")?,
                 task_days: config.parsed("memory.task_days")?,
             },
-            providers: connections::providers(&self.environment, &config)?,
+            providers: config::providers(&self.environment, &config)?,
             spare_dir: self.environment.temp_dir.clone(),
             group_commit: std::sync::Arc::default(),
             seen_memories: std::sync::Arc::default(),
@@ -329,6 +312,11 @@ impl Context {
         use std::io::IsTerminal as _;
         !self.printer.is_json() && std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
     }
+}
+
+/// Returns a random UUID.
+pub(crate) fn random() -> String {
+    uuid::Uuid::new_v4().to_string()
 }
 
 /// Returns the audit context of a command: user, command and time. A secret in its arguments is redacted.

@@ -5,8 +5,8 @@
 //!
 //! - `start`, `skills`, `learn`, `review`, `memory`, `share`, `care`: commands, by the groups of the
 //!   help. `help`: the groups, pages and messages of the parser. `schema`: for programs.
-//! - `context`: the workspace of a command, and input from the user. `connections`: its
-//!   models, prompts and database. `arguments`: values of options.
+//! - `context`: the workspace of a command, and input from the user. `connections`: its database.
+//!   `config`: its settings, prompts and models. `arguments`: values of options.
 //! - `output`: pages, tables and JSON. `ask`: questions and prices.
 //!   `ending`: interrupts, crashes and deadlines.
 
@@ -94,6 +94,7 @@ use memctl_files::process::{exit_at_interrupt, keep_file_size_limit_an_error};
 
 use crate::cli::arguments::{Global, with_one_name};
 use crate::cli::config::Environment;
+use crate::cli::connections::Connection;
 use crate::cli::context::Context;
 use crate::cli::help::grouped;
 use crate::cli::output::{Done, Printer, Report};
@@ -218,17 +219,18 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, environment: Environme
         .skip(1)
         .filter_map(|word| word.to_str())
         .collect();
+    let connection = Connection::default();
+    let hook =
+        |host, read_only| start::hook::hook(&environment, &connection, host, read_only, None);
     // Hosts wait for these, which need no other command.
     let answer = match words[..] {
-        ["hook", host] if is_hook => Some(start::hook::hook(&environment, host, false, None)),
-        ["hook", host, "--read-only"] if is_hook => {
-            Some(start::hook::hook(&environment, host, true, None))
-        }
+        ["hook", host] if is_hook => Some(hook(host, false)),
+        ["hook", host, "--read-only"] if is_hook => Some(hook(host, true)),
         ["statusline"] => Some(Ok(start::statusline::statusline(&environment, None))),
         _ => None,
     };
     if let Some(answer) = answer {
-        connections::share_rest();
+        connection.share_rest();
         tell_host(&Printer::new(false, true, true), answer);
         return ExitCode::SUCCESS;
     }
@@ -251,13 +253,19 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, environment: Environme
     let Cli { global, command } = cli;
     let plain = plain || global.no_color;
     let printer = Printer::new(global.json, global.quiet, plain).at(environment.now);
-    let context = Context::new(environment, global, printer.clone(), why);
+    let context = Context::new(
+        environment,
+        global,
+        printer.clone(),
+        why,
+        connection.clone(),
+    );
     signals(matches!(command, Command::Watch(_) | Command::Serve(_)));
     let code = dispatch(&context, command).unwrap_or_else(|error| {
         printer.error(&error);
         error.kind.code()
     });
-    connections::share_rest();
+    connection.share_rest();
     ExitCode::from(written(&printer).unwrap_or(code))
 }
 
@@ -265,7 +273,8 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, environment: Environme
 #[expect(clippy::unnecessary_wraps, reason = "a command like any other")]
 fn hook(context: &Context, args: &start::hook::HookArgs) -> Result<u8, UserError> {
     let root = context.global.root.as_deref();
-    let answer = start::hook::hook(&context.environment, &args.host, args.read_only, root);
+    let (environment, connection) = (&context.environment, &context.connection);
+    let answer = start::hook::hook(environment, connection, &args.host, args.read_only, root);
     Ok(tell_host(&context.printer, answer))
 }
 

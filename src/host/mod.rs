@@ -2,19 +2,21 @@
 //!
 //! - `hosts`: the hosts, and the particulars of each.
 //! - `event`: hook event in one form for all hosts, its fields, and how a call ended.
-//! - `respond`: answer to an event, in the form of each host. `briefing`: text for the start of a session from
+//! - `hook_call`: from an event to its answer, and to what the memory keeps of it.
+//! - `respond`: what rules and lessons have to say, in the form of each host. `briefing`: text for the start of a session from
 //!   rules and lessons, and the numbers for its status line.
 //! - `settings`: hooks, MCP server, status line and permission in settings files, and their removal.
 //! - `delivery`: the last event of each host, and its answer.
 //!
 //! An error must never disturb an agent: an unreadable event is ignored, and on any error the caller of
-//! [`respond()`] answers nothing.
+//! [`HookCall`] answers nothing.
 //!
 //! Deliberately absent: sockets, the settings of this program, the embedding model.
 
 pub(crate) mod briefing;
 mod delivery;
 mod event;
+mod hook_call;
 mod hosts;
 mod respond;
 mod settings;
@@ -22,8 +24,8 @@ mod settings;
 pub use briefing::{Briefing, SessionCounts};
 pub use delivery::Delivery;
 pub use event::{Event, EventKind};
+pub use hook_call::{Asks, HookCall, HookSettings};
 pub use hosts::{Host, ServerFile};
-pub use respond::respond;
 pub use settings::claude_code::{LESSON_TOOL, has_other_status_line};
 pub use settings::codex::obstacles as codex_obstacles;
 pub use settings::hooks::{Events, FoundHooks, hook_command, status as hooks_status};

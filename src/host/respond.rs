@@ -21,12 +21,12 @@ use crate::store::workspace::Error;
 use crate::store::{Here, Scoped};
 
 /// Processes an event. Returns the text for the agent host to print; `None` for nothing.
-pub fn respond(
+pub(super) fn respond(
     host: Host,
     event: &Event,
     hint_service: &HintService<'_>,
-    here: &Here<'_>,
 ) -> Result<Option<String>, Error> {
+    let here = &hint_service.here;
     let session = host.session(event);
     if event.kind == EventKind::BeforeTool {
         return before_tool(host, event, &session, hint_service, here);

@@ -4,6 +4,7 @@
 //! - `connection`: connects and logs in, using `tls`, whose login guard refuses to reveal the password.
 //! - `migrate`: schema versions, and existing objects of other programs.
 //! - `users`: logins, each mapped to one user. `check`: isolation check.
+//! - `choice`: choice between files and the database that the environment names.
 //! - `status`: row counts, and removal of expired rows.
 //! - `audit`: audit events.
 //! - `sync`: synchronisation of a local store with the shared store.
@@ -20,6 +21,7 @@
 mod address;
 mod audit;
 mod check;
+mod choice;
 mod connection;
 mod error;
 mod migrate;
@@ -31,6 +33,7 @@ mod users;
 
 pub use address::Address;
 pub use check::{Check, CheckReport, check};
+pub use choice::{Choice, ChosenStore, StoreSetting, Undecided, forget_answers};
 pub use error::Error;
 pub use migrate::{InitReport, Migration, init, is_ours};
 pub use primary::{JoinReport, PgStore, has_memory, join};

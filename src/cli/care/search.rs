@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Number;
 
 use crate::cli::ask::{Spending, price};
-use crate::cli::connections;
+use crate::cli::config;
 use crate::cli::context::Context;
 use crate::cli::output::printer::Work;
 use crate::cli::output::{Done, Page, Report, ms, plural};
@@ -90,7 +90,7 @@ pub(crate) fn eval(context: &Context, command: &EvalCommand) -> Done<EvaluateRep
         })
     })?;
     let config = context.config()?;
-    let embedder = connections::embedder(&context.environment, &config)?;
+    let embedder = config::embedder(&context.environment, &config)?;
     let fusion = match args.fusion {
         FusionName::Default => Fusion::Coverage,
         FusionName::Rrf => Fusion::Rrf(Rrf::default()),

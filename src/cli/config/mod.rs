@@ -13,6 +13,7 @@ use std::str::FromStr;
 
 pub use environment::Environment;
 use memctl_files::{Directory, named};
+pub(crate) use models::{embedder, providers};
 pub use places::{Places, digest};
 pub(crate) use places::{prompt, prompts};
 
@@ -22,6 +23,7 @@ use crate::store::workspace::Error;
 use crate::store::{Scoped, advice};
 
 mod environment;
+mod models;
 mod places;
 
 /// Name of a settings file.

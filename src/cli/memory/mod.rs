@@ -6,6 +6,7 @@ use clap::{Args, Subcommand};
 use memctl_files::named;
 use serde::Serialize;
 
+use crate::cli::connections;
 use crate::cli::context::Context;
 use crate::cli::context::Off;
 use crate::cli::memory::change::{ConflictsArgs, ResolveArgs, conflicts, resolve};
@@ -73,7 +74,7 @@ fn status(context: &Context, _args: &StatusArgs) -> Done<Status> {
         report.store = "JSONStore";
         report.store_reason += "; `--store json` shows the files of the copy here";
     } else if report.store == "JSONStore" {
-        context.choosing(|choice| choice.explain(&mut report))?;
+        connections::explain(context, &mut report)?;
     }
     Ok(Status {
         report,

@@ -4,16 +4,19 @@
 //! other module of the program prints. [`Page`] collects the warnings and the exit code too, so that
 //! a report needs nothing but its fields and its page.
 
+mod document;
 mod page;
 pub(crate) mod printer;
+mod table;
 mod text;
 
 use serde::Serialize;
 
-pub(crate) use crate::cli::output::page::{Page, Table, wrap};
+pub(crate) use crate::cli::output::page::Page;
 pub(crate) use crate::cli::output::printer::Printer;
+pub(crate) use crate::cli::output::table::Table;
 pub(crate) use crate::cli::output::text::{
-    change, clean, day, end, middle, ms, number, plural, product, usd, when,
+    change, clean, day, end, middle, ms, number, plural, product, usd, when, wrap,
 };
 use crate::model::error::UserError;
 

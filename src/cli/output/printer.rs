@@ -17,8 +17,8 @@ use memctl_llm::Progress;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use crate::cli::output::page::{Page, wrap};
-use crate::cli::output::text::{clean, escape_json};
+use crate::cli::output::page::Page;
+use crate::cli::output::text::{clean, escape_json, wrap};
 use crate::cli::output::{Report, Style};
 use crate::model::error::{Kind, UserError};
 use crate::remote::SyncStage;
@@ -33,6 +33,7 @@ pub(crate) struct Printer {
     quiet: bool,
     colour: bool,
     width: usize,
+    is_terminal: bool,
     /// Time that the ages on pages are relative to.
     now: DateTime<Utc>,
     /// Reason why standard output could not be written, shared by all copies.
@@ -52,6 +53,7 @@ impl Printer {
             quiet,
             colour: is_terminal && !plain,
             width: columns.filter(|_| is_terminal).unwrap_or(PIPED_WIDTH),
+            is_terminal,
             now: DateTime::UNIX_EPOCH,
             failure: Arc::default(),
         }
@@ -66,6 +68,11 @@ impl Printer {
     /// Returns `true` if the output is JSON.
     pub(crate) fn is_json(&self) -> bool {
         self.json
+    }
+
+    /// Returns the width of the terminal; `None` through a pipe.
+    pub(crate) fn columns(&self) -> Option<usize> {
+        self.is_terminal.then_some(self.width)
     }
 
     /// Returns an empty page for this terminal.

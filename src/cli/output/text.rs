@@ -86,6 +86,29 @@ pub(crate) fn end(text: &str, width: usize) -> String {
     console::truncate_str(&one_line(text), width, "…").into_owned()
 }
 
+/// Wraps text between words to at most `width` columns.
+pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
+    let mut lines = Vec::new();
+    for paragraph in text.lines() {
+        let mut line = String::new();
+        for word in paragraph.split(' ') {
+            let needed = console::measure_text_width(&line) + 1 + console::measure_text_width(word);
+            if !line.is_empty() && needed > width {
+                lines.push(std::mem::take(&mut line));
+            }
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            line.push_str(word);
+        }
+        lines.push(line);
+    }
+    if lines.is_empty() {
+        lines.push(String::new());
+    }
+    lines
+}
+
 /// Returns the age of a record, or the text itself if it is no timestamp.
 pub(crate) fn when(created: &str, now: DateTime<Utc>) -> String {
     let Ok(at) = DateTime::parse_from_rfc3339(created) else {

@@ -7,8 +7,7 @@ use clap::{Args, Subcommand};
 use memctl_files::named;
 use memctl_search::embedder::EmbedderCache;
 
-use crate::cli::arguments::{Global, HostArgs, HostsArgs};
-use crate::cli::config::Environment;
+use crate::cli::arguments::{HostArgs, HostsArgs};
 use crate::cli::connections;
 use crate::cli::context::Context;
 use crate::cli::output::{Page, Printer, Report};
@@ -145,10 +144,10 @@ fn be_server(context: &Context, read_only: bool) -> Result<u8, UserError> {
     }
     // Warnings about the settings are printed once, not at every call.
     context.config()?;
-    let (environment, global) = (context.environment.clone(), context.global.clone());
+    let started = context.clone();
     let embedder_cache = EmbedderCache::default();
     let open = move |operation: Operation| {
-        let mut workspace = open(&environment.later(), &global, operation)?;
+        let mut workspace = open(&started, operation)?;
         workspace.providers.embedder_cache = Some(embedder_cache.clone());
         Ok::<_, UserError>(workspace)
     };
@@ -159,22 +158,26 @@ fn be_server(context: &Context, read_only: bool) -> Result<u8, UserError> {
     // An agent host starts the server in the directory that the agent works in.
     let project = context.project_name();
     let offered = Server::new(open, read_only, project);
-    connections::every_second(connections::share_rest)?;
+    let connection = context.connection.clone();
+    connections::every_second(move || connection.share_rest())?;
     let served = runtime.block_on(serve(offered));
     runtime.shutdown_timeout(LAST_CALLS);
     served?;
     Ok(0)
 }
 
-/// Opens the current memory for one call.
-fn open(
-    environment: &Environment,
-    global: &Global,
-    operation: Operation,
-) -> Result<Workspace, UserError> {
+/// Opens the current memory for one call of a server.
+fn open(started: &Context, operation: Operation) -> Result<Workspace, UserError> {
     let why = format!("mcp {}", operation.name());
     let printer = Printer::new(false, true, true);
-    let context = Context::new(environment.clone(), global.clone(), printer, why);
+    let (environment, global) = (started.environment.later(), started.global.clone());
+    let context = Context::new(
+        environment,
+        global,
+        printer,
+        why,
+        started.connection.clone(),
+    );
     if let Some(off) = &context.off {
         return Err(off.clone().into());
     }

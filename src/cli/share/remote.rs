@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 use serde::Serialize;
 
 use crate::cli::ask::confirms;
-use crate::cli::connections::{database_url, forget, no_url};
+use crate::cli::connections::{database_url, no_url};
 use crate::cli::context::{Context, random};
 use crate::cli::ending::wait;
 use crate::cli::output::printer::stages;
@@ -118,7 +118,9 @@ pub(crate) struct UserUrl {
 }
 
 pub(crate) fn remote(context: &Context, command: RemoteCommand) -> Done {
-    forget(&context.environment);
+    if let Some(state_dir) = &context.environment.state_dir {
+        remote::forget_answers(state_dir);
+    }
     let (printer, given) = (&context.printer, |url| address(context, url));
     Ok(match command {
         RemoteCommand::Init(args) => {

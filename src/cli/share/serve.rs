@@ -13,7 +13,6 @@ use serde::Serialize;
 use tokio::runtime::Runtime;
 
 use crate::cli::config::Environment;
-use crate::cli::connections;
 use crate::cli::context::{Context, random};
 use crate::cli::output::{Done, Page, Printer, Report};
 use crate::model::UserId;
@@ -90,7 +89,7 @@ pub(crate) fn serve(context: &Context, args: &ServeArgs) -> Result<u8, UserError
     }
     let workspace = context.workspace(args.model.as_deref())?;
     workspace.begin()?;
-    connections::follow(&context.environment, &workspace)?;
+    context.connection.follow(&workspace)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;

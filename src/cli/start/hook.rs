@@ -5,34 +5,26 @@
 //! interrupted write. A call whose rules could not be checked in that time is counted, and the answer says
 //! so.
 //!
-//! Each call of a session is appended to its log. At a stop the agent is asked once to word the findings of its
-//! session, and the lessons in its last message are stored.
-//!
-//! At the end of a session no agent waits, so learning from the session gets more time.
-//! `memctl learn` catches up on the rest.
+//! Here are the input, the time limit, the memory and its settings. [`HookCall`] decides about the answer. At the
+//! end of a session no agent waits, so learning from the session gets more time.
 
+use std::cell::LazyCell;
 use std::io::{Read as _, Write as _};
 use std::path::Path;
 use std::time::Duration;
 
 use clap::Args;
 use memctl_files::{Directory, named};
-use serde_json::Value;
 
 use crate::cli::config::{Config, Environment, Places, prompt};
-use crate::cli::connections::primary;
+use crate::cli::connections::Connection;
 use crate::cli::context::Off;
 use crate::cli::context::{audit_context, random};
 use crate::cli::ending::{Deadline, OnLate};
-use crate::host::{Delivery, Event, EventKind, Host, respond};
-use crate::lessons::{
-    self, AnswerBy, Asking, HintService, LearnOptions, Marks, PROMPT, SessionCall, SessionHead,
-    append_call, carries_lessons,
-};
+use crate::host::{Asks, Delivery, Event, EventKind, HookCall, HookSettings, Host};
+use crate::lessons::{HintService, carries_lessons};
 use crate::model::{Kind, Scope, Viewer};
-use crate::rules::hearing::Message;
-use crate::rules::{forbids_advice, session_receipts};
-use crate::store::workspace::Records;
+use crate::rules::forbids_advice;
 use crate::store::{AuditContext, Here, LateCalls, Project, Scoped};
 
 /// Maximum wait for the event. An agent host that writes slowly still gets an answer: with
@@ -77,6 +69,7 @@ pub(crate) struct HookArgs {
 /// or an event that does not exist.
 pub(crate) fn hook(
     environment: &Environment,
+    connection: &Connection,
     host: &str,
     read_only: bool,
     root: Option<&Path>,
@@ -106,7 +99,7 @@ pub(crate) fn hook(
                 root,
                 read_only,
             };
-            Ok(answered(environment, &received, deadline))
+            Ok(answered(environment, connection, &received, deadline))
         }
         None => host.unknown_event(&bytes).map_or(Ok(None), Err),
     }
@@ -120,74 +113,66 @@ struct Received<'a> {
     read_only: bool,
 }
 
+/// Returns the answer, and notes the event with it.
 fn answered(
     environment: &Environment,
+    connection: &Connection,
     received: &Received<'_>,
     deadline: Deadline,
 ) -> Option<String> {
-    let mut silent = "nothing to say";
-    let answer = answer(environment, received, &deadline, &mut silent);
+    let answer = answer(environment, connection, received, &deadline);
+    let silent = answer.as_ref().err().copied().unwrap_or(NOTHING);
+    let answer = answer.ok().flatten();
     let delivery = Delivery::of(received.event, answer.as_deref(), silent, environment.now);
     delivery.note(environment.state_dir.as_deref(), received.host);
     deadline.end();
     answer
 }
 
-#[expect(
-    clippy::too_many_lines,
-    reason = "one event from top to bottom: an agent waits for each line"
-)]
+/// Reason for silence where a memory has nothing about an event.
+const NOTHING: &str = "nothing to say";
+
+/// Opens the memory of an event and returns the answer, or the reason why no memory is asked.
 fn answer(
     environment: &Environment,
+    connection: &Connection,
     received: &Received<'_>,
     deadline: &Deadline,
-    silent: &mut &'static str,
-) -> Option<String> {
-    let &Received {
-        host,
-        event,
-        root,
-        read_only,
-    } = received;
-    if event.kind == EventKind::Prompt && read_only {
-        return None;
-    }
+) -> Result<Option<String>, &'static str> {
+    let event = received.event;
     let mut environment = environment.clone();
     if let Some(cwd) = event.cwd.clone().filter(|cwd| named::is_dir(cwd)) {
         environment.current_dir = cwd;
     }
-    let Some((places, memory, is_of_user)) = memory_of(&environment, root) else {
-        *silent = "no memory in this folder: memctl init";
-        return None;
-    };
+    let (places, memory, is_of_user) =
+        memory_of(&environment, received.root).ok_or("no memory in this folder: memctl init")?;
     if Off::of(&environment, &places, None).is_some() {
-        *silent = "memory is off here: memctl memory enable";
-        return None;
+        return Err("memory is off here: memctl memory enable");
     }
     // Agents are answered even if nothing can be written.
-    let read_only = read_only
+    let is_read_only = received.read_only
         || Scoped::new(memory.clone(), Scope::All)
             .unwritable()
             .is_some();
-    let memory = if read_only {
+    let memory = if is_read_only {
         memory.read_only()
     } else {
         memory
     };
-    if event.kind == EventKind::BeforeTool && has_rules(&environment, &memory) {
-        deadline.restart(DEADLINE, Some(late(host, event, &memory)));
+    set_limit(&environment, received, &memory, deadline);
+    let config = LazyCell::new(|| Config::load(&environment, &places.memory, &[]).ok());
+    // A call that has worked prints no rules, needs no user and is far more frequent.
+    let is_quiet = event.kind == EventKind::ToolSucceeded;
+    let known = if is_quiet { None } else { config.as_ref() };
+    let wants_user_store = known.and_then(|config| config.parsed("memory.user_store").ok());
+    if is_of_user && wants_user_store == Some(false) {
+        return Ok(None);
     }
-    // It prints nothing, needs no user and is far more frequent.
-    let tells = event.kind != EventKind::ToolSucceeded;
     // Unreadable settings do not suppress hints, but leave the user unknown.
-    let load = || Config::load(&environment, &places.memory, &[]).ok();
-    let config = tells.then(load).flatten();
-    let viewer = config.as_ref().and_then(|config| config.viewer().ok());
+    let viewer = known.and_then(|config| config.viewer().ok());
     let viewer = viewer.unwrap_or(Viewer::Nobody);
-    let (why, change) = (
-        format!("hook {}", host.name()),
-        AuditContext::change_name(&random()),
-    );
+    let why = format!("hook {}", received.host.name());
+    let change = AuditContext::change_name(&random());
     let audit_context = audit_context(&environment, &viewer, why, change);
     let store = Scoped::new(memory, Scope::All)
         .at(environment.now)
@@ -196,91 +181,74 @@ fn answer(
         .trusting(environment.approvals(&places.memory))
         .of_user_if(is_of_user)
         .acting(audit_context);
-    let wants_user_store = || -> Option<bool> { config.as_ref()?.parsed("memory.user_store").ok() };
-    if is_of_user && (event.kind == EventKind::Prompt || wants_user_store() == Some(false)) {
-        return None;
-    }
+    let store = match known {
+        Some(config) => config.with_user_store(store, &environment),
+        None if is_quiet => store,
+        None => Config::defaults().with_user_store(store, &environment),
+    };
     let project = Project::of(&environment.current_dir, environment.home.as_deref());
     let project = project.map(|project| project.identified(&places.memory));
-    let here = Here {
-        directory: event.cwd.as_deref(),
-        root: places.memory.parent(),
-        skills: Some(&places.skills),
-        project: project.as_ref(),
-        named: None,
-        is_of_user,
-    };
-    let store = match &config {
-        Some(config) => config.with_user_store(store, &environment),
-        None if tells => Config::defaults().with_user_store(store, &environment),
-        None => store,
-    };
-    let hint_service = HintService {
-        store: &store,
-        now: environment.now,
-        random,
-        forbids: forbids_advice,
-        here,
-    };
-    // Without readable settings, nobody has agreed to it.
-    if event.kind == EventKind::Prompt {
-        let project = here.project_name().unwrap_or_default();
-        let message = Message::read(&event.output, &event.session_id, &project)?;
-        let hears = config.as_ref()?.parsed("learning.chat").unwrap_or(false);
-        return hears.then(|| host.hear(event, &store, message))?;
-    }
-    let lessons = LessonEvent {
-        environment: &environment,
-        places: &places,
-        host,
-        store: &store,
+    let call = HookCall {
+        host: received.host,
         event,
-        here: &here,
+        hints: HintService {
+            store: &store,
+            now: environment.now,
+            random,
+            forbids: forbids_advice,
+            here: Here {
+                directory: event.cwd.as_deref(),
+                root: places.memory.parent(),
+                skills: Some(&places.skills),
+                project: project.as_ref(),
+                named: None,
+                is_of_user,
+            },
+        },
+        is_read_only,
+        settings: &|| Some(settings(&environment, &places, config.as_ref()?)),
+        primary: &|| connection.back(&environment, store.clone()).ok(),
     };
-    if event.kind == EventKind::Stop {
-        let config = config.as_ref().filter(|_| !read_only && !is_of_user)?;
-        if !carries_lessons(&event.output) {
-            return lessons.at_stop(config);
+    Ok(call.answer())
+}
+
+/// Sets the time limit of an event.
+fn set_limit(
+    environment: &Environment,
+    received: &Received<'_>,
+    memory: &Directory,
+    deadline: &Deadline,
+) {
+    let event = received.event;
+    match event.kind {
+        EventKind::BeforeTool if has_rules(environment, memory) => {
+            deadline.restart(DEADLINE, Some(late(received.host, event, memory)));
         }
-        deadline.restart(LEARNING.saturating_sub(deadline.elapsed()), None);
-        let store = &with_primary(&environment, &store)?;
-        return LessonEvent { store, ..lessons }.at_stop(config);
+        EventKind::Stop if !carries_lessons(&event.output) => {}
+        // The outcome of hints, the lessons of a session and those of an answer are written now or never.
+        EventKind::SessionEnd | EventKind::Stop => {
+            deadline.restart(LEARNING.saturating_sub(deadline.elapsed()), None);
+        }
+        _ => {}
     }
-    let session = host.session(event);
-    let is_end = event.kind == EventKind::SessionEnd;
-    if is_end {
-        // The outcome of its hints is written now or never.
-        deadline.restart(LEARNING.saturating_sub(deadline.elapsed()), None);
+}
+
+/// Name of the file with the words of the question.
+const WORDS: &str = "ask_lesson.md";
+
+/// Returns the settings of hooks.
+fn settings(environment: &Environment, places: &Places, config: &Config) -> HookSettings {
+    HookSettings {
+        hears_chat: config.parsed("learning.chat").unwrap_or(false),
+        asks: match config.text("learning.ask") {
+            Some("stop") => Asks::Stop,
+            Some("recovery") => Asks::Recovery,
+            _ => Asks::Never,
+        },
+        words: prompt(environment, &places.memory, WORDS).0,
+        person: environment.person(),
+        home: environment.home.clone(),
     }
-    let receipts = is_end.then(|| session_receipts(&store, &session));
-    let answer = respond(host, event, &hint_service, &here).ok()?;
-    if read_only || is_of_user {
-        return answer;
-    }
-    if matches!(event.kind, EventKind::ToolFailed | EventKind::ToolSucceeded) {
-        lessons.keep();
-    }
-    if event.kind == EventKind::ToolSucceeded && answer.is_none() && lessons.may_ask() {
-        return lessons.at_recovery(&load()?);
-    }
-    if let (EventKind::SessionEnd, Some(transcript)) = (event.kind, event.transcript_path.clone()) {
-        // Hints come from the files as they are.
-        let store = with_primary(&environment, &store)?;
-        let (rules_at_calls, rules_heeded) = receipts.unwrap_or_default();
-        let options = LearnOptions {
-            paths: vec![transcript],
-            host_session: Some(session),
-            rules_at_calls,
-            rules_heeded,
-            project_name: here.project_name(),
-            ..LearnOptions::default()
-        };
-        let (store, now) = (&store, environment.now);
-        let records = Records { store, now, random };
-        // A session that cannot be read or stored is not reported here.
-        drop(lessons::learn(&records, &options, &mut |_, _| {}));
-    }
-    answer
 }
 
 /// Returns `true` for a memory that this user neither began nor trusts, if somebody else has switched
@@ -293,12 +261,6 @@ fn is_left_out(environment: &Environment, places: &Places, memory: &Directory) -
         size.is_some_and(|size| size > LARGEST_FOREIGN)
     };
     (is_off || Kind::ALL.iter().any(is_huge)) && !environment.approvals(&places.memory).is_trusted()
-}
-
-/// Returns a store whose new records go to the primary.
-fn with_primary(environment: &Environment, store: &Scoped) -> Option<Scoped> {
-    let (store, primary) = (store.clone(), primary(environment, store).ok()?);
-    Some(primary.map_or(store.clone(), |primary| store.backed_by(primary)))
 }
 
 /// Reads the event from standard input.
@@ -345,126 +307,4 @@ fn late(host: Host, event: &Event, memory: &Directory) -> OnLate {
         );
         calls.add();
     })
-}
-
-/// Name of the file with the words of the question.
-const WORDS: &str = "ask_lesson.md";
-/// Maximum size of a settings file.
-const LARGEST_SETTINGS: u64 = 1 << 20;
-
-/// An event and the memory that it concerns.
-pub(crate) struct LessonEvent<'a> {
-    pub(crate) environment: &'a Environment,
-    pub(crate) places: &'a Places,
-    pub(crate) host: Host,
-    pub(crate) store: &'a Scoped,
-    pub(crate) event: &'a Event,
-    pub(crate) here: &'a Here<'a>,
-}
-
-impl LessonEvent<'_> {
-    /// Appends a call to the log of its session.
-    pub(crate) fn keep(&self) {
-        let event = self.event;
-        let project = self.here.project_name();
-        let head = SessionHead {
-            session: self.host.session(event),
-            project: project.unwrap_or_default(),
-        };
-        let failed = event.kind == EventKind::ToolFailed;
-        let call = SessionCall::new(event.tool.as_deref(), &event.input, &event.output, failed);
-        // A call that is not kept cannot bear out a lesson; nothing else depends on it.
-        drop(append_call(self.store, &head, &call));
-    }
-
-    /// Returns `true` if a failure of this session waits for its recovery, and the agent was not asked.
-    pub(crate) fn may_ask(&self) -> bool {
-        let marks = Marks::of(self.store, &self.host.session(self.event));
-        marks.has_failed && !marks.was_asked
-    }
-
-    /// Returns the answer to an agent that is about to stop; `None` lets it stop.
-    pub(crate) fn at_stop(&self, config: &Config) -> Option<String> {
-        if !self.host.asks_at_stop() || config.text("learning.ask") != Some("stop") {
-            return None;
-        }
-        let session = self.host.session(self.event);
-        let by = self.answer_by();
-        let text = self.asking(|asking| asking.at_stop(&session, &self.event.output, by));
-        Some(self.host.answer_stop(&text?))
-    }
-
-    /// Returns the answer to a call that has worked, if the agent is asked there.
-    pub(crate) fn at_recovery(&self, config: &Config) -> Option<String> {
-        // At a stop, or at a recovery on agent hosts without such an event.
-        let is_asked = match config.text("learning.ask") {
-            Some("recovery") => true,
-            Some("stop") => !self.host.asks_at_stop(),
-            _ => false,
-        };
-        if !is_asked {
-            return None;
-        }
-        let session = self.host.session(self.event);
-        let text = self.asking(|asking| asking.at_recovery(&session))?;
-        Some(self.host.answer(self.event, &text))
-    }
-
-    fn asking<E>(
-        &self,
-        ask: impl FnOnce(&Asking<'_>) -> Result<Option<String>, E>,
-    ) -> Option<String> {
-        let (words, _) = prompt(self.environment, &self.places.memory, WORDS);
-        let asking = Asking {
-            records: Records {
-                store: self.store,
-                now: self.environment.now,
-                random,
-            },
-            words: words.as_deref().unwrap_or(PROMPT),
-            person: &self.environment.person(),
-            root: self.event.cwd.as_deref(),
-        };
-        ask(&asking).ok().flatten()
-    }
-
-    /// Returns the way to answer that opens no dialog.
-    fn answer_by(&self) -> AnswerBy {
-        if self.host != Host::ClaudeCode {
-            return AnswerBy::Lines;
-        }
-        if self.event.runs_unasked {
-            return AnswerBy::Command;
-        }
-        let (home, project) = (self.environment.home.as_deref(), self.event.cwd.as_deref());
-        let files = [
-            (home, "settings.json"),
-            (project, "settings.json"),
-            (project, "settings.local.json"),
-        ];
-        let found = files
-            .iter()
-            .filter_map(|(dir, file)| allowed(&(*dir)?.join(".claude").join(file)));
-        let by = found.min_by_key(|by| *by != AnswerBy::Tool);
-        by.unwrap_or(AnswerBy::Lines)
-    }
-}
-
-/// Returns the way to answer that a settings file of Claude Code allows.
-fn allowed(settings: &Path) -> Option<AnswerBy> {
-    let text = named::read_text(settings, LARGEST_SETTINGS).ok()?;
-    let settings: Value = serde_json::from_str(&text).ok()?;
-    let allow = settings["permissions"]["allow"].as_array()?;
-    let has = |names: &[&str]| allow.iter().any(|one| names.iter().any(|name| one == name));
-    if has(&["mcp__memctl__lesson", "mcp__memctl", "mcp__memctl__*"]) {
-        Some(AnswerBy::Tool)
-    } else if has(&[
-        "Bash(memctl lesson add:*)",
-        "Bash(memctl lesson:*)",
-        "Bash(memctl:*)",
-    ]) {
-        Some(AnswerBy::Command)
-    } else {
-        None
-    }
 }

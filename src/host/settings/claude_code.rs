@@ -1,17 +1,20 @@
-//! Settings of Claude Code beside its hooks: the status line, and the permission for the one tool that records
-//! lessons.
+//! Settings of Claude Code beside its hooks: the status line, the permission for the one tool that records
+//! lessons, and the answers that permissions allow.
 //!
 //! Claude Code has one status line, and a user's own is never replaced. Without the permission, the tool would
 //! open a dialog, so the agent answers in its last message. Only this tool is allowed, and only on the person's
 //! request.
 
+use std::path::Path;
+
 use jsonc_parser::cst::{CstNode, CstObject};
 use jsonc_parser::json;
-
-use memctl_files::SharedFile;
+use memctl_files::{SharedFile, named};
+use serde_json::Value;
 
 use super::document::{Document, member, object_for, object_in, read_in, text_in};
 use super::{Entry, Error, Fault, InstallationStatus};
+use crate::lessons::AnswerBy;
 
 const KEY: &str = "statusLine";
 /// End of the command that prints the line.
@@ -131,11 +134,44 @@ impl Entry for Permission {
     }
 }
 
+/// Maximum size of a settings file: 1 MiB.
+const LARGEST: u64 = 1 << 20;
+
+/// Returns the way to answer a question that opens no dialog, by the permissions of the user and of a project.
+pub(crate) fn permitted_answer(home: Option<&Path>, project: Option<&Path>) -> AnswerBy {
+    let files = [
+        (home, "settings.json"),
+        (project, "settings.json"),
+        (project, "settings.local.json"),
+    ];
+    let found = files
+        .iter()
+        .filter_map(|(dir, file)| permitted_by(&(*dir)?.join(".claude").join(file)));
+    let by = found.min_by_key(|by| *by != AnswerBy::Tool);
+    by.unwrap_or(AnswerBy::Lines)
+}
+
+/// Returns the way to answer that a settings file permits.
+fn permitted_by(settings: &Path) -> Option<AnswerBy> {
+    let text = named::read_text(settings, LARGEST).ok()?;
+    let settings: Value = serde_json::from_str(&text).ok()?;
+    let allow = settings["permissions"]["allow"].as_array()?;
+    let has = |names: &[&str]| allow.iter().any(|one| names.iter().any(|name| one == name));
+    if has(&[LESSON_TOOL, "mcp__memctl", "mcp__memctl__*"]) {
+        Some(AnswerBy::Tool)
+    } else if has(&[
+        "Bash(memctl lesson add:*)",
+        "Bash(memctl lesson:*)",
+        "Bash(memctl:*)",
+    ]) {
+        Some(AnswerBy::Command)
+    } else {
+        None
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
-    use memctl_files::named;
 
     use super::*;
     use crate::host::{Host, Item, Place, Start};

@@ -82,8 +82,7 @@ pub async fn join(
     // Sets the identity before the claim, so that an interrupted call recognises its own claim.
     let (_, replica) = store.name_itself(random)?;
     let moving = store.write(random)?;
-    let counts = Kind::ALL.iter().map(|kind| moving.store().count(*kind));
-    let records: u64 = counts.sum::<Result<u64, _>>()?;
+    let records = moving.store().record_count()?;
     let there = claimed(&connection, name).await?;
     if there.is_none() {
         let own = &moving.identity().origin;

@@ -113,6 +113,11 @@ impl Scoped {
         Ok(count)
     }
 
+    /// Returns the number of visible records of all kinds.
+    pub fn record_count(&self) -> Result<u64, Error> {
+        Kind::ALL.into_iter().map(|kind| self.count(kind)).sum()
+    }
+
     fn count_in(&self, snapshot: &Snapshot, kind: Kind) -> Result<u64, Error> {
         if self.access().asks_the_text(kind) {
             let all = Selection::default();

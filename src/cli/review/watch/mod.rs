@@ -1,0 +1,225 @@
+//! `watch`: one line for each new execution, hint, note, lesson and rule.
+//!
+//! File system events trigger each read, whichever program writes. A file that is unreadable, or that another
+//! program is rewriting, is read again at its next event.
+//!
+//! - `follower`: changes of files, and interrupts. `event`: one event as a line.
+
+mod event;
+mod follower;
+
+use std::collections::HashSet;
+
+use clap::{Args, ValueEnum};
+
+use crate::cli::context::Context;
+use crate::model::error::{self, UserError};
+use crate::model::{Execution, Kind, Procedure, Record, Reflexion, SkillPath, utc};
+use crate::serve::arguments::TYPED;
+use crate::store::workspace::{Workspace, document};
+use crate::store::{DataFile, Scoped, Selection};
+pub(crate) use event::Other;
+use event::{Event, told};
+use follower::{Follower, Signal};
+
+/// Show runs, lessons, rules and what agents are told
+///
+/// One line for each event as it happens, until Ctrl-C. With `--json`, an execution is its record, and other events
+/// are named: `{"hint": …}` at a failing call, `{"told": …}` at a start or before a call,
+/// `{"lesson": …}` and `{"rule": …}`. Hints, notes and lessons belong to no skill, so `--skill`
+/// leaves them out.
+///
+/// ```console
+/// $ memctl watch
+/// $ memctl watch --kind hints,lessons
+/// $ memctl watch --skill hr/triage --kind executions --json | jq .outcome
+/// ```
+#[derive(Debug, Args)]
+pub(crate) struct WatchArgs {
+    /// Show only executions and rules of this skill
+    #[arg(long, value_name = "SKILL")]
+    skill: Option<String>,
+    /// Kinds of events, with commas between them; default: all
+    #[arg(long = "kind", value_name = "KIND", value_delimiter = ',')]
+    kinds: Vec<What>,
+    /// Maximum number of past events at the start
+    #[arg(short = 'n', long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(TYPED), value_name = "N")]
+    limit: u32,
+}
+
+/// Prints a line for each event until interrupted, or until the reader closes the pipe.
+pub(crate) fn watch(context: &Context, args: &WatchArgs) -> Result<u8, UserError> {
+    let skill: Option<SkillPath> = args.skill.as_deref().map(str::parse).transpose()?;
+    let workspace = context.workspace(None)?;
+    context.connection.follow(&workspace)?;
+    let mut kinds = if args.kinds.is_empty() {
+        What::value_variants().to_vec()
+    } else {
+        args.kinds.clone()
+    };
+    kinds.retain(|what| skill.is_none() || what.has_skill());
+    if kinds.is_empty() {
+        return Err(UserError::usage(
+            "hints, notes and lessons belong to no skill",
+            "memctl watch --kind hints,lessons",
+        ));
+    }
+    let files: Vec<&'static str> = kinds.iter().flat_map(|what| what.files()).collect();
+    let mut follower = Follower::new(&context.places.memory, files)?;
+    let mut feed = Feed::new(&workspace, skill.as_ref(), kinds);
+    let mut next = feed.start(args.limit as usize);
+    let columns = context.printer.columns();
+    let today = context.environment.now.format("%Y-%m-%d").to_string();
+    loop {
+        for event in next {
+            let line = if context.printer.is_json() {
+                event.json
+            } else {
+                let mut page = context.printer.page();
+                event.line(&mut page, columns, &today);
+                page.into_text()
+            };
+            if !context.printer.line(&line) {
+                return Ok(0);
+            }
+        }
+        match follower.next()? {
+            Signal::OtherPath | Signal::File => {}
+            Signal::Failed(reason) => context.printer.warn(&reason),
+            Signal::Interrupted => return Ok(error::Kind::Interrupted.code()),
+        }
+        next = feed.updates();
+    }
+}
+
+/// Kind of event; at one time, in the order of causes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
+enum What {
+    /// Executions, as they are recorded
+    Executions,
+    /// Rules, as they are made or proposed
+    Rules,
+    /// Lessons, as they are learned
+    Lessons,
+    /// Hints and notes, as agents get them
+    Hints,
+}
+
+impl What {
+    /// Kind of the records; the action log tells of hints and notes.
+    const fn kind(self) -> Option<Kind> {
+        match self {
+            Self::Executions => Some(Kind::Execution),
+            Self::Rules => Some(Kind::Reflexion),
+            Self::Lessons => Some(Kind::Procedure),
+            Self::Hints => None,
+        }
+    }
+
+    /// Files that tell of the events.
+    fn files(self) -> Vec<&'static str> {
+        match self.kind() {
+            Some(kind) => DataFile::of(kind).map(DataFile::name).collect(),
+            None => vec![Scoped::EXECUTION_LOGS],
+        }
+    }
+
+    /// Returns `true` if the events belong to skills.
+    const fn has_skill(self) -> bool {
+        matches!(self, Self::Executions | Self::Rules)
+    }
+}
+
+/// Text of a rule or a lesson on one line.
+fn text_of(workspace: &Workspace, id: &str) -> Option<String> {
+    let (workspace, id) = workspace.of_id(id).ok()?;
+    let entry = workspace.store.find(Kind::of_id(&id)?, &id).ok()??;
+    Some(document(&entry)?.summary)
+}
+
+/// Newest events of a kind that one read returns. More at once, as of an import, are not shown.
+const WINDOW: usize = 1_000;
+
+/// Reader of events.
+struct Feed<'a> {
+    workspace: &'a Workspace,
+    skill: Option<&'a SkillPath>,
+    /// Each kind, with the ids that were seen.
+    sources: Vec<(What, HashSet<String>)>,
+}
+
+impl<'a> Feed<'a> {
+    fn new(workspace: &'a Workspace, skill: Option<&'a SkillPath>, mut kinds: Vec<What>) -> Self {
+        kinds.sort_unstable();
+        kinds.dedup();
+        let sources = kinds.into_iter().map(|what| (what, HashSet::new()));
+        Self {
+            workspace,
+            skill,
+            sources: sources.collect(),
+        }
+    }
+
+    /// Returns the newest events at the start, oldest first.
+    fn start(&mut self, limit: usize) -> Vec<Event> {
+        let mut events = self.updates();
+        events.split_off(events.len().saturating_sub(limit))
+    }
+
+    /// Returns the events since the last call, by time. Those of one time stay in the order of their file.
+    fn updates(&mut self) -> Vec<Event> {
+        let mut new = Vec::new();
+        for (what, seen) in &mut self.sources {
+            // A file that cannot be read now is read at its next event.
+            let Some(mut events) = read(self.workspace, self.skill, *what, seen) else {
+                continue;
+            };
+            // Events before a known one are older: they are in the window because another was removed.
+            let last = events.iter().rposition(|event| seen.contains(&event.id));
+            let after = events.split_off(last.map_or(0, |last| last + 1));
+            // No known event is left of a file that is being rewritten, or that others have replaced.
+            let is_shown = last.is_some() || seen.is_empty();
+            for event in after {
+                if seen.insert(event.id.clone()) && is_shown {
+                    new.push(event);
+                }
+            }
+        }
+        new.sort_by_cached_key(|event| utc(&event.at));
+        new
+    }
+}
+
+/// Returns the newest events of a kind, oldest first; `None` if the file cannot be read. Those that are known
+/// need no text.
+fn read(
+    workspace: &Workspace,
+    skill: Option<&SkillPath>,
+    what: What,
+    known: &HashSet<String>,
+) -> Option<Vec<Event>> {
+    fn records<R: Record + Into<Event>>(
+        workspace: &Workspace,
+        skill: Option<&SkillPath>,
+    ) -> Option<Vec<Event>> {
+        let selection = Selection {
+            skill,
+            newest: Some(WINDOW),
+        };
+        let found = workspace.store.list::<R>(&selection).ok()?;
+        Some(found.records.into_iter().map(Into::into).collect())
+    }
+    match what {
+        What::Executions => records::<Execution>(workspace, skill),
+        What::Lessons => records::<Procedure>(workspace, skill),
+        What::Rules => records::<Reflexion>(workspace, skill),
+        What::Hints => {
+            let listing = workspace.store.logs_of_told(WINDOW, &mut |_| true).ok()?;
+            let lines = listing.lines.into_iter().map(|line| {
+                let is_new = !known.contains(&line.id);
+                told(line, &|id| is_new.then(|| text_of(workspace, id))?)
+            });
+            Some(lines.collect())
+        }
+    }
+}
