@@ -45,8 +45,9 @@ pub mod workspace;
 pub(crate) mod writer;
 
 pub(crate) use access::AccessFilter;
+pub use access::disabled::{disabled_users, is_disabled};
 pub use access::query::{Listing, Selection};
-pub use access::scoped::{Scoped, disabled_users, is_disabled};
+pub use access::scoped::Scoped;
 pub use audit::chain::{Audited, ChainError};
 pub use audit::{AuditAction, AuditContext, Line as AuditLine, Touched};
 pub use error::{Error, Fault, Problem, ProblemKind, Refusal, advice};

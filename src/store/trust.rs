@@ -26,20 +26,24 @@
 //! - A rule acts on calls only with an approval of its own, over the rule, its patterns and its
 //!   action. No decision about a workspace or an origin lets a rule act.
 //!
+//! - `approved`: the key, digests of texts, and the list of the approved ones. `note`: the decisions about one
+//!   workspace.
+//!
 //! Deliberately absent: settings files (`config` only asks for their digest), and the display of
 //! observed text (`memctl_redact::fence`).
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use hmac::{Hmac, KeyInit as _, Mac as _};
-use memctl_files::{Directory, hex, named};
-use serde::{Deserialize, Serialize};
-use sha2::{Digest as _, Sha256};
-
-use crate::model::{CallPattern, Kind, Record, Reflexion, Trust, by_kind};
-use crate::store::files::directory::TRUST_MARKER as MARKER;
+use crate::model::{Kind, Record, Reflexion, Trust};
 use crate::store::{Entry, Error};
+pub(crate) use approved::{Mac, UserKey, parse};
+use approved::{append, approved, digest};
+pub(super) use approved::{digest_of, digest_of_patterns};
+pub use note::{Basis, Note};
+
+mod approved;
+mod note;
 
 /// Decisions of one user about trust in one workspace.
 #[derive(Debug, Clone, Default)]
@@ -225,242 +229,6 @@ pub(super) fn acts(kind: Kind) -> bool {
     matches!(kind, Kind::Reflexion | Kind::Procedure | Kind::Memory)
 }
 
-/// Names of the files.
-const KEY: &str = "key";
-/// Length of the key and of a digest, in bytes.
-const LENGTH: usize = 32;
-
-/// A keyed digest (HMAC-SHA-256).
-pub(crate) type Mac = [u8; LENGTH];
-
-/// Random bytes that only this user can read.
-#[derive(Clone)]
-pub(crate) struct UserKey([u8; LENGTH]);
-
-impl std::fmt::Debug for UserKey {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("UserKey(..)")
-    }
-}
-
-impl UserKey {
-    /// Reads the key in a state directory; `None` if it is missing or damaged.
-    fn read(state: &Path) -> Option<Self> {
-        let bytes = named::read(&state.join(KEY), LENGTH as u64).ok()?;
-        Some(Self(bytes.try_into().ok()?))
-    }
-
-    /// Creates the key. The first of several concurrent processes wins, and all use its key.
-    fn make(state: &Path, random: &mut dyn FnMut() -> String) -> Result<Self, Error> {
-        let mut hash = Sha256::new();
-        for _ in 0..4 {
-            hash.update(random());
-        }
-        let key: [u8; LENGTH] = hash.finalize().into();
-        let file = state.join(KEY);
-        named::create_dir(state).map_err(Error::io("create", state))?;
-        named::create_once(&file, &key).map_err(Error::io("write", &file))?;
-        Ok(Self::read(state).unwrap_or(Self(key)))
-    }
-
-    /// Returns the digest of the parts; `purpose` separates the digests of different uses.
-    pub(crate) fn digest<T: AsRef<[u8]>>(
-        &self,
-        purpose: &str,
-        parts: impl IntoIterator<Item = T>,
-    ) -> Mac {
-        let mut mac = self.mac();
-        mac.update(purpose.as_bytes());
-        for part in parts {
-            let part = part.as_ref();
-            mac.update(&(part.len() as u64).to_le_bytes());
-            mac.update(part);
-        }
-        mac.finalize().into_bytes().into()
-    }
-
-    #[expect(
-        clippy::expect_used,
-        reason = "HMAC takes keys of every length; the error type cannot occur"
-    )]
-    fn mac(&self) -> Hmac<Sha256> {
-        Hmac::new_from_slice(&self.0).expect("a key of any length")
-    }
-}
-
-const APPROVED: &str = "approved";
-/// Beginning of a line that revokes a digest.
-const REVOKED: &str = "-";
-/// Maximum size of the list in bytes: a quarter of a million texts.
-const LONGEST_LIST: u64 = 16 << 20;
-
-/// Reads the digests in the list; skips invalid lines.
-fn approved(state: &Path) -> HashSet<Mac> {
-    let text = named::read_text(&state.join(APPROVED), LONGEST_LIST).unwrap_or_default();
-    let mut digests = HashSet::new();
-    for line in text.lines() {
-        match line.strip_prefix(REVOKED).map(parse) {
-            Some(Some(digest)) => drop(digests.remove(&digest)),
-            Some(None) => {}
-            None => digests.extend(parse(line)),
-        }
-    }
-    digests
-}
-
-/// Returns the digests that the list does not approve, or not revoke, already.
-fn new_among(state: &Path, digests: &[Mac], is_approved: bool) -> HashSet<Mac> {
-    let listed = approved(state);
-    let is_new = |digest: &&Mac| listed.contains(*digest) != is_approved;
-    digests.iter().filter(is_new).copied().collect()
-}
-
-/// Appends lines that approve digests, or revoke them, where the list does not say so already.
-fn append(state: &Path, digests: &[Mac], is_approved: bool) -> Result<(), Error> {
-    let new = new_among(state, digests, is_approved);
-    if new.is_empty() {
-        return Ok(());
-    }
-    let sign = if is_approved { "" } else { REVOKED };
-    let lines = new
-        .into_iter()
-        .map(|digest| format!("{sign}{}\n", hex(&digest)));
-    let file = state.join(APPROVED);
-    let appended = named::append(&file, lines.collect::<String>().as_bytes());
-    appended.map_err(Error::io("append to", &file))
-}
-
-/// Returns the digest of a record's claims; `None` for kinds that do not act on an agent.
-fn digest<R: Record>(key: &UserKey, record: &R) -> Option<Mac> {
-    let claims = record.claims();
-    if claims.is_empty() {
-        return None;
-    }
-    let kind = [R::KIND.name().to_owned(), record.trust().name().to_owned()];
-    Some(key.digest("approved", kind.into_iter().chain(claims)))
-}
-
-/// Returns the digest of an entry's claims; `None` if it is not a readable record of such a kind.
-pub(super) fn digest_of(key: &UserKey, entry: &Entry) -> Option<Mac> {
-    fn of<R: Record>(key: &UserKey, entry: &Entry) -> Option<Mac> {
-        digest(key, &entry.parse::<R>().ok()?)
-    }
-    by_kind!(entry.kind, of(key, entry))
-}
-
-/// Returns the digest of a rule together with its patterns and its action; `None` without patterns.
-pub(super) fn digest_of_patterns(key: &UserKey, rule: &Reflexion) -> Option<Mac> {
-    if rule.seen_by.is_empty() {
-        return None;
-    }
-    let own = [rule.trust().name(), rule.action.name()].map(str::to_owned);
-    let patterns = rule.seen_by.iter().flat_map(CallPattern::claims);
-    let claims = own.into_iter().chain(rule.claims());
-    Some(key.digest("acts", claims.chain(patterns.map(str::to_owned))))
-}
-
-/// Parses a digest from hexadecimal.
-pub(crate) fn parse(text: &str) -> Option<Mac> {
-    let byte = |pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
-    let bytes: Vec<u8> = text.as_bytes().chunks(2).map(byte).collect::<Option<_>>()?;
-    bytes.try_into().ok()
-}
-
-const DIRECTORY: &str = "workspaces";
-/// Maximum size of a note, in bytes.
-const LONGEST_NOTE: u64 = 64 << 10;
-const LONGEST_MARKER: u64 = 256;
-
-/// Reason why a workspace's own approvals count.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Basis {
-    /// This user created it on this machine.
-    Began,
-    /// This user trusts it as a source.
-    Trusted,
-}
-
-/// One user's note about one workspace.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub struct Note {
-    /// Canonical path of the memory directory.
-    pub path: String,
-    /// Random word in the marker file of the directory.
-    #[serde(default)]
-    pub marker: String,
-    /// Reason why its own approvals count; `None` if they do not.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub basis: Option<Basis>,
-    /// Time of that decision: RFC 3339.
-    #[serde(default)]
-    pub at: String,
-    /// Digest of the trusted settings and prompts; `None` if the user trusts none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub settings: Option<String>,
-    /// Origins of other workspaces whose remote records are trusted.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub origins: Vec<String>,
-    /// Origin of the workspace whose audit log exists: if it is missing, it was removed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub audited: Option<String>,
-}
-
-impl Approvals {
-    /// Returns the note about this workspace, if its marker matches this directory.
-    pub fn note(&self) -> Option<Note> {
-        let note = self.stored()?;
-        (!note.marker.is_empty() && self.marker().as_ref() == Some(&note.marker)).then_some(note)
-    }
-
-    /// Returns the digest of the trusted settings; `None` if no settings of the workspace may be
-    /// read.
-    pub fn settings(&self) -> Option<String> {
-        let settings = self.stored()?.settings?;
-        self.note().map(|_| settings)
-    }
-
-    /// Returns the note about the path, regardless of the directory there now.
-    fn stored(&self) -> Option<Note> {
-        let (file, path) = self.place()?;
-        let note: Note = serde_json::from_slice(&named::read(&file, LONGEST_NOTE).ok()?).ok()?;
-        (note.path == path).then_some(note)
-    }
-
-    /// Writes the note; does nothing without a state directory.
-    fn keep(&self, note: Note) -> Result<(), Error> {
-        let Some((file, path)) = self.place() else {
-            return Ok(());
-        };
-        if let Some(parent) = file.parent() {
-            named::create_dir(parent).map_err(Error::io("create", parent))?;
-        }
-        let mut text = serde_json::to_vec_pretty(&Note { path, ..note })?;
-        text.push(b'\n');
-        named::replace(&file, &text).map_err(Error::io("write", &file))
-    }
-
-    /// Reads the marker in the memory directory.
-    fn marker(&self) -> Option<String> {
-        let directory = Directory::at(&self.directory);
-        let text = directory.read_text(MARKER, LONGEST_MARKER).ok()??;
-        Some(text.trim().to_owned()).filter(|marker| !marker.is_empty())
-    }
-
-    /// Returns the file of the note, and the path that it describes.
-    fn place(&self) -> Option<(PathBuf, String)> {
-        let state = self.state.as_deref()?;
-        let path = canonical(&self.directory)?;
-        let name = hex(&Sha256::digest(path.as_bytes()));
-        let file = state.join(DIRECTORY).join(format!("{}.json", &name[..32]));
-        Some((file, path))
-    }
-}
-
-fn canonical(directory: &Path) -> Option<String> {
-    Some(named::real(directory).ok()?.to_string_lossy().into_owned())
-}
-
 impl Approvals {
     /// Notes that this user began the workspace. Called under its lock, before the first record.
     pub(crate) fn begin(&self, at: &str, random: &mut dyn FnMut() -> String) -> Result<(), Error> {
@@ -558,55 +326,8 @@ impl Approvals {
     /// Returns the digests that are not approved, or not revoked, already.
     pub(crate) fn new_among(&self, digests: &[Mac], is_approved: bool) -> HashSet<Mac> {
         let state = self.state.as_deref();
-        state.map_or_else(HashSet::new, |state| new_among(state, digests, is_approved))
-    }
-
-    /// Records that the workspace with this origin has an audit log.
-    pub(crate) fn remember_audit(&self, origin: &str) -> Result<(), Error> {
-        if self.remembers_audit(origin) {
-            return Ok(());
-        }
-        self.keep(Note {
-            audited: Some(origin.to_owned()),
-            ..self.stored().unwrap_or_default()
-        })
-    }
-
-    /// Returns `true` if the workspace with this origin is known to have an audit log.
-    pub(crate) fn remembers_audit(&self, origin: &str) -> bool {
-        let audited = self.stored().and_then(|note| note.audited);
-        audited.is_some_and(|audited_origin| audited_origin == origin)
-    }
-
-    /// Changes the note about the directory, and binds it by a marker if needed. Does nothing
-    /// without a state directory.
-    fn change(
-        &self,
-        random: &mut dyn FnMut() -> String,
-        change: impl FnOnce(&mut Note),
-    ) -> Result<(), Error> {
-        if self.state.is_none() {
-            return Ok(());
-        }
-        let mut note = match self.note() {
-            Some(note) => note,
-            None => self.marked(random())?,
-        };
-        change(&mut note);
-        self.keep(note)
-    }
-
-    /// Creates a note that is bound to the directory by this marker. Decisions about another
-    /// directory at the same path do not apply.
-    fn marked(&self, marker: String) -> Result<Note, Error> {
-        let directory = Directory::at(&self.directory);
-        let text = format!("{marker}\n");
-        let written = directory.replace_file(MARKER, text.as_bytes());
-        written.map_err(Error::io("write", &directory.join(MARKER)))?;
-        Ok(Note {
-            marker,
-            audited: self.stored().and_then(|note| note.audited),
-            ..Note::default()
+        state.map_or_else(HashSet::new, |state| {
+            approved::new_among(state, digests, is_approved)
         })
     }
 }

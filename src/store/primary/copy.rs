@@ -13,7 +13,7 @@ use std::time::Duration;
 use memctl_files::{Directory, json};
 
 use crate::model::Kind;
-use crate::store::access::scoped::keep_disabled_users;
+use crate::store::access::disabled::keep_disabled_users;
 use crate::store::files::data::write::apply;
 use crate::store::files::directory::{self, EXECUTION_LOGS, JOURNAL, PRIMARY, RECOVERED, REPLICA};
 use crate::store::files::{log, tombstones};

@@ -37,6 +37,7 @@ mod discover;
 mod files;
 mod front_matter;
 pub mod guardrails;
+mod metadata;
 
 use std::io::{self, ErrorKind};
 use std::path::{Component, Path, PathBuf};

@@ -1,5 +1,6 @@
 //! Trust by machine, workspace and time.
 
+use memctl_files::named;
 use serde_json::json;
 
 use super::*;
