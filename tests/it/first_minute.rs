@@ -258,13 +258,13 @@ fn the_agent_of_the_person_words_a_repeat() {
     let script = fs::read_to_string(&claude).unwrap();
     fs::write(&claude, "#!/bin/sh\necho not logged in >&2\nexit 1\n").unwrap();
     terminal.keys(&["w"]);
-    terminal.wait_for("One call of `exec/claude`?");
+    terminal.wait_for("One call of `exec/claude`, about an unknown cost?");
     terminal.keys(&["y"]);
     let failed = terminal.wait_for("not logged in");
     assert!(failed.ends_with("q later"), "{failed}");
     fs::write(&claude, script).unwrap();
     terminal.keys(&["w"]);
-    let price = terminal.wait_for("One call of `exec/claude`?");
+    let price = terminal.wait_for("One call of `exec/claude`, about an unknown cost?");
     assert!(!price.contains("Seed the tables with"), "{price}");
     terminal.keys(&["y"]);
     let worded = terminal.wait_for("y keep them");
@@ -353,7 +353,7 @@ fn the_book_shows_the_first_minute_as_it_is() {
         return;
     };
     for (key, then) in [
-        ("w", "One call of `exec/claude`?"),
+        ("w", "One call of `exec/claude`, about an unknown cost?"),
         ("y", "y keep them"),
         ("y", "you said it"),
         ("y", "3  failed"),

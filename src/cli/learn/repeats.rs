@@ -298,9 +298,8 @@ fn worded(context: &Context, repeat: &Repeat, model: &str) -> Result<Answer, Use
         note(context, before);
         return Ok(Answer::Nothing);
     };
-    let cost = plan.report.cost_usd.map(|cost| price(Some(cost)));
-    let cost = cost.map_or_else(String::new, |cost| format!(", about {cost}"));
-    let prompt = format!("   One call of `{}`{cost}?", plan.report.model);
+    let cost = price(plan.report.cost_usd);
+    let prompt = format!("   One call of `{}`, about {cost}?", plan.report.model);
     if !confirms(prompt, true)? {
         return Ok(Answer::Nothing);
     }

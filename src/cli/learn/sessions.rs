@@ -162,8 +162,10 @@ pub(crate) fn show_past(past: &PastReport, page: &mut Page) {
             page.bad(format!("{}: ", session.path), problem);
         }
     }
+    let is_asked = !past.sessions.is_empty() || !past.questions.is_empty();
     let answered = past.sessions.iter().filter(|one| one.problem.is_none());
     let calls_made = match past.questions.len() as u64 {
+        _ if !is_asked => "no session to ask about".to_owned(),
         0 => format!("{} asked about", plural(answered.count() as u64, "session")),
         calls => format!("{} to `{}`", plural(calls, "call"), past.model),
     };
@@ -175,7 +177,9 @@ pub(crate) fn show_past(past: &PastReport, page: &mut Page) {
         (past.left_out, "left for another run"),
     ]);
     let mut ends = [vec![calls_made], rest].concat();
-    ends.push(price(past.cost_usd));
+    if is_asked {
+        ends.push(price(past.cost_usd));
+    }
     page.dim(ends.join(" · "));
 }
 
