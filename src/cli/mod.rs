@@ -5,8 +5,8 @@
 //!
 //! - `start`, `skills`, `learn`, `review`, `memory`, `share`, `care`: commands, by the groups of the
 //!   help. `help`: the groups, pages and messages of the parser. `schema`: for programs.
-//! - `context`: the workspace of a command, and input from the user. `connections`: its database.
-//!   `config`: its settings, prompts and models. `arguments`: values of options.
+//! - `context`: the workspace of a command. `connections`: its database. `config`: its settings, prompts and
+//!   models. `off`: switches that turn memory off. `input`: texts and documents. `arguments`: values of options.
 //! - `output`: pages, tables and JSON. `ask`: questions and prices.
 //!   `ending`: interrupts, crashes and deadlines.
 
@@ -40,7 +40,9 @@ pub(crate) mod connections;
 pub(crate) mod context;
 pub(crate) mod ending;
 pub(crate) mod help;
+mod input;
 pub(crate) mod memory;
+pub(crate) mod off;
 pub(crate) mod output;
 pub(crate) mod review;
 pub(crate) mod schema;

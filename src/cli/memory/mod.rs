@@ -8,10 +8,10 @@ use serde::Serialize;
 
 use crate::cli::connections;
 use crate::cli::context::Context;
-use crate::cli::context::Off;
 use crate::cli::memory::change::{ConflictsArgs, ResolveArgs, conflicts, resolve};
 use crate::cli::memory::notes::{AddArgs, PruneArgs, PurgeArgs, purge};
 use crate::cli::memory::transfer::{ExportArgs, ImportArgs, export, import};
+use crate::cli::off::Off;
 use crate::cli::output::{Done, Page, Report, Table, plural, product};
 use crate::cli::review::approve::{PinArgs, PromoteArgs, pin, promote};
 use crate::cli::start::hooks;

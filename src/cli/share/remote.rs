@@ -12,7 +12,6 @@ use crate::cli::context::{Context, random};
 use crate::cli::ending::wait;
 use crate::cli::output::printer::stages;
 use crate::cli::output::{Done, Page, Report, Style};
-use crate::model::Kind;
 use crate::model::error::UserError;
 use crate::remote::{
     self, Address, CheckReport, Direction, InitReport, JoinReport, OnSync, PgStore,
@@ -267,9 +266,7 @@ pub(crate) fn join(context: &Context, name: &str, address: Address) -> Done<Join
     let primary = Arc::new(PgStore::new(address, name)?);
     let store = workspace.store.clone().backed_by(primary);
     context.printer.during("fetching", || store.catch_up())?;
-    for kind in Kind::ALL {
-        report.records += store.count(kind)?;
-    }
+    report.records = store.record_count()?;
     Ok(report)
 }
 
