@@ -2,8 +2,7 @@
 //!
 //! A message of the person is heard. At a stop, the agent is asked once to word the findings of its session, and the
 //! lessons in its last message are stored. Any other event is answered with what rules and lessons have to say.
-//! Then a call is appended to the log of its session, and a session that has ended is learned from:
-//! `memctl learn` catches up on what there is no time for.
+//! A session that has ended is learned from: `memctl learn` catches up on what there is no time for.
 //!
 //! An error is no answer, because an agent waits for it.
 
@@ -15,8 +14,7 @@ use super::respond::respond;
 use super::settings::claude_code::permitted_answer;
 use super::{Event, EventKind, Host};
 use crate::lessons::{
-    self, AnswerBy, Asking, HintService, LearnOptions, Marks, PROMPT, SessionCall, SessionHead,
-    append_call, carries_lessons,
+    self, AnswerBy, Asking, HintService, LearnOptions, Marks, PROMPT, carries_lessons,
 };
 use crate::rules::hearing::Message;
 use crate::rules::session_receipts;
@@ -109,11 +107,7 @@ impl HookCall<'_> {
             return answer;
         }
         match self.event.kind {
-            EventKind::ToolFailed => self.log_call(session),
-            EventKind::ToolSucceeded => {
-                self.log_call(session);
-                return answer.or_else(|| self.at_recovery());
-            }
+            EventKind::ToolSucceeded => return answer.or_else(|| self.at_recovery()),
             EventKind::SessionEnd => self.learn(session, receipts.unwrap_or_default()),
             _ => {}
         }
@@ -130,19 +124,11 @@ impl HookCall<'_> {
             return None;
         }
         let settings = self.asked_at(Asks::Recovery)?;
-        let text = self.asking(store, &settings, |asking| asking.at_recovery(&session))?;
-        Some(self.host.answer(self.event, &text))
-    }
-
-    /// Appends a call to the log of its session.
-    fn log_call(&self, session: String) {
-        let event = self.event;
         let project = self.hints.here.project_name().unwrap_or_default();
-        let head = SessionHead { session, project };
-        let failed = event.kind == EventKind::ToolFailed;
-        let call = SessionCall::new(event.tool.as_deref(), &event.input, &event.output, failed);
-        // A call without a log cannot bear out a lesson; nothing else depends on it.
-        drop(append_call(self.hints.store, &head, &call));
+        let text = self.asking(store, &settings, |asking| {
+            asking.at_recovery(&session, &project)
+        })?;
+        Some(self.host.answer(self.event, &text))
     }
 
     /// Learns from the session that has ended, told `receipts.0` rules at calls, of which it heeded `receipts.1`.

@@ -12,7 +12,7 @@ use super::{Event, EventKind, Host, LONGEST_ANSWER};
 use crate::lessons::storage::patterns::learn_at_once;
 use crate::lessons::telling::hint::{Hint, MAX_HINTS, within};
 use crate::lessons::telling::service::Moment;
-use crate::lessons::{HintOptions, HintService, SessionCalls, forget_failures, telling};
+use crate::lessons::{HintOptions, HintService, NewestCalls, append_message, telling};
 use crate::model::text::one_line;
 use crate::model::{CallAction, Trust};
 use crate::rules::hearing::{MadeCall, Message, QUESTION, retain};
@@ -313,15 +313,14 @@ impl Host {
     /// Retains a message of the person. Returns the question to the agent if the message may state
     /// something lasting, and the host takes context with a prompt.
     pub(crate) fn hear(self, event: &Event, store: &Scoped, message: Message) -> Option<String> {
-        let calls = SessionCalls::of_session(store, &self.session(event)).calls;
-        let recent = calls.into_iter().rev().take(HEARD_AFTER);
-        let recent = recent.map(|call| MadeCall {
+        let session = self.session(event);
+        let newest = NewestCalls::of_session(store, &session, HEARD_AFTER);
+        let recent = newest.calls.into_iter().rev().map(|call| MadeCall {
             tool: call.tool,
             call: call.call,
         });
         let message = message.after(recent.collect());
-        // The words of the person may be the cure.
-        forget_failures(store, &self.session(event)).ok()?;
+        append_message(store, &session).ok()?;
         let asks = message.may_be_lasting && self.takes_context_at_prompt();
         retain(store, message).ok()?;
         asks.then(|| self.answer(event, QUESTION))

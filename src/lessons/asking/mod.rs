@@ -21,7 +21,7 @@ use crate::store::workspace::{Error, Records};
 use crate::store::{Selection, same_project};
 
 use super::session::call_match::{Occurrence, occurrence, peeled};
-use super::session::calls::SessionCalls;
+use super::session::calls::{NewestCalls, SessionCalls, SessionHead};
 use super::session::marks::Marks;
 use super::storage::checks::{LessonArgs, Proof, check, check_words, refuse};
 use super::storage::new_lesson::{LessonOrigin, StoredLesson, is_in_use, store_lesson};
@@ -69,18 +69,23 @@ impl Asking<'_> {
 
     /// Returns the line for a call that has just worked, on an agent host without an event at the stop;
     /// `None` if it recovered nothing new.
-    pub fn at_recovery(&self, session: &str) -> Result<Option<String>, Error> {
+    pub fn at_recovery(&self, session: &str, project: &str) -> Result<Option<String>, Error> {
         let store = self.records.store;
         if Marks::of(store, session).was_asked {
             return Ok(None);
         }
-        let calls = SessionCalls::of_session(store, session);
+        let calls = SessionCalls {
+            head: SessionHead {
+                session: session.to_owned(),
+                project: project.to_owned(),
+            },
+            calls: NewestCalls::of_session(store, session, RECENT).calls,
+        };
         // Only a failure just before is worth the search.
-        let last = calls.calls.len().saturating_sub(1);
-        let mut recent = calls.calls.iter().rev().take(RECENT);
-        if !recent.any(|call| call.failed) {
+        if !calls.calls.iter().any(|call| call.failed) {
             return Ok(None);
         }
+        let last = calls.calls.len().saturating_sub(1);
         let found = self.news(&calls)?.unwrap_or_default();
         if !found
             .iter()
@@ -135,9 +140,9 @@ impl Asking<'_> {
         if refused.is_empty() || marks.was_refused {
             return Ok(None);
         }
-        self.records.store.session_log(session).mark("mended")?;
+        self.records.store.session_log(session).mark("refused")?;
         Ok(Some(format!(
-            "Not recorded:\n{}\nSend the mended lines once more (LESSON {{…}}), or leave them out and stop.",
+            "Not recorded:\n{}\nSend the corrected lines once more (LESSON {{…}}), or leave them out and stop.",
             refused.join("\n")
         )))
     }
@@ -322,7 +327,7 @@ pub(crate) fn in_message(message: &str) -> Vec<Result<LessonArgs, String>> {
 #[cfg(test)]
 mod tests_of_questions {
     use super::*;
-    use crate::lessons::session::calls::{SessionCall, SessionHead};
+    use crate::lessons::session::calls::SessionCall;
 
     #[test]
     fn the_question_names_the_calls_and_the_way_to_answer() {

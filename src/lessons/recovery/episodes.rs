@@ -1,26 +1,19 @@
-//! Finds episodes in the steps of a session, also while it runs: a failed step, the later step that reached
-//! its goal, and the retries and changes between them.
+//! Finds episodes in the steps of a session: a failed step, the later step that reached its goal, and the retries
+//! and changes between them.
 //!
 //! Precision comes first. Most errors in a session are expected, given up or external, and learning
 //! from those is worse than not learning. A success must have the same goal, with more certainty
 //! the farther away it is. Errors that the agent or the user calls expected are ignored.
-//!
-//! The trace of a running session is short: most failures have no recovery, and each step costs a write.
 
 use memctl_sessions::{Remark, Speaker, Step};
-use serde::{Deserialize, Serialize};
 
 use super::goal::{Goal, Kind};
 use super::goal_match::{Match, same_goal};
 use super::outcome::{Outcome, outcome};
-use super::pattern;
 use crate::lessons::call::{Simple, commands};
 use crate::lessons::failure::error_line::error_line;
 use crate::lessons::failure::normalised;
-use crate::lessons::session::calls::SessionCall;
-use crate::lessons::session::clean;
 use crate::lessons::vocabulary::WORDS;
-use crate::model::Pattern;
 
 /// Failure with its recovery.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,7 +54,7 @@ const SEARCH_WITHIN: usize = 12;
 /// Maximum distance of a success that is part of the failed step.
 const PART_WITHIN: usize = 30;
 /// Maximum distance of a success that only its nearness makes plausible.
-const NEAR_WITHIN: usize = 6;
+pub(crate) const NEAR_WITHIN: usize = 6;
 
 /// Number of steps in which a recovery is looked for, so that a long session takes no longer a step.
 const FAR: usize = 2_000;
@@ -190,88 +183,6 @@ pub(crate) fn writes(step: &Step) -> bool {
     commands.any(|simple| simple.targets.iter().any(|target| target != "/dev/null"))
 }
 
-/// Maximum number of steps; a failure that is older is given up.
-const MOST: usize = 16;
-/// Maximum length of a stored call, in bytes.
-const LONGEST: usize = 4_000;
-
-/// Recent steps of a session.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
-pub(crate) struct Trace(Vec<SessionCall>);
-
-impl Trace {
-    /// Returns `true` if no failure waits for its recovery.
-    pub(crate) fn is_idle(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    /// Adds a failed call.
-    pub(crate) fn failed(&mut self, tool: Option<&str>, call: &str, output: &str) {
-        self.push(tool, call, output, true);
-    }
-
-    /// Failures without a recovery, oldest first.
-    pub(crate) fn failures(&self) -> impl DoubleEndedIterator<Item = &SessionCall> {
-        self.0.iter().filter(|call| call.failed)
-    }
-
-    /// Forgets all steps.
-    pub(crate) fn clear(&mut self) {
-        self.0.clear();
-    }
-
-    /// Adds a successful call. Returns the patterns of the failures that it recovered.
-    pub(crate) fn succeeded(
-        &mut self,
-        tool: Option<&str>,
-        call: &str,
-        output: &str,
-    ) -> Vec<Pattern> {
-        let mut patterns = Vec::new();
-        if self.is_idle() {
-            return patterns;
-        }
-        self.push(tool, call, output, false);
-        let steps = self.0.iter().enumerate();
-        let steps: Vec<Step> = steps.map(|(at, step)| step.step(at)).collect();
-        let last = steps.len().saturating_sub(1);
-        let analysis = analyse(&steps, &[]);
-        // A look at the failed object may come between a failure and its recovery.
-        let is_over = |episode: &&Episode| {
-            let wait = if episode.is_near { NEAR_WITHIN } else { 0 };
-            episode.success_step + wait == last
-        };
-        let over = analysis.episodes.iter().filter(is_over);
-        let mut recovered: Vec<usize> = Vec::new();
-        for episode in over {
-            recovered.push(episode.fail_step);
-            recovered.extend(&episode.also_fail_steps);
-            patterns.extend(pattern::of_episode(episode, &steps, &clean));
-        }
-        let mut places = 0..;
-        self.0
-            .retain(|_| !places.next().is_some_and(|at| recovered.contains(&at)));
-        self.shorten();
-        patterns
-    }
-
-    fn push(&mut self, tool: Option<&str>, call: &str, output: &str, failed: bool) {
-        self.0.push(SessionCall {
-            call: call[..call.floor_char_boundary(LONGEST)].to_owned(),
-            ..SessionCall::new(tool, "", output, failed)
-        });
-        self.0.drain(..self.0.len().saturating_sub(MOST));
-        self.shorten();
-    }
-
-    /// Drops the steps before the first failure.
-    fn shorten(&mut self) {
-        let first = self.0.iter().position(|step| step.failed);
-        self.0.drain(..first.unwrap_or(self.0.len()));
-    }
-}
-
 #[cfg(test)]
 mod tests;
 
@@ -331,74 +242,4 @@ pub(crate) fn is_expected(failed: &Judged<'_>, remarks: &[Remark]) -> bool {
             .occur_in(&remark.text.to_ascii_lowercase())
     };
     about.into_iter().any(is_announced)
-}
-
-#[cfg(test)]
-mod tests_of_traces {
-    use super::*;
-
-    const BASH: Option<&str> = Some("Bash");
-
-    #[test]
-    fn a_recovery_is_seen_at_its_success() {
-        let mut trace = Trace::default();
-        assert!(trace.succeeded(BASH, "ls", "").is_empty() && trace.is_idle());
-        trace.failed(BASH, "rtk bun run test", "rtk: unknown command bun");
-        assert!(trace.succeeded(BASH, "ls -l", "go.sh").is_empty());
-        let patterns = trace.succeeded(BASH, "bun run test", "ok");
-        assert_eq!(patterns.len(), 1);
-        assert_eq!(patterns[0].working_code, "bun run test");
-        assert!(trace.is_idle(), "{trace:?}");
-    }
-
-    #[test]
-    fn a_look_between_failure_and_cure_is_no_success() {
-        let mut trace = Trace::default();
-        let error = "ERROR:  syntax error at or near \";\"";
-        trace.failed(
-            BASH,
-            "psql -d app -c 'ALTER TABLE users ADD COLUMN age;'",
-            error,
-        );
-        for look in [r"psql -d app -c '\d users'", "psql -d app -c 'select 1'"] {
-            assert!(trace.succeeded(BASH, look, "age | text").is_empty());
-        }
-        let recovery = "psql -d app -c 'ALTER TABLE users ADD COLUMN age INTEGER;'";
-        let patterns = trace.succeeded(BASH, recovery, "ALTER TABLE");
-        assert_eq!(patterns.len(), 1);
-        assert_eq!(patterns[0].working_code, recovery);
-        // Without a better recovery, the nearest success counts.
-        trace.failed(
-            BASH,
-            "shop send --text 'please bring more green apples'",
-            "error: no such field",
-        );
-        assert!(
-            trace
-                .succeeded(
-                    BASH,
-                    "shop send --text 'orders leave early every monday'",
-                    "sent"
-                )
-                .is_empty()
-        );
-        for n in 1..=NEAR_WITHIN {
-            assert!(!trace.is_idle());
-            trace.succeeded(BASH, &format!("sleep {n}"), "");
-        }
-        assert!(trace.is_idle());
-    }
-
-    #[test]
-    fn a_change_in_between_is_no_pattern_and_old_failures_are_given_up() {
-        let mut trace = Trace::default();
-        trace.failed(BASH, "./go.sh", "bash: ./go.sh: Permission denied");
-        assert!(trace.succeeded(BASH, "chmod +x go.sh", "").is_empty());
-        assert!(trace.succeeded(BASH, "./go.sh", "hi").is_empty());
-        trace.failed(BASH, "make", "make: *** no rule");
-        for n in 0..MOST {
-            trace.succeeded(BASH, &format!("echo {n}"), "");
-        }
-        assert!(trace.is_idle());
-    }
 }

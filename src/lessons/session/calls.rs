@@ -1,19 +1,25 @@
 //! Calls of a session: what an agent ran, and the results.
 //!
 //! A hook appends each call to the log of its session, redacted and shortened; a session file is read into the
-//! same form. Lessons are checked against these calls. An output therefore retains its beginning and its end,
-//! and between them the lines that may state an error, or that show options and variables.
+//! same form. Recoveries are found in these calls, and lessons are checked against them. A call is therefore as
+//! long as any that is compared. An output retains its beginning and its end, and between them the lines that may
+//! state an error, or that show options and variables.
+
+use std::ops::ControlFlow;
 
 use serde::{Deserialize, Serialize};
 
+use super::marks::Marks;
+use crate::lessons::call;
 use crate::lessons::failure::error_line::error_lines;
+use crate::lessons::recovery::pattern::of_files;
 use crate::store::{self, Scoped, SessionLog};
 use memctl_redact::beginning;
 use memctl_sessions::Step;
 
-/// Maximum length of a stored command, in characters.
-const LONGEST_COMMAND: usize = 800;
-/// Maximum length of the stored input of another tool, in characters.
+/// Maximum length of a stored call, in characters. A longer one is compared with no other.
+const LONGEST_CALL: usize = call::LONGEST;
+/// Maximum length of the stored input of a tool for files, in characters: the rest is content.
 const LONGEST_INPUT: usize = 240;
 /// Bytes kept of the beginning and of the end of an output.
 const ENDS_OF_FAILURE: (usize, usize) = (700, 900);
@@ -63,11 +69,11 @@ pub(crate) struct SessionCalls {
 impl SessionCall {
     /// Shortens a call. All texts are redacted already.
     pub(crate) fn new(tool: Option<&str>, call: &str, output: &str, failed: bool) -> Self {
-        let is_json = call.starts_with('{');
-        let most = if is_json {
+        let is_content = call.starts_with('{') && tool.is_some_and(of_files);
+        let most = if is_content {
             LONGEST_INPUT
         } else {
-            LONGEST_COMMAND
+            LONGEST_CALL
         };
         let output = memctl_redact::strip_fenced(output);
         Self {
@@ -168,12 +174,10 @@ impl SessionCalls {
     fn read(log: &SessionLog) -> Self {
         let mut all = Self::default();
         for line in log.calls().split(|byte| *byte == b'\n') {
-            if line.starts_with(b"{\"session\"") {
-                if let Ok(head) = serde_json::from_slice(line) {
-                    all.head = head;
-                }
-            } else if let Ok(call) = serde_json::from_slice::<SessionCall>(line) {
-                all.calls.push(call);
+            match Line::read(line) {
+                Some(Line::Head(head)) => all.head = head,
+                Some(Line::Call(call)) => all.calls.push(call),
+                Some(Line::Message) | None => {}
             }
         }
         all
@@ -186,6 +190,71 @@ impl SessionCalls {
     }
 }
 
+/// Newest calls of a running session, oldest first. An agent waits while they are read: the rest of the log is not.
+#[derive(Debug, Default)]
+pub(crate) struct NewestCalls {
+    /// The calls.
+    pub(crate) calls: Vec<SessionCall>,
+    /// Number of them before the newest message of the person.
+    pub(crate) before_message: usize,
+}
+
+impl NewestCalls {
+    /// Reads at most this number of calls.
+    pub(crate) fn of_session(store: &Scoped, session: &str, most: usize) -> Self {
+        let mut calls = Vec::new();
+        let mut since_message = None;
+        store.session_log(session).newest(&mut |line| {
+            match Line::read(line) {
+                Some(Line::Call(call)) => calls.push(call),
+                Some(Line::Message) => {
+                    since_message.get_or_insert(calls.len());
+                }
+                Some(Line::Head(_)) | None => {}
+            }
+            if calls.len() < most {
+                ControlFlow::Continue(())
+            } else {
+                ControlFlow::Break(())
+            }
+        });
+        calls.reverse();
+        Self {
+            before_message: since_message.map_or(0, |since| calls.len() - since),
+            calls,
+        }
+    }
+}
+
+/// Line of a log.
+enum Line {
+    Head(SessionHead),
+    Call(SessionCall),
+    /// The person has said something.
+    Message,
+}
+
+/// Line for a message of the person.
+const MESSAGE: &str = "{\"message\":true}";
+
+impl Line {
+    /// Reads a line; `None` if it is damaged.
+    fn read(line: &[u8]) -> Option<Self> {
+        if line == MESSAGE.as_bytes() {
+            return Some(Self::Message);
+        }
+        if line.starts_with(b"{\"session\"") {
+            return serde_json::from_slice(line).ok().map(Self::Head);
+        }
+        serde_json::from_slice(line).ok().map(Self::Call)
+    }
+}
+
+/// Records in the log of a session that the person has said something, which may be what cures a failure.
+pub(crate) fn append_message(store: &Scoped, session: &str) -> Result<(), store::Error> {
+    store.session_log(session).append_beside_calls(MESSAGE)
+}
+
 /// Appends a call to the log of its session. All texts are redacted already.
 pub(crate) fn append_call(
     store: &Scoped,
@@ -194,7 +263,7 @@ pub(crate) fn append_call(
 ) -> Result<(), store::Error> {
     let log = store.session_log(&head.session);
     log.append_call(&serde_json::to_string(head)?, &serde_json::to_string(call)?)?;
-    if call.failed && log.marks().is_empty() {
+    if call.failed && !Marks::of(store, &head.session).has_failed {
         log.mark("failed")?;
     }
     Ok(())
@@ -220,10 +289,17 @@ mod tests {
         }
         let found = SessionCalls::of_session(&store, "claude-code/s");
         assert_eq!(found.head, head);
+        let newest = NewestCalls::of_session(&store, "claude-code/s", 1);
+        assert_eq!(newest.calls, found.calls[1..]);
         assert_eq!(found.calls, [failed, read]);
         assert_eq!(found.calls[0].command(), Some("make"));
         assert_eq!(found.calls[1].command(), None);
-        assert_eq!(SessionCalls::newest(&store), Some(found));
+        append_message(&store, "claude-code/s").unwrap();
+        append_call(&store, &head, &found.calls[0]).unwrap();
+        let newest = NewestCalls::of_session(&store, "claude-code/s", 9);
+        assert_eq!((newest.calls.len(), newest.before_message), (3, 2));
+        let all = SessionCalls::newest(&store).unwrap().calls;
+        assert_eq!(all, newest.calls);
     }
 
     #[test]

@@ -24,7 +24,7 @@ impl Marks {
             match line.split(' ').next() {
                 Some("failed") => marks.has_failed = true,
                 Some("asked") => marks.was_asked = true,
-                Some("mended") => marks.was_refused = true,
+                Some("refused") => marks.was_refused = true,
                 Some("lesson") => marks.lessons += 1,
                 _ => {}
             }

@@ -2,11 +2,13 @@
 //!
 //! - `calls`: each call with its result, in the log of a running session. `marks`: what became of the question to
 //!   its agent.
+//! - `recovered`: failures that the newest call has recovered.
 //! - `call_match`: the calls that a written command occurs in.
 
 pub(crate) mod call_match;
 pub(crate) mod calls;
 pub(crate) mod marks;
+pub(crate) mod recovered;
 
 use memctl_redact::Clean;
 

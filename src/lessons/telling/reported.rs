@@ -1,25 +1,26 @@
 //! Failures and successes that programs without hooks report.
 //!
-//! A failure stays in the session's scratch file until a success answers it; the two become the pattern of a
-//! procedure. An existing pattern is counted up instead of added.
+//! A failure waits in the log of its session until a success answers it; the two become the pattern of a procedure.
+//! An existing pattern is counted up instead of added.
 
 use serde::Serialize;
 
 use crate::lessons::failure::error_line::error_line;
 use crate::lessons::failure::normalised;
 use crate::lessons::failure::without_people;
-use crate::lessons::recovery::episodes::Trace;
+use crate::lessons::session::calls::{NewestCalls, SessionCall};
 use crate::lessons::storage::patterns::{self, Stored, store_unless};
-use crate::lessons::telling::scratch::LessonScratch;
 use crate::lessons::telling::service::HintService;
 use crate::lessons::{HintOptions, HintReport};
 use crate::model::text::{of_commands, one_line};
 use crate::model::{Pattern, Procedure};
-use crate::store::Writer;
 use crate::store::workspace::{Error, stamp};
+use crate::store::{Scoped, Writer};
 
 /// Maximum length of the output that a pattern keeps, in characters.
 const OUTPUT: usize = 500;
+/// Maximum number of failures that a success answers.
+const WAITING: usize = 16;
 /// Minimum similarity of an earlier failure to the working code that answers it too.
 const SAME_GOAL: f64 = 0.5;
 
@@ -70,8 +71,7 @@ impl HintService<'_> {
             session: success.session.clone(),
         };
         let mut report = RecordReport::default();
-        let notes: LessonScratch = self.store.scratch_of(&success.session);
-        let answered = answered(&notes.trace, &success.code);
+        let answered = answered(self.store, &success.session, &success.code);
         if answered.is_empty() {
             report.not_learned = Some("no failure waits for it in this session");
         }
@@ -95,9 +95,10 @@ impl HintService<'_> {
             }
         }
         drop(writer);
-        // Clear the pending failures only after their patterns are stored.
+        // From now on the failures wait no longer.
+        let call = SessionCall::new(None, &success.code, &success.output, false);
+        self.append_call(&success.session, &call);
         self.note(&success.session, |notes| {
-            notes.trace.clear();
             let credits = notes.succeeded(&success.code);
             report.helped = credits.iter().map(|credit| credit.id.clone()).collect();
             credits
@@ -135,11 +136,13 @@ impl HintService<'_> {
     }
 }
 
-/// Failures that a success answers, as patterns without its code: the last one, and earlier ones with a similar
-/// goal, one per error.
-fn answered(trace: &Trace, code: &str) -> Vec<Pattern> {
+/// Failures since the last success that this one answers, as patterns without its code: the last one, and earlier ones
+/// with a similar goal, one per error.
+fn answered(store: &Scoped, session: &str, code: &str) -> Vec<Pattern> {
+    let newest = NewestCalls::of_session(store, session, WAITING).calls;
+    let failures = newest.iter().rev().take_while(|call| call.failed);
     let mut answered: Vec<Pattern> = Vec::new();
-    for (i, failure) in trace.failures().rev().enumerate() {
+    for (i, failure) in failures.enumerate() {
         let line = without_people(&error_line(&failure.output).unwrap_or_default());
         let key = normalised(&line);
         let is_new = answered.iter().all(|other| other.error_key != key);
@@ -164,7 +167,6 @@ fn same_code(a: &str, b: &str) -> bool {
 mod tests {
     use super::*;
     use crate::model::{Kind, Record as _, Scope};
-    use crate::store::Scoped;
     use chrono::DateTime;
     use serde_json::Value;
     use serde_json::json;

@@ -1,4 +1,4 @@
-//! State of a running agent session: recent failures, shown hints with their outcomes, and pitfalls.
+//! What a running session was told: hints with their outcomes, pitfalls, and failures that came again.
 //!
 //! After a hint, the next steps decide. Success in the hinted way counts for the lesson, the same error again
 //! counts against it, and anything else does not count. The first of the two decides.
@@ -8,10 +8,8 @@
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::lessons::recovery::episodes::Trace;
 use crate::lessons::telling::evidence::adopts;
 use crate::model::text::one_line;
-use crate::store::{self, Scoped};
 
 use super::hint::{Pitfall, pitfall_of};
 use crate::lessons::telling::hint::{Hint, Outcome, Shown};
@@ -33,9 +31,6 @@ pub(crate) struct LessonScratch {
     pub shown: Vec<Shown>,
     /// Classes of errors that occurred, in order of first occurrence.
     pub pitfalls: Vec<Pitfall>,
-    /// Steps since the first failure without a recovery.
-    #[serde(skip_serializing_if = "Trace::is_idle")]
-    pub trace: Trace,
     /// Lessons that the session has counted for or against.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub witnessed: Vec<(String, Outcome)>,
@@ -74,7 +69,6 @@ impl LessonScratch {
         let credits = self.judge(Outcome::Harmed, |shown| {
             shown.error_key == error_key && adopts(code, shown)
         });
-        self.trace.failed(tool, code, error);
         if let Some(found) = pitfall_of(error, tool)
             && !self.pitfalls.contains(&found)
         {
@@ -141,7 +135,7 @@ impl LessonScratch {
 
     /// Returns true if a later step can decide about a hint.
     pub(crate) fn is_watching(&self) -> bool {
-        !self.trace.is_idle() || self.shown.iter().any(|shown| shown.outcome.is_none())
+        self.shown.iter().any(|shown| shown.outcome.is_none())
     }
 
     /// Records the end of the session. Returns the uses without an outcome. If the session
@@ -190,11 +184,6 @@ impl LessonScratch {
 
 fn cut(code: &str) -> String {
     code[..code.floor_char_boundary(LONGEST)].to_owned()
-}
-
-/// Forgets the failures of a session that wait for their recovery.
-pub(crate) fn forget_failures(store: &Scoped, session: &str) -> Result<(), store::Error> {
-    store.try_change_scratch(session, |notes: &mut LessonScratch| notes.trace.clear())
 }
 
 #[cfg(test)]
@@ -248,7 +237,6 @@ mod tests {
         assert_eq!(notes.succeeded("pip install --user x"), []);
         // A lesson that helped can be shown again.
         assert_eq!(notes.not_again(), [""; 0]);
-        notes.trace.clear();
         assert!(!notes.is_watching());
     }
 

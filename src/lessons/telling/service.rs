@@ -15,6 +15,9 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::lessons::failure::Failure;
+use crate::lessons::session::calls::{SessionCall, SessionHead, append_call};
+use crate::lessons::session::marks::Marks;
+use crate::lessons::session::recovered::recovered;
 use crate::lessons::storage::table::prepare;
 use crate::lessons::telling;
 use crate::lessons::telling::evidence::is_demoted;
@@ -89,6 +92,9 @@ impl HintService<'_> {
         let mut report = HintReport::default();
         let session = options.session.as_deref();
         // A locked session scratch does not hold back a hint.
+        if let Some(session) = session {
+            self.append_call(session, &SessionCall::new(tool, &code, &error, true));
+        }
         let scratch = session.map(|session| self.store.scratch_if_free(session));
         let scratch = scratch.transpose()?;
         let notes = session.map(|session| self.store.scratch_of::<LessonScratch>(session));
@@ -128,8 +134,8 @@ impl HintService<'_> {
         Ok(report)
     }
 
-    /// Records a successful call in a session, and credits the hints that it followed. Returns the
-    /// patterns of the failures that it recovered.
+    /// Records a successful call in a session, and credits the hints that it followed. Its texts are redacted
+    /// already. Returns the patterns of the failures that it recovered.
     pub fn succeeded(
         &self,
         session: &str,
@@ -137,24 +143,36 @@ impl HintService<'_> {
         code: &str,
         output: &str,
     ) -> Result<Vec<Pattern>, Error> {
-        // Most successes follow no hint, and must not wait for the lock.
-        if self.store.directory().is_read_only()
-            || !self
-                .store
-                .scratch_of::<LessonScratch>(session)
-                .is_watching()
-        {
+        if self.store.directory().is_read_only() {
             return Ok(Vec::new());
         }
-        // The session scratch is redacted, so the code to compare is redacted too.
-        let code = memctl_redact::redact(code).text;
-        let output = memctl_redact::redact(output).text;
-        let mut patterns = Vec::new();
-        self.note(session, |notes| {
-            patterns = notes.trace.succeeded(tool, &code, &output);
-            notes.succeeded(&code)
-        })?;
-        Ok(patterns)
+        let call = SessionCall::new(tool, code, output, false);
+        self.append_call(session, &call);
+        // Most successes follow no hint, and must not wait for the lock.
+        if self
+            .store
+            .scratch_of::<LessonScratch>(session)
+            .is_watching()
+        {
+            self.note(session, |notes| notes.succeeded(code))?;
+        }
+        if !Marks::of(self.store, session).has_failed {
+            return Ok(Vec::new());
+        }
+        Ok(recovered(self.store, session, &call))
+    }
+
+    /// Appends a call to the log of its session, if the session works in the project of this memory. Without it
+    /// no recovery is seen and no lesson is borne out; nothing else depends on it.
+    pub(crate) fn append_call(&self, session: &str, call: &SessionCall) {
+        if self.here.is_of_user || self.store.directory().is_read_only() {
+            return;
+        }
+        let head = SessionHead {
+            session: memctl_redact::redact(session).text.into_owned(),
+            project: self.here.project_name().unwrap_or_default(),
+        };
+        drop(append_call(self.store, &head, call));
     }
 
     /// Records the end of a session.

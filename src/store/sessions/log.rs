@@ -4,9 +4,12 @@
 //! parallel calls lose nothing. A full log becomes the older half of the next one: its size is bounded, and
 //! the newest calls stay. An event reads the newest lines alone.
 
+use std::ops::ControlFlow;
+
 use memctl_files::Directory;
 
 use super::{by_age, forget_oldest, must_exist, read, stem};
+use crate::store::files::log::backwards;
 use crate::store::{DERIVED, Error, Scoped, atomic};
 
 /// Maximum number of files with logs.
@@ -73,6 +76,32 @@ impl SessionLog {
         self.append("calls", &text)
     }
 
+    /// Visits the lines of [`Self::calls`], newest first, until `visit` breaks. A half that cannot be read has none.
+    pub fn newest(&self, visit: &mut dyn FnMut(&[u8]) -> ControlFlow<()>) {
+        let mut flow = ControlFlow::Continue(());
+        for ending in ["calls", "older"] {
+            let read = backwards(&self.directory, &self.name(ending), &mut |line| {
+                flow = visit(line);
+                flow
+            });
+            if read.is_err() || flow.is_break() {
+                return;
+            }
+        }
+    }
+
+    /// Appends a line about something else than a call, if the session has calls.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`]
+    pub fn append_beside_calls(&self, line: &str) -> Result<(), Error> {
+        if !self.directory.is_file(&self.name("calls")) {
+            return Ok(());
+        }
+        self.append("calls", &format!("{line}\n"))
+    }
+
     /// Returns the marks, oldest first.
     pub fn marks(&self) -> Vec<u8> {
         self.read("marks")
@@ -132,6 +161,13 @@ mod tests {
         assert_eq!(text.lines().filter(|line| *line == "first").count(), 2);
         assert!(store.session_log("b").calls().is_empty());
         assert_eq!(store.newest_session_log().unwrap().calls(), text.as_bytes());
+        let mut newest = Vec::new();
+        log.newest(&mut |line| {
+            newest.push(line.to_vec());
+            ControlFlow::Continue(())
+        });
+        newest.reverse();
+        assert_eq!(newest.join(&b'\n'), text.trim_end().as_bytes());
     }
 
     #[test]
