@@ -4,7 +4,7 @@
 //! other parts leave, which is at least three fifths.
 
 use crate::lessons::telling;
-use crate::lessons::telling::hint::Outcome;
+use crate::lessons::telling::hint::HintOutcome;
 use crate::lessons::telling::hint::render_pitfalls;
 use crate::lessons::telling::scratch::LessonScratch;
 use crate::lessons::telling::service::{HintService, Moment};
@@ -40,11 +40,11 @@ impl HintService<'_> {
         let frame = memctl_redact::length(&memctl_redact::fence::<&str>(&[], &nonce));
         let briefing = self.briefing(session, here, LONGEST - frame)?;
         // Nothing depends on this number but the status line.
-        drop(self.note_told(session, briefing.told.len()));
+        drop(self.record_rules_at_start(session, briefing.told.len()));
         let ids = briefing.told.iter().chain(&briefing.lessons);
         let ids: Vec<&str> = ids.map(String::as_str).collect();
         if !ids.is_empty() {
-            self.log_told(session, Moment::Start, &ids);
+            self.log_delivered(session, Moment::Start, &ids);
         }
         let mut text = briefing.rules;
         if !briefing.observed.is_empty() {
@@ -190,8 +190,8 @@ pub struct SessionCounts {
 impl HintService<'_> {
     /// Returns the numbers of a session. Without a session, only the candidates are counted.
     pub fn session_counts(&self, session: Option<&str>) -> Result<SessionCounts, Error> {
-        let notes = session.map(|session| self.store.scratch_of::<LessonScratch>(session));
-        let notes = notes.unwrap_or_default();
+        let scratch = session.map(|session| self.store.scratch_of::<LessonScratch>(session));
+        let scratch = scratch.unwrap_or_default();
         let newest = Selection {
             skill: None,
             newest: Some(LOOKED_AT),
@@ -207,10 +207,10 @@ impl HintService<'_> {
             })?;
         let at_calls = session.map(|session| session_receipts(self.store, session));
         let (told_at_calls, heeded) = at_calls.unwrap_or_default();
-        let witnessed = notes.witnessed.iter();
-        let helped = witnessed.filter(|(_, outcome)| *outcome == Outcome::Helped);
+        let witnessed = scratch.witnessed.iter();
+        let helped = witnessed.filter(|(_, outcome)| *outcome == HintOutcome::Helped);
         Ok(SessionCounts {
-            told: notes.told,
+            told: scratch.rules_at_start,
             told_at_calls,
             heeded,
             helped: helped.count(),
@@ -218,13 +218,15 @@ impl HintService<'_> {
         })
     }
 
-    /// Notes the number of rules that a session was told.
-    pub(crate) fn note_told(&self, session: &str, told: usize) -> Result<(), Error> {
-        if self.store.scratch_of::<LessonScratch>(session).told == told {
+    /// Records the number of rules that a session was told when it started.
+    pub(crate) fn record_rules_at_start(&self, session: &str, told: usize) -> Result<(), Error> {
+        let before: LessonScratch = self.store.scratch_of(session);
+        if before.rules_at_start == told {
             return Ok(());
         }
-
         self.store
-            .try_change_scratch(session, |notes: &mut LessonScratch| notes.told = told)
+            .try_change_scratch(session, |scratch: &mut LessonScratch| {
+                scratch.rules_at_start = told;
+            })
     }
 }

@@ -140,7 +140,7 @@ fn warning(
     })?;
     if !warning.ids.is_empty() {
         let ids: Vec<&str> = warning.ids.iter().map(String::as_str).collect();
-        hint_service.log_told(session, Moment::Call(event.tool.as_deref()), &ids);
+        hint_service.log_delivered(session, Moment::Call(event.tool.as_deref()), &ids);
     }
     Ok(warning)
 }

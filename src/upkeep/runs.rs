@@ -38,9 +38,9 @@ pub(super) fn number(id: &str) -> u64 {
     xxh3_64(id.as_bytes())
 }
 
-/// Verdict on the answer of a run.
+/// RunVerdict on the answer of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum RunVerdict {
     /// There is no answer.
     Error = 1,
     /// Nobody has judged it.
@@ -58,7 +58,7 @@ pub(super) struct RunFacts {
     pub(super) id: u64,
     /// Day in UTC, if its time can be read.
     pub(super) day: Option<NaiveDate>,
-    pub(super) verdict: Verdict,
+    pub(super) verdict: RunVerdict,
     /// `true` if its prompt held a rule.
     pub(super) with_rules: bool,
     pub(super) cost_usd: Option<f64>,
@@ -76,10 +76,10 @@ impl RunFacts {
             id: number(&run.execution_id),
             day: day(&run.timestamp),
             verdict: match run.outcome {
-                Outcome::Error => Verdict::Error,
-                Outcome::Rejected => Verdict::Wrong,
-                Outcome::Accepted => Verdict::Right,
-                Outcome::PendingReview | Outcome::Other(_) => Verdict::Unjudged,
+                Outcome::Error => RunVerdict::Error,
+                Outcome::Rejected => RunVerdict::Wrong,
+                Outcome::Accepted => RunVerdict::Right,
+                Outcome::PendingReview | Outcome::Other(_) => RunVerdict::Unjudged,
             },
             with_rules: !run.reflexions_injected.is_empty(),
             cost_usd: run.cost_usd.filter(|cost| cost.is_finite()),
@@ -114,10 +114,10 @@ impl RunFacts {
                 day => NaiveDate::from_num_days_from_ce_opt(day),
             },
             verdict: match bytes[12] {
-                1 => Verdict::Error,
-                2 => Verdict::Unjudged,
-                3 => Verdict::Wrong,
-                4 => Verdict::Right,
+                1 => RunVerdict::Error,
+                2 => RunVerdict::Unjudged,
+                3 => RunVerdict::Wrong,
+                4 => RunVerdict::Right,
                 _ => return None,
             },
             with_rules: bytes[13] != 0,
@@ -157,7 +157,7 @@ mod tests {
         let nothing = RunFacts {
             id: number("EXEC-1"),
             day: None,
-            verdict: Verdict::Unjudged,
+            verdict: RunVerdict::Unjudged,
             with_rules: false,
             cost_usd: None,
             latency_ms: None,
@@ -171,7 +171,7 @@ mod tests {
         });
         let expected = RunFacts {
             day: NaiveDate::from_ymd_opt(2026, 2, 21),
-            verdict: Verdict::Right,
+            verdict: RunVerdict::Right,
             with_rules: true,
             cost_usd: Some(0.0),
             latency_ms: Some(12.5),

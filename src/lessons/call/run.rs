@@ -42,14 +42,9 @@ impl Run {
         let mut name = words.first().map(program).unwrap_or_default();
         let by_path = words.first().is_some_and(|w| w.contains('/'));
         words = words.get(1..).unwrap_or_default();
-        let runs_another = WORDS.managers.contains(&name)
-            && words.first().is_some_and(|w| w == "run")
-            || WORDS.runners.contains(&name);
-        let is_before = |w: &&String| w.starts_with('-') || *w == "run";
-        let skip = words.iter().take_while(is_before).count();
-        if let Some(inner) = words.get(skip).filter(|_| runs_another) {
+        if let Some((inner, rest)) = behind_runner(&name, words).and_then(<[String]>::split_first) {
             name = program(inner);
-            words = &words[skip + 1..];
+            words = rest;
         }
         let mut code = HashSet::new();
         let mut operands: Vec<String> = Vec::new();
@@ -116,10 +111,8 @@ impl Run {
 pub(crate) fn wrapped(words: &[String]) -> Option<Vec<String>> {
     let (first, rest) = words.split_first()?;
     let program = basename(first);
-    let inner = if WORDS.runners.contains(program) {
-        rest
-    } else if WORDS.managers.contains(program) && rest.first()? == "run" {
-        &rest[1..]
+    let inner = if let Some(inner) = behind_runner(program, rest) {
+        inner
     } else if let Some(module) = module_of(program, rest) {
         &rest[module..]
     } else if WORDS.interpreters.contains(program) || program == "python3" {
@@ -134,6 +127,17 @@ pub(crate) fn wrapped(words: &[String]) -> Option<Vec<String>> {
     let first = inner.first_mut()?;
     *first = basename(first).to_owned();
     Some(inner)
+}
+
+/// Words of the command that a runner runs: `jest src` of `npx -y jest src`, `pytest` of `uv run pytest`.
+fn behind_runner<'w>(program: &str, rest: &'w [String]) -> Option<&'w [String]> {
+    let is_run = |word: &String| word == "run";
+    let runs_another = WORDS.runners.contains(program)
+        || WORDS.managers.contains(program) && rest.first().is_some_and(is_run);
+    let skipped = rest
+        .iter()
+        .take_while(|word| word.starts_with('-') || is_run(word));
+    runs_another.then(|| &rest[skipped.count()..])
 }
 
 /// Place of the module that `python -m` runs, among the words after the program.

@@ -8,7 +8,7 @@
 use chrono::DateTime;
 use serde_json::{Value, from_value, json};
 
-use crate::lessons::telling::hint::{Outcome, Pitfall};
+use crate::lessons::telling::hint::{HintOutcome, Pitfall};
 use crate::lessons::telling::scratch::LessonScratch;
 use crate::model::{ActionType, ExecutionLog, Kind, Session, SessionState};
 use crate::notes::sessions;
@@ -40,8 +40,8 @@ pub(crate) fn record_host_session(
     records: &Records<'_>,
     host: HostSession<'_>,
 ) -> Result<(), Error> {
-    let notes: LessonScratch = records.store.scratch_of(host.name);
-    if host.steps.is_empty() && notes.shown.is_empty() && notes.pitfalls.is_empty() {
+    let scratch: LessonScratch = records.store.scratch_of(host.name);
+    if host.steps.is_empty() && scratch.shown.is_empty() && scratch.pitfalls.is_empty() {
         return Ok(());
     }
     let name = memctl_redact::redact(host.name).text.into_owned();
@@ -66,17 +66,17 @@ pub(crate) fn record_host_session(
     learned.extend(host.learned);
     learned.sort_unstable();
     learned.dedup();
-    let mut new = notes.pitfalls;
+    let mut new = scratch.pitfalls;
     new.retain(|one| !pitfalls.contains(one));
     pitfalls.extend(new);
-    let helped = notes.shown.iter();
-    let helped = helped.filter(|shown| shown.outcome == Some(Outcome::Helped));
+    let helped = scratch.shown.iter();
+    let helped = helped.filter(|shown| shown.outcome == Some(HintOutcome::Helped));
     let found = raw(&json!({
         "host": name.split('/').next(),
         "native_id": name,
         "steps": host.steps.len(),
         "failures": host.failures,
-        "hints_shown": notes.shown.len(),
+        "hints_shown": scratch.shown.len(),
         "hints_helped": helped.count(),
         "rules_at_calls": host.rules_at_calls,
         "rules_heeded": host.rules_heeded,

@@ -7,9 +7,9 @@
 
 use memctl_sessions::{Remark, Speaker, Step};
 
-use super::goal::{Goal, Kind};
+use super::goal::{Goal, GoalKind};
 use super::goal_match::{Match, same_goal};
-use super::outcome::{Outcome, outcome};
+use super::outcome::{CallOutcome, outcome};
 use crate::lessons::call::{Simple, commands};
 use crate::lessons::failure::error_line::error_line;
 use crate::lessons::failure::normalised;
@@ -65,7 +65,7 @@ pub fn analyse(steps: &[Step], remarks: &[Remark]) -> Analysis {
     let mut analysis = Analysis::default();
     let mut used = vec![false; judged.len()];
     for at in 0..judged.len() {
-        if judged[at].outcome != Outcome::Failed {
+        if judged[at].outcome != CallOutcome::Failed {
             continue;
         }
         analysis.failures.push(judged[at].step.index);
@@ -109,11 +109,11 @@ fn overcome(judged: &[Judged<'_>], at: usize) -> Option<(Vec<usize>, usize, Matc
             continue;
         }
         // A missing thing that is created later does not count as recovered.
-        if missing && now.outcome == Outcome::Done && makes(now, failed) {
+        if missing && now.outcome == CallOutcome::Done && makes(now, failed) {
             return None;
         }
         // A page of help and a look around reach no goal.
-        if now.outcome == Outcome::Done
+        if now.outcome == CallOutcome::Done
             && (now.goal.is_search() && !search || now.goal.asks_only() && !failed.goal.asks_only())
         {
             searched |= now.goal.is_search();
@@ -130,18 +130,18 @@ fn overcome(judged: &[Judged<'_>], at: usize) -> Option<(Vec<usize>, usize, Matc
             Match::Same => true,
         };
         match now.outcome {
-            Outcome::Failed if within && found >= Match::Part => tried.push(later),
-            Outcome::Done if within && found >= Match::Similar => {
+            CallOutcome::Failed if within && found >= Match::Part => tried.push(later),
+            CallOutcome::Done if within && found >= Match::Similar => {
                 return Some((tried, later, found));
             }
-            Outcome::Done if within && unsure.is_none_or(|(so_far, ..)| found > so_far) => {
+            CallOutcome::Done if within && unsure.is_none_or(|(so_far, ..)| found > so_far) => {
                 let is_part = found == Match::Part;
                 let wait = [NEAR_WITHIN, PART_WITHIN][usize::from(is_part)];
                 unsure = Some((found, later, later + wait));
             }
             _ => {}
         }
-        searched |= now.goal.is_search() && now.outcome == Outcome::Done;
+        searched |= now.goal.is_search() && now.outcome == CallOutcome::Done;
     }
     let (found, success, _) = unsure?;
     tried.retain(|tried| *tried < success);
@@ -152,7 +152,7 @@ fn episode(judged: &[Judged<'_>], tried: &[usize], success: usize) -> Episode {
     let failed = &judged[tried[0]];
     let line = error_line(&failed.step.output).unwrap_or_default();
     let between = judged[tried[0] + 1..success].iter();
-    let changes = between.filter(|now| now.outcome == Outcome::Done && changes(now));
+    let changes = between.filter(|now| now.outcome == CallOutcome::Done && changes(now));
     Episode {
         fail_step: failed.step.index,
         success_step: judged[success].step.index,
@@ -169,10 +169,10 @@ fn episode(judged: &[Judged<'_>], tried: &[usize], success: usize) -> Episode {
 /// Returns true if a step can change something.
 fn changes(now: &Judged<'_>) -> bool {
     match now.goal.kind {
-        Kind::Edit(..) => true,
-        Kind::Shell(_) => !now.goal.is_search() || writes(now.step),
-        Kind::Tool(_) => !now.goal.is_search(),
-        Kind::Read(_) => false,
+        GoalKind::Edit(..) => true,
+        GoalKind::Shell(_) => !now.goal.is_search() || writes(now.step),
+        GoalKind::Tool(_) => !now.goal.is_search(),
+        GoalKind::Read(_) => false,
     }
 }
 
@@ -190,7 +190,7 @@ mod tests;
 pub(crate) struct Judged<'a> {
     pub(crate) step: &'a Step,
     pub(crate) goal: Goal,
-    pub(crate) outcome: Outcome,
+    pub(crate) outcome: CallOutcome,
 }
 
 impl<'a> Judged<'a> {
@@ -221,7 +221,7 @@ pub(crate) fn makes(now: &Judged<'_>, failed: &Judged<'_>) -> bool {
     let line = now.step.command().unwrap_or_default();
     let simples = commands(&line).into_iter().filter(creates);
     let mut made: Vec<String> = simples.flat_map(|simple| simple.words).collect();
-    if let Kind::Edit(paths, _) = &now.goal.kind {
+    if let GoalKind::Edit(paths, _) = &now.goal.kind {
         made.clone_from(paths);
     }
     failed.goal.looked_for().iter().any(|wanted| {

@@ -13,7 +13,7 @@ use crate::model::text::one_line;
 #[derive(Debug, Clone)]
 pub(crate) struct Goal {
     /// Kind of goal.
-    pub(crate) kind: Kind,
+    pub(crate) kind: GoalKind,
     /// Programs that only filter the output of others.
     pub(crate) filters: Vec<Run>,
     /// Input as one text, for exact comparison.
@@ -26,7 +26,7 @@ pub(crate) struct Goal {
 
 /// Kind of goal.
 #[derive(Debug, Clone)]
-pub(crate) enum Kind {
+pub(crate) enum GoalKind {
     /// Shell line: the relevant programs, in order.
     Shell(Vec<Run>),
     /// Read of a file.
@@ -43,7 +43,7 @@ impl Goal {
         let command = step.command();
         let whole = command.clone().unwrap_or_else(|| step.input.to_string());
         let mut goal = Self {
-            kind: Kind::Tool(Vec::new()),
+            kind: GoalKind::Tool(Vec::new()),
             filters: Vec::new(),
             whole: one_line(&whole),
             hidden: false,
@@ -66,12 +66,12 @@ impl Goal {
             } else if let Some(path) = path {
                 of_file(step, &tool, path)
             } else {
-                Kind::Tool(leaves(&step.input))
+                GoalKind::Tool(leaves(&step.input))
             };
         goal
     }
 
-    fn of_shell(&mut self, command: &str) -> Kind {
+    fn of_shell(&mut self, command: &str) -> GoalKind {
         let simples = call::commands(command);
         let mut runs = Vec::new();
         let mut around = Vec::new();
@@ -94,7 +94,7 @@ impl Goal {
         if runs.is_empty() {
             runs = around;
         }
-        Kind::Shell(runs)
+        GoalKind::Shell(runs)
     }
 
     /// Returns true if the exit code may belong to an irrelevant program.
@@ -104,7 +104,7 @@ impl Goal {
 
     /// Returns true if the last program asks a question, which may be answered with "no".
     pub(crate) fn ends_in_probe(&self) -> bool {
-        let Kind::Shell(runs) = &self.kind else {
+        let GoalKind::Shell(runs) = &self.kind else {
             return false;
         };
         let last = self.filters.last().or_else(|| runs.last());
@@ -114,10 +114,10 @@ impl Goal {
     /// Returns true if the step only searches or reads.
     pub(crate) fn is_search(&self) -> bool {
         match &self.kind {
-            Kind::Shell(runs) => runs.iter().all(|run| run.looks),
-            Kind::Read(_) => true,
-            Kind::Edit(..) => false,
-            Kind::Tool(_) => ["glob", "grep", "ls", "search", "find", "list"]
+            GoalKind::Shell(runs) => runs.iter().all(|run| run.looks),
+            GoalKind::Read(_) => true,
+            GoalKind::Edit(..) => false,
+            GoalKind::Tool(_) => ["glob", "grep", "ls", "search", "find", "list"]
                 .iter()
                 .any(|name| self.tool.to_ascii_lowercase().contains(name)),
         }
@@ -126,19 +126,19 @@ impl Goal {
     /// Returns true if the step asks a program for its help or its version.
     pub(crate) fn asks_only(&self) -> bool {
         let asks = |word: &str| ["--help", "-help", "--version"].contains(&word);
-        matches!(self.kind, Kind::Shell(_)) && self.whole.split_whitespace().any(asks)
+        matches!(self.kind, GoalKind::Shell(_)) && self.whole.split_whitespace().any(asks)
     }
 
     /// Returns true if the step reads a single named file.
     pub(crate) fn is_file(&self) -> bool {
-        matches!(self.kind, Kind::Read(_))
+        matches!(self.kind, GoalKind::Read(_))
     }
 
     /// Paths that a search or read refers to.
     pub(crate) fn looked_for(&self) -> Vec<&str> {
         match &self.kind {
-            Kind::Read(path) => vec![path],
-            Kind::Shell(runs) => runs
+            GoalKind::Read(path) => vec![path],
+            GoalKind::Shell(runs) => runs
                 .iter()
                 .filter(|run| run.looks)
                 .flat_map(|run| run.operands.iter().map(String::as_str))
@@ -150,7 +150,7 @@ impl Goal {
     /// Name of the goal, for people.
     pub(crate) fn name(&self) -> String {
         match &self.kind {
-            Kind::Shell(runs) => runs
+            GoalKind::Shell(runs) => runs
                 .last()
                 .map_or_else(|| self.tool.clone(), |run| run.name.clone()),
             _ => self.tool.clone(),
@@ -158,7 +158,7 @@ impl Goal {
     }
 }
 
-fn of_file(step: &Step, tool: &str, path: &str) -> Kind {
+fn of_file(step: &Step, tool: &str, path: &str) -> GoalKind {
     let new = step.argument(&[
         "new_string", "content", "new_str", "file_text", "insert_text", "new_source",
     ]);
@@ -170,18 +170,18 @@ fn of_file(step: &Step, tool: &str, path: &str) -> Kind {
         let mut words = code_words(new.unwrap_or_default());
         words.extend(code_words(old.unwrap_or_default()));
         words.extend(code_words(edits.as_deref().unwrap_or_default()));
-        return Kind::Edit(vec![path.to_owned()], words);
+        return GoalKind::Edit(vec![path.to_owned()], words);
     }
     let reads = ["read", "view", "cat", "open"]
         .iter()
         .any(|name| tool.contains(name));
     if view || reads && !tool.contains("grep") {
-        return Kind::Read(path.to_owned());
+        return GoalKind::Read(path.to_owned());
     }
-    Kind::Tool(leaves(&step.input))
+    GoalKind::Tool(leaves(&step.input))
 }
 
-fn of_patch(patch: &str) -> Kind {
+fn of_patch(patch: &str) -> GoalKind {
     let marks = [
         "*** Update File: ", "*** Add File: ", "*** Delete File: ", "+++ b/",
     ];
@@ -194,5 +194,5 @@ fn of_patch(patch: &str) -> Kind {
         })
         .map(|path| path.trim().to_owned())
         .collect();
-    Kind::Edit(paths, code_words(patch))
+    GoalKind::Edit(paths, code_words(patch))
 }

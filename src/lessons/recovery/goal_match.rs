@@ -6,7 +6,7 @@
 
 use std::collections::HashSet;
 
-use super::goal::{Goal, Kind};
+use super::goal::{Goal, GoalKind};
 use crate::lessons::call::{Run, commands};
 use crate::lessons::vocabulary::WORDS;
 use memctl_shell::basename;
@@ -32,7 +32,7 @@ pub(crate) fn same_goal(failed: &Goal, later: &Goal, error: &str) -> Match {
         return Match::Same;
     }
     match (&failed.kind, &later.kind) {
-        (Kind::Shell(old), Kind::Shell(new)) => {
+        (GoalKind::Shell(old), GoalKind::Shell(new)) => {
             let looks = old.last().is_some_and(|run| run.looks);
             let found = shells(old, new);
             if is_prefixed(&failed.whole, &later.whole) || replaces_missing(old, new, error) {
@@ -43,9 +43,9 @@ pub(crate) fn same_goal(failed: &Goal, later: &Goal, error: &str) -> Match {
                 found
             }
         }
-        (Kind::Read(failed), Kind::Read(later)) => paths(failed, later),
-        (Kind::Edit(failed, old), Kind::Edit(later, new)) => edits(failed, old, later, new),
-        (Kind::Tool(old), Kind::Tool(new)) => tools(&failed.tool, old, &later.tool, new),
+        (GoalKind::Read(failed), GoalKind::Read(later)) => paths(failed, later),
+        (GoalKind::Edit(failed, old), GoalKind::Edit(later, new)) => edits(failed, old, later, new),
+        (GoalKind::Tool(old), GoalKind::Tool(new)) => tools(&failed.tool, old, &later.tool, new),
         _ => Match::No,
     }
 }

@@ -1,4 +1,4 @@
-//! Outcome of a step.
+//! CallOutcome of a step.
 //!
 //! The host's flag and the exit code take precedence over text. Without them, or if a pipe hides
 //! the relevant code, the text decides. It is matched by the formats of failure messages, not by
@@ -7,15 +7,15 @@
 use memctl_sessions::Step;
 use serde_json::Value;
 
-use super::goal::{Goal, Kind};
+use super::goal::{Goal, GoalKind};
 use crate::lessons::call::{Run, commands};
 use crate::lessons::failure::error_line::{is_stated, plain, unframed};
 use crate::lessons::vocabulary::WORDS;
 use memctl_shell::basename;
 
-/// Outcome of a step.
+/// CallOutcome of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Outcome {
+pub(crate) enum CallOutcome {
     /// Succeeded, as far as visible.
     Done,
     /// Failed.
@@ -27,17 +27,17 @@ pub(crate) enum Outcome {
 }
 
 /// Classifies a step.
-pub(crate) fn outcome(step: &Step, goal: &Goal) -> Outcome {
+pub(crate) fn outcome(step: &Step, goal: &Goal) -> CallOutcome {
     if !step.answered || step.running || is_void(step) {
-        return Outcome::Void;
+        return CallOutcome::Void;
     }
     // The host refused the call, regardless of its flag.
     if step.output.trim_start().starts_with("<tool_use_error>") {
-        return Outcome::Failed;
+        return CallOutcome::Failed;
     }
     // The agent reads the code itself: neither a failure nor a success is certain.
     if step.is_error != Some(true) && echoes_a_failure(step) {
-        return Outcome::Void;
+        return CallOutcome::Void;
     }
     // If the host sets a flag, the command itself printed this text.
     let code = match step.is_error {
@@ -50,19 +50,19 @@ pub(crate) fn outcome(step: &Step, goal: &Goal) -> Outcome {
         (flag, None) => flag,
     };
     match flagged {
-        Some(true) if is_answer(step, goal, code) => Outcome::Answered,
-        Some(true) => Outcome::Failed,
+        Some(true) if is_answer(step, goal, code) => CallOutcome::Answered,
+        Some(true) => CallOutcome::Failed,
         Some(false) => {
             // Only a command can hide its failure behind another's success.
             let hidden = goal.hides_its_code() && reads_as_failed(&step.output);
             if hidden || only_a_shell_error(step, goal) {
-                Outcome::Failed
+                CallOutcome::Failed
             } else {
-                Outcome::Done
+                CallOutcome::Done
             }
         }
-        None if says_failed(step, goal) => Outcome::Failed,
-        None => Outcome::Done,
+        None if says_failed(step, goal) => CallOutcome::Failed,
+        None => CallOutcome::Done,
     }
 }
 
@@ -81,7 +81,7 @@ fn is_void(step: &Step) -> bool {
 
 /// Returns true if a non-zero code is the answer to a question.
 fn is_answer(step: &Step, goal: &Goal, code: Option<i32>) -> bool {
-    let Kind::Shell(runs) = &goal.kind else {
+    let GoalKind::Shell(runs) = &goal.kind else {
         return false;
     };
     if !matches!(code, Some(1) | None) || step.output.trim().is_empty() && code.is_none() {
@@ -186,7 +186,7 @@ pub(crate) fn is_shell_error(line: &str) -> bool {
 
 /// Returns true if a command printed nothing but one error message, regardless of its exit code.
 fn only_a_shell_error(step: &Step, goal: &Goal) -> bool {
-    let Kind::Shell(runs) = &goal.kind else {
+    let GoalKind::Shell(runs) = &goal.kind else {
         return false;
     };
     let mut lines = step.output.lines().map(str::trim).filter(|l| !l.is_empty());
@@ -197,7 +197,7 @@ fn only_a_shell_error(step: &Step, goal: &Goal) -> bool {
 /// Returns true if a line is an error message of a shell or of one of these programs.
 fn complains(line: &str, runs: &[Run]) -> bool {
     let by = line.trim().split(':').next().unwrap_or_default();
-    let shell = ["bash", "zsh", "sh", "dash", "(eval)"].contains(&basename(by));
+    let shell = WORDS.shells.contains(basename(by));
     let mut programs = runs.iter().map(|run| run.name.split(' ').next());
     let program = programs.any(|name| name == Some(basename(by)));
     (shell || program) && is_shell_error(line)
@@ -210,7 +210,7 @@ fn says_failed(step: &Step, goal: &Goal) -> bool {
     if text.is_empty() {
         return false;
     }
-    if let Kind::Shell(runs) = &goal.kind {
+    if let GoalKind::Shell(runs) = &goal.kind {
         if refuses_an_edit(text) {
             return true;
         }

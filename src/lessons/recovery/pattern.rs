@@ -13,7 +13,7 @@ use crate::lessons::call::{self, Call, Run, Simple};
 use crate::lessons::failure::error_line::is_stated;
 use crate::lessons::failure::without_people;
 use crate::lessons::recovery::episodes::{Episode, writes};
-use crate::lessons::recovery::goal::{Goal, Kind};
+use crate::lessons::recovery::goal::{Goal, GoalKind};
 use crate::lessons::recovery::outcome::{holds_verdict, is_shell_error};
 use crate::lessons::vocabulary::WORDS;
 use crate::model::Pattern;
@@ -56,9 +56,9 @@ pub fn of_episode(
     }
     let is_goal = |step: &Step| match Goal::of(step).kind {
         _ if of_files(&step.tool) => false,
-        Kind::Edit(..) | Kind::Read(_) => false,
-        Kind::Tool(_) => !Goal::of(step).is_search(),
-        Kind::Shell(_) => true,
+        GoalKind::Edit(..) | GoalKind::Read(_) => false,
+        GoalKind::Tool(_) => !Goal::of(step).is_search(),
+        GoalKind::Shell(_) => true,
     };
     if !is_goal(failed) || !is_goal(worked) {
         return Err("one_off");
@@ -127,7 +127,7 @@ pub(crate) fn of_files(tool: &str) -> bool {
 
 /// Returns `true` for a call that changes nothing: every command of it asks for information.
 fn only_observes(step: &Step) -> bool {
-    if !matches!(Goal::of(step).kind, Kind::Shell(_)) || writes(step) {
+    if !matches!(Goal::of(step).kind, GoalKind::Shell(_)) || writes(step) {
         return false;
     }
     let is_observation = |word: &str| {

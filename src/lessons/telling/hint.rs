@@ -116,8 +116,8 @@ pub(crate) struct Shown {
     /// Call that failed in this session.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub call: String,
-    /// Outcome; `None` while it is open.
-    pub outcome: Option<Outcome>,
+    /// HintOutcome; `None` while it is open.
+    pub outcome: Option<HintOutcome>,
     /// True if the evidence includes this use.
     pub counted: bool,
     /// True if it was shown before the call, not at its failure.
@@ -125,10 +125,10 @@ pub(crate) struct Shown {
     pub before: bool,
 }
 
-/// Outcome of a hint.
+/// HintOutcome of a hint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Outcome {
+pub(crate) enum HintOutcome {
     /// The hinted way worked.
     Helped,
     /// The error occurred again.

@@ -34,7 +34,7 @@ const BEFORE: usize = 240;
 
 /// Lessons for the start of a session: id and line, most useful first.
 #[derive(Debug, Default)]
-pub(crate) struct SessionLessons {
+pub(crate) struct StartLessons {
     /// Lessons that a person approved: id and text.
     pub(crate) approved: Vec<(String, String)>,
     /// Lessons that nobody approved: id and text.
@@ -43,7 +43,7 @@ pub(crate) struct SessionLessons {
 
 /// Returns the lessons of the project that a session works in. A procedure that nobody has worded
 /// is told only if a person approved it, by its name and steps.
-pub(crate) fn at_start(store: &Scoped, here: &Here<'_>) -> Result<SessionLessons, Error> {
+pub(crate) fn at_start(store: &Scoped, here: &Here<'_>) -> Result<StartLessons, Error> {
     let newest = Selection {
         skill: None,
         newest: Some(LOOKED_AT),
@@ -67,7 +67,7 @@ pub(crate) fn at_start(store: &Scoped, here: &Here<'_>) -> Result<SessionLessons
     // The sort is stable, and the newest come first.
     found.reverse();
     found.sort_by(|a, b| b.0.total_cmp(&a.0));
-    let mut lessons = SessionLessons::default();
+    let mut lessons = StartLessons::default();
     let mut used = (0, 0);
     for (_, procedure) in found {
         let is_approved = procedure.trust() != Trust::Observed;

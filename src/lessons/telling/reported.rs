@@ -98,8 +98,8 @@ impl HintService<'_> {
         // From now on the failures wait no longer.
         let call = SessionCall::new(None, &success.code, &success.output, false);
         self.append_call(&success.session, &call);
-        self.note(&success.session, |notes| {
-            let credits = notes.succeeded(&success.code);
+        self.change_scratch(&success.session, |scratch| {
+            let credits = scratch.succeeded(&success.code);
             report.helped = credits.iter().map(|credit| credit.id.clone()).collect();
             credits
         })?;

@@ -12,7 +12,7 @@ use crate::lessons::telling::evidence::adopts;
 use crate::model::text::one_line;
 
 use super::hint::{Pitfall, pitfall_of};
-use crate::lessons::telling::hint::{Hint, Outcome, Shown};
+use crate::lessons::telling::hint::{Hint, HintOutcome, Shown};
 
 /// Maximum number of equal failures, watched lessons and unstored outcomes: the newest.
 const NEWEST: usize = 32;
@@ -33,7 +33,7 @@ pub(crate) struct LessonScratch {
     pub pitfalls: Vec<Pitfall>,
     /// Lessons that the session has counted for or against.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub witnessed: Vec<(String, Outcome)>,
+    pub witnessed: Vec<(String, HintOutcome)>,
     /// Evidence not stored yet because another process held the lock.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub pending: Vec<Credit>,
@@ -41,7 +41,7 @@ pub(crate) struct LessonScratch {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub repeated: Vec<(u64, u64)>,
     /// Number of rules that the agent got at the start of the session.
-    pub told: usize,
+    pub rules_at_start: usize,
 }
 
 /// Addition to a lesson's evidence.
@@ -52,8 +52,8 @@ pub(crate) struct Credit {
     pub id: String,
     /// True if the use is to be counted, false if it was counted before.
     pub shown: bool,
-    /// Outcome, if known.
-    pub outcome: Option<Outcome>,
+    /// HintOutcome, if known.
+    pub outcome: Option<HintOutcome>,
 }
 
 impl LessonScratch {
@@ -66,7 +66,7 @@ impl LessonScratch {
         tool: Option<&str>,
     ) -> Vec<Credit> {
         // A call that does not follow the hint says nothing about it.
-        let credits = self.judge(Outcome::Harmed, |shown| {
+        let credits = self.judge(HintOutcome::Harmed, |shown| {
             shown.error_key == error_key && adopts(code, shown)
         });
         if let Some(found) = pitfall_of(error, tool)
@@ -92,10 +92,10 @@ impl LessonScratch {
 
     /// Records a success. Returns the evidence about lessons shown before.
     pub(crate) fn succeeded(&mut self, code: &str) -> Vec<Credit> {
-        let mut credits = self.judge(Outcome::Needless, |shown| {
+        let mut credits = self.judge(HintOutcome::Needless, |shown| {
             shown.before && shown.call.trim() == code.trim()
         });
-        credits.extend(self.judge(Outcome::Helped, |shown| adopts(code, shown)));
+        credits.extend(self.judge(HintOutcome::Helped, |shown| adopts(code, shown)));
         credits
     }
 
@@ -128,7 +128,7 @@ impl LessonScratch {
 
     /// Ids of lessons not to show again: shown before, and not adopted with success.
     pub(crate) fn not_again(&self) -> Vec<String> {
-        let again = |shown: &&Shown| shown.outcome != Some(Outcome::Helped);
+        let again = |shown: &&Shown| shown.outcome != Some(HintOutcome::Helped);
         let ids = self.shown.iter().filter(again);
         ids.map(|shown| shown.id.clone()).collect()
     }
@@ -160,7 +160,7 @@ impl LessonScratch {
         self.pending.drain(..surplus);
     }
 
-    fn judge(&mut self, outcome: Outcome, concerns: impl Fn(&Shown) -> bool) -> Vec<Credit> {
+    fn judge(&mut self, outcome: HintOutcome, concerns: impl Fn(&Shown) -> bool) -> Vec<Credit> {
         let mut credits = Vec::new();
         for shown in &mut self.shown {
             if shown.outcome.is_none() && concerns(shown) {
@@ -210,13 +210,13 @@ mod tests {
     }
 
     fn shown() -> LessonScratch {
-        let mut notes = LessonScratch::default();
-        assert_eq!(notes.failed("E", "E", "pip install x", Some("Bash")), []);
-        notes.showed("E", &[hint("PROC-001")], "pip install x", false);
-        notes
+        let mut scratch = LessonScratch::default();
+        assert_eq!(scratch.failed("E", "E", "pip install x", Some("Bash")), []);
+        scratch.showed("E", &[hint("PROC-001")], "pip install x", false);
+        scratch
     }
 
-    fn credit(outcome: Outcome) -> [Credit; 1] {
+    fn credit(outcome: HintOutcome) -> [Credit; 1] {
         [Credit {
             id: "PROC-001".to_owned(),
             shown: true,
@@ -226,94 +226,94 @@ mod tests {
 
     #[test]
     fn the_hinted_way_speaks_for_the_fix_once() {
-        let mut notes = shown();
-        assert!(notes.is_watching());
-        assert_eq!(notes.succeeded("ls"), []);
-        assert_eq!(notes.not_again(), ["PROC-001"]);
+        let mut scratch = shown();
+        assert!(scratch.is_watching());
+        assert_eq!(scratch.succeeded("ls"), []);
+        assert_eq!(scratch.not_again(), ["PROC-001"]);
         assert_eq!(
-            notes.succeeded("pip install --user x"),
-            credit(Outcome::Helped)
+            scratch.succeeded("pip install --user x"),
+            credit(HintOutcome::Helped)
         );
-        assert_eq!(notes.succeeded("pip install --user x"), []);
+        assert_eq!(scratch.succeeded("pip install --user x"), []);
         // A lesson that helped can be shown again.
-        assert_eq!(notes.not_again(), [""; 0]);
-        assert!(!notes.is_watching());
+        assert_eq!(scratch.not_again(), [""; 0]);
+        assert!(!scratch.is_watching());
     }
 
     #[test]
     fn the_same_error_again_speaks_against_it_once() {
-        let mut notes = shown();
-        assert_eq!(notes.failed("F", "F", "ls", None), []);
+        let mut scratch = shown();
+        assert_eq!(scratch.failed("F", "F", "ls", None), []);
         // Ignoring the hint says nothing.
-        assert_eq!(notes.failed("E", "E", "pip install x", None), []);
+        assert_eq!(scratch.failed("E", "E", "pip install x", None), []);
         let follows = "pip install --user x";
         assert_eq!(
-            notes.failed("E", "E", follows, None),
-            credit(Outcome::Harmed)
+            scratch.failed("E", "E", follows, None),
+            credit(HintOutcome::Harmed)
         );
-        assert_eq!(notes.failed("E", "E", follows, None), []);
-        assert_eq!(notes.succeeded("pip install --user x"), []);
-        assert_eq!(notes.not_again(), ["PROC-001"]);
+        assert_eq!(scratch.failed("E", "E", follows, None), []);
+        assert_eq!(scratch.succeeded("pip install --user x"), []);
+        assert_eq!(scratch.not_again(), ["PROC-001"]);
     }
 
     #[test]
     fn loop_of_one_session_speaks_once() {
-        let mut notes = LessonScratch::default();
+        let mut scratch = LessonScratch::default();
         let (mut helped, mut harmed, mut showings) = (0, 0, 0);
         for turn in 0..20 {
-            let mut credits = notes.failed("E", "E", "pip install x", Some("Bash"));
-            notes.showed("E", &[hint("PROC-001")], "pip install x", false);
+            let mut credits = scratch.failed("E", "E", "pip install x", Some("Bash"));
+            scratch.showed("E", &[hint("PROC-001")], "pip install x", false);
             let follows = "pip install --user x";
             if turn % 2 == 0 {
-                credits.extend(notes.succeeded(follows));
+                credits.extend(scratch.succeeded(follows));
             } else {
-                credits.extend(notes.failed("E", "E", follows, Some("Bash")));
+                credits.extend(scratch.failed("E", "E", follows, Some("Bash")));
             }
             for credit in credits {
-                helped += usize::from(credit.outcome == Some(Outcome::Helped));
-                harmed += usize::from(credit.outcome == Some(Outcome::Harmed));
+                helped += usize::from(credit.outcome == Some(HintOutcome::Helped));
+                harmed += usize::from(credit.outcome == Some(HintOutcome::Harmed));
                 showings += usize::from(credit.shown);
             }
         }
         assert_eq!((helped, harmed, showings), (1, 1, 20));
-        notes.failed("E", "E", "pip install x", Some("Bash"));
+        scratch.failed("E", "E", "pip install x", Some("Bash"));
         for other in 0..2 * WITNESSED {
-            notes.showed("E", &[hint(&other.to_string())], "pip install x", false);
-            notes.succeeded("pip install --user x");
+            scratch.showed("E", &[hint(&other.to_string())], "pip install x", false);
+            scratch.succeeded("pip install --user x");
         }
-        assert_eq!(notes.witnessed.len(), WITNESSED);
+        assert_eq!(scratch.witnessed.len(), WITNESSED);
     }
 
     #[test]
     fn a_showing_is_counted_once_though_the_session_goes_on() {
-        let mut notes = shown();
-        let [ended] = &notes.ended()[..] else {
+        let mut scratch = shown();
+        let [ended] = &scratch.ended()[..] else {
             panic!("one showing was open");
         };
         assert_eq!((ended.shown, ended.outcome), (true, None));
-        assert_eq!(notes.ended(), []);
-        let credits = notes.succeeded("pip install --user x");
+        assert_eq!(scratch.ended(), []);
+        let credits = scratch.succeeded("pip install --user x");
         assert_eq!(
             (credits[0].shown, credits[0].outcome),
-            (false, Some(Outcome::Helped))
+            (false, Some(HintOutcome::Helped))
         );
     }
 
     #[test]
     fn notes_survive_the_session_and_stay_small() {
-        let mut notes = shown();
-        notes.failed("K", "KeyError: 'a'", &"é".repeat(9_000), None);
-        notes.failed("K", "KeyError: 'b'", "y", None);
-        assert_eq!(notes.pitfalls.len(), 1);
-        let text = serde_json::to_vec(&notes).unwrap();
+        let mut scratch = shown();
+        scratch.failed("K", "KeyError: 'a'", &"é".repeat(9_000), None);
+        scratch.failed("K", "KeyError: 'b'", "y", None);
+        assert_eq!(scratch.pitfalls.len(), 1);
+        let text = serde_json::to_vec(&scratch).unwrap();
         assert_eq!(
             serde_json::from_slice::<LessonScratch>(&text).unwrap(),
-            notes
+            scratch
         );
         for i in 0..200 {
-            notes.failed(&i.to_string(), "", &"z".repeat(9_000), None);
-            notes.showed("E", &[hint(&i.to_string())], "z", false);
+            scratch.failed(&i.to_string(), "", &"z".repeat(9_000), None);
+            scratch.showed("E", &[hint(&i.to_string())], "z", false);
         }
-        assert!(serde_json::to_vec(&notes).unwrap().len() < 200_000);
+        assert!(serde_json::to_vec(&scratch).unwrap().len() < 200_000);
     }
 }

@@ -21,7 +21,7 @@ use crate::lessons::session::recovered::recovered;
 use crate::lessons::storage::table::prepare;
 use crate::lessons::telling;
 use crate::lessons::telling::evidence::is_demoted;
-use crate::lessons::telling::hint::{Hint, MAX_RULES, Outcome, Pitfall};
+use crate::lessons::telling::hint::{Hint, HintOutcome, MAX_RULES, Pitfall};
 use crate::lessons::telling::matching;
 use crate::lessons::telling::scratch::{Credit, LessonScratch};
 use crate::model::{ActionType, ExecutionLog, Kind, Pattern, Procedure, Trust};
@@ -95,40 +95,40 @@ impl HintService<'_> {
         if let Some(session) = session {
             self.append_call(session, &SessionCall::new(tool, &code, &error, true));
         }
-        let scratch = session.map(|session| self.store.scratch_if_free(session));
-        let scratch = scratch.transpose()?;
-        let notes = session.map(|session| self.store.scratch_of::<LessonScratch>(session));
-        let mut notes = notes.unwrap_or_default();
-        let mut pending = std::mem::take(&mut notes.pending);
+        let opened = session.map(|session| self.store.scratch_if_free(session));
+        let opened = opened.transpose()?;
+        let scratch = session.map(|session| self.store.scratch_of::<LessonScratch>(session));
+        let mut scratch = scratch.unwrap_or_default();
+        let mut pending = std::mem::take(&mut scratch.pending);
         if let Some(failure) = Failure::of_redacted(&error, tool, &code) {
             let key = failure.key().to_owned();
-            let times = notes.times(&key, &code);
+            let times = scratch.times(&key, &code);
             if times == REPEATED {
                 report.repeated = telling::repeated(times);
             }
-            pending.extend(notes.failed(&key, &error, &code, tool));
+            pending.extend(scratch.failed(&key, &error, &code, tool));
             let is_common = session.is_some_and(|name| name.rsplit('/').next() == Some(NO_SESSION));
             let delivered = if is_common {
                 Vec::new()
             } else {
-                notes.not_again()
+                scratch.not_again()
             };
             let hints = matching::at_failure(
                 self.store, &failure, &self.here, &delivered, options.max_hints,
             )?;
             report.hints = self.without_forbidden(hints);
-            notes.showed(&key, &report.hints, &code, false);
+            scratch.showed(&key, &report.hints, &code, false);
             report.error_key = Some(key);
         }
-        if let (Some(scratch), Some(session)) = (scratch.flatten(), session) {
-            scratch.save(&serde_json::to_vec(&notes)?)?;
-            drop(scratch);
+        if let (Some(opened), Some(session)) = (opened.flatten(), session) {
+            opened.save(&serde_json::to_vec(&scratch)?)?;
+            drop(opened);
             let is_free = self.store_evidence(session, pending)?;
             if is_free && !report.hints.is_empty() {
                 self.log_shown(session, tool, &report);
             }
         }
-        let pitfalls = notes.pitfalls.into_iter().map(|pitfall| pitfall.rule);
+        let pitfalls = scratch.pitfalls.into_iter().map(|pitfall| pitfall.rule);
         report.pitfalls = pitfalls.take(MAX_RULES).collect();
         report.took_ms = milliseconds(start.elapsed());
         Ok(report)
@@ -154,7 +154,7 @@ impl HintService<'_> {
             .scratch_of::<LessonScratch>(session)
             .is_watching()
         {
-            self.note(session, |notes| notes.succeeded(code))?;
+            self.change_scratch(session, |scratch| scratch.succeeded(code))?;
         }
         if !Marks::of(self.store, session).has_failed {
             return Ok(Vec::new());
@@ -177,12 +177,12 @@ impl HintService<'_> {
 
     /// Records the end of a session.
     pub fn ended(&self, session: &str) -> Result<(), Error> {
-        let notes: LessonScratch = self.store.scratch_of(session);
-        let is_idle = notes.shown.is_empty() && notes.pending.is_empty();
+        let scratch: LessonScratch = self.store.scratch_of(session);
+        let is_idle = scratch.shown.is_empty() && scratch.pending.is_empty();
         if is_idle || self.store.directory().is_read_only() {
             return Ok(());
         }
-        self.note(session, LessonScratch::ended)
+        self.change_scratch(session, LessonScratch::ended)
     }
 
     /// Pitfalls that a session has met so far.
@@ -197,16 +197,16 @@ impl HintService<'_> {
     }
 
     /// Changes the session scratch, and stores the evidence.
-    pub(crate) fn note(
+    pub(crate) fn change_scratch(
         &self,
         session: &str,
         change: impl FnOnce(&mut LessonScratch) -> Vec<Credit>,
     ) -> Result<(), Error> {
         let credits = self
             .store
-            .change_scratch(session, |notes: &mut LessonScratch| {
-                let mut credits = std::mem::take(&mut notes.pending);
-                credits.extend(change(notes));
+            .change_scratch(session, |scratch: &mut LessonScratch| {
+                let mut credits = std::mem::take(&mut scratch.pending);
+                credits.extend(change(scratch));
                 credits
             })?;
         self.store_evidence(session, credits)?;
@@ -229,8 +229,8 @@ impl HintService<'_> {
         if lessons.is_empty() {
             return Ok(String::new());
         }
-        let notes: LessonScratch = self.store.scratch_of(session);
-        let delivered = notes.shown_ids();
+        let scratch: LessonScratch = self.store.scratch_of(session);
+        let delivered = scratch.shown_ids();
         let lessons: Vec<_> = lessons
             .into_iter()
             .filter(|lesson| !delivered.contains(&lesson.id))
@@ -239,11 +239,11 @@ impl HintService<'_> {
         if count > 0 {
             let call = memctl_redact::redact(code).text;
             self.store
-                .try_change_scratch(session, |notes: &mut LessonScratch| {
-                    notes.showed("", &lessons[..count], &call, true);
+                .try_change_scratch(session, |scratch: &mut LessonScratch| {
+                    scratch.showed("", &lessons[..count], &call, true);
                 })?;
             let ids: Vec<&str> = lessons[..count].iter().map(|one| one.id.as_str()).collect();
-            self.log_told(session, Moment::Call(tool), &ids);
+            self.log_delivered(session, Moment::Call(tool), &ids);
         }
         Ok(text)
     }
@@ -267,7 +267,7 @@ impl HintService<'_> {
     }
 
     /// Adds the records that an agent was told to the action log.
-    pub(crate) fn log_told(&self, session: &str, moment: Moment<'_>, ids: &[&str]) {
+    pub(crate) fn log_delivered(&self, session: &str, moment: Moment<'_>, ids: &[&str]) {
         let (at, tool) = match moment {
             Moment::Start => ("start", None),
             Moment::Call(tool) => ("call", tool),
@@ -306,7 +306,9 @@ impl HintService<'_> {
         let opened = self.store.impatient().write(&mut || (self.random)());
         let Some(mut writer) = unless_locked(opened)? else {
             self.store
-                .change_scratch(session, |notes: &mut LessonScratch| notes.postpone(credits))?;
+                .change_scratch(session, |scratch: &mut LessonScratch| {
+                    scratch.postpone(credits)
+                })?;
             return Ok(false);
         };
         let trust_snapshot = writer.store().trust_snapshot();
@@ -321,16 +323,16 @@ impl HintService<'_> {
             let mut evidence = procedure.evidence();
             evidence.shown += u64::from(credit.shown);
             match credit.outcome {
-                Some(Outcome::Helped) => evidence.helped += 1,
-                Some(Outcome::Harmed) => evidence.harmed += 1,
-                Some(Outcome::Needless) | None => {}
+                Some(HintOutcome::Helped) => evidence.helped += 1,
+                Some(HintOutcome::Harmed) => evidence.harmed += 1,
+                Some(HintOutcome::Needless) | None => {}
             }
             let mut changes = vec![
                 ("shown", json!(evidence.shown)),
                 ("helped", json!(evidence.helped)),
                 ("harmed", json!(evidence.harmed)),
             ];
-            if credit.outcome == Some(Outcome::Needless) {
+            if credit.outcome == Some(HintOutcome::Needless) {
                 changes.push(("needless", json!(procedure.needless_count() + 1)));
             }
             if is_demoted(evidence) && trust_snapshot.level(&procedure) == Trust::Observed {

@@ -449,9 +449,9 @@ fn failure(
     episode: Option<&Episode>,
 ) -> Option<(String, Repeat)> {
     let (step, goal) = (&steps[at], &goals[at]);
-    let is_edit = |goal: &Goal| matches!(goal.kind, goal::Kind::Edit(..));
+    let is_edit = |goal: &Goal| matches!(goal.kind, goal::GoalKind::Edit(..));
     let is_of_files =
-        of_files(&step.tool) || matches!(goal.kind, goal::Kind::Read(_)) || is_edit(goal);
+        of_files(&step.tool) || matches!(goal.kind, goal::GoalKind::Read(_)) || is_edit(goal);
     if is_of_files || !step.has_input() || is_script(step) {
         return None;
     }
@@ -500,7 +500,7 @@ fn is_script(step: &Step) -> bool {
 /// Returns `true` if a line is said by a program of the call.
 fn names_program(line: &str, goal: &Goal) -> bool {
     let by = line.split(':').next().unwrap_or_default();
-    let goal::Kind::Shell(runs) = &goal.kind else {
+    let goal::GoalKind::Shell(runs) = &goal.kind else {
         return false;
     };
     let mut runs = runs.iter().chain(&goal.filters);

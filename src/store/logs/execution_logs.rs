@@ -80,7 +80,7 @@ impl Scoped {
 
     /// Returns the newest lines of any session that tell what agents were told, of those that are wanted. Lines
     /// are asked about from the newest on.
-    pub fn logs_of_told(
+    pub fn logs_of_delivered(
         &self,
         newest: usize,
         is_wanted: &mut dyn FnMut(&ExecutionLog) -> bool,

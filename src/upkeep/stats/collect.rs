@@ -16,7 +16,7 @@ use super::{
 };
 use crate::store::workspace::{Error, Workspace, dollars};
 use crate::upkeep::doctor::doubtful;
-use crate::upkeep::runs::{self, RunFacts, Verdict, day};
+use crate::upkeep::runs::{self, RunFacts, RunVerdict, day};
 
 /// Maximum number of rules, and of lessons, in a report.
 const TOLD: usize = 20;
@@ -252,14 +252,14 @@ impl Runs {
         self.report.total += 1;
         let side = usize::from(run.with_rules);
         let right = match run.verdict {
-            Verdict::Error => {
+            RunVerdict::Error => {
                 self.report.errors += 1;
                 None
             }
             _ if corrected.contains(&run.id) => Some(false),
-            Verdict::Wrong => Some(false),
-            Verdict::Right => Some(true),
-            Verdict::Unjudged => {
+            RunVerdict::Wrong => Some(false),
+            RunVerdict::Right => Some(true),
+            RunVerdict::Unjudged => {
                 self.report.unjudged += 1;
                 None
             }

@@ -374,7 +374,7 @@ impl<'a> Walk<'a> {
     fn told(&self, id: &str, leads: &mut Leads) -> Result<(), Error> {
         let name = format!("\"{id}\"");
         let mut sessions: HashSet<Option<String>> = HashSet::new();
-        let lines = self.store.logs_of_told(NAMED, &mut |line| {
+        let lines = self.store.logs_of_delivered(NAMED, &mut |line| {
             let told = line.output_data.as_ref();
             told.is_some_and(|told| told.get().contains(&name))
                 && sessions.insert(line.session_id.clone())

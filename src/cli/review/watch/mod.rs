@@ -214,7 +214,10 @@ fn read(
         What::Lessons => records::<Procedure>(workspace, skill),
         What::Rules => records::<Reflexion>(workspace, skill),
         What::Hints => {
-            let listing = workspace.store.logs_of_told(WINDOW, &mut |_| true).ok()?;
+            let listing = workspace
+                .store
+                .logs_of_delivered(WINDOW, &mut |_| true)
+                .ok()?;
             let lines = listing.lines.into_iter().map(|line| {
                 let is_new = !known.contains(&line.id);
                 told(line, &|id| is_new.then(|| text_of(workspace, id))?)
