@@ -12,8 +12,8 @@
 //!
 //! Nothing is executed, and no line makes it fail.
 //!
-//! Deliberately not read: the content of variables, aliases, functions and scripts; brace and glob
-//! expansion; the result of `eval`; PowerShell and `cmd`. Lines within lines are read four levels deep, and
+//! Deliberately not read: the content of variables other than those of loops, of aliases, functions and scripts;
+//! brace and glob expansion; the result of `eval`; PowerShell and `cmd`. Lines within lines are read four levels deep, and
 //! of a line at most 64 commands.
 
 mod options;
@@ -21,7 +21,8 @@ mod prose;
 mod scan;
 mod wrappers;
 
-pub use options::{Bare, takes_value};
+pub use options::{Bare, shows_help, takes_value};
+pub use prose::{EXTENSIONS as PROSE_EXTENSIONS, is_prose};
 pub use scan::{Join, KEYWORDS, Raw, Word, scan};
 pub use wrappers::{Layer, is_assignment, layer};
 
@@ -29,6 +30,8 @@ pub use wrappers::{Layer, is_assignment, layer};
 const DEEPEST: usize = 4;
 /// Maximum number of simple commands of a line.
 const MOST: usize = 64;
+/// Maximum number of files that a word stands for.
+const MOST_FILES: usize = 16;
 
 /// Texts of a command.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -65,6 +68,11 @@ pub struct Simple {
     pub pipeline: Vec<String>,
     /// Program and arguments, without layers and quotes.
     pub words: Vec<String>,
+    /// The same behind a runner on this machine, with the files that a search, a pipe or a loop hands on. Empty in
+    /// a container.
+    pub executed: Vec<String>,
+    /// Names of the runner whose shell runs it: `docker exec web sh -c '…'`.
+    pub runners: Vec<String>,
     /// Files that its output goes to.
     pub targets: Vec<String>,
     /// Standard input, if the line contains it.
@@ -101,6 +109,12 @@ struct Peeler {
     /// `set -e` and `set -o pipefail` were seen.
     ends_at_failure: bool,
     pipes_fail: bool,
+    /// Files that the commands before in the pipeline, or a search around it, list.
+    listed: Vec<String>,
+    /// Variables of loops, with their values.
+    loops: Vec<(String, Vec<String>)>,
+    /// Names of the runners around the line.
+    runners: Vec<String>,
 }
 
 /// Returns the simple commands of a line, in order.
@@ -120,6 +134,55 @@ fn printed(raw: &Raw, input: &str) -> String {
     }
 }
 
+/// Files that a command lists for others, as far as the line tells: a search in its places, or operands.
+fn listed(words: &[Word]) -> Vec<String> {
+    const LISTS: [&str; 9] = [
+        "ag", "echo", "fd", "fdfind", "git", "grep", "ls", "printf", "rg",
+    ];
+    let texts: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
+    let Some((program, rest)) = texts.split_first() else {
+        return Vec::new();
+    };
+    let program = basename(program);
+    if program == "find" {
+        let is_place = |word: &&&str| !word.starts_with(['-', '(', '!']);
+        let places: Vec<&str> = rest.iter().take_while(is_place).copied().collect();
+        let named = rest.windows(3).filter(|three| {
+            matches!(three[1], "-name" | "-iname") && !matches!(three[0], "!" | "-not")
+        });
+        let mut names: Vec<&str> = named.map(|three| three[2]).collect();
+        if names.is_empty() {
+            names.push("*");
+        }
+        let in_place = |place: &&str| {
+            let place = place.trim_end_matches('/').to_owned();
+            names
+                .iter()
+                .map(move |name| format!("{place}/{name}"))
+                .collect::<Vec<_>>()
+        };
+        return places.iter().flat_map(in_place).collect();
+    }
+    let prose = prose::in_command(words, false);
+    let is_file =
+        |at: &usize| !texts[*at].starts_with('-') && prose.iter().all(|(place, _)| place != at);
+    let files = (1..texts.len())
+        .filter(is_file)
+        .map(|at| texts[at].to_owned());
+    files.filter(|_| LISTS.contains(&program)).collect()
+}
+
+/// Puts a value in the place of a variable, if a word has it.
+fn with_value(word: &str, name: &str, value: &str) -> Option<String> {
+    let braced = format!("${{{name}}}");
+    if word.contains(&braced) {
+        return Some(word.replace(&braced, value));
+    }
+    let (before, after) = word.split_once(&format!("${name}"))?;
+    let is_longer = after.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_');
+    (!is_longer).then(|| format!("{before}{value}{after}"))
+}
+
 impl Peeler {
     /// Reads a line whose standard input is `input`.
     fn line(&mut self, line: &str, depth: usize, input: &str) {
@@ -131,6 +194,7 @@ impl Peeler {
         let (outer, mut before) = (self.chain, self.found.len());
         let mut left = None;
         let mut pipeline: Vec<String> = Vec::new();
+        let mut files: Vec<String> = Vec::new();
         let all = scan(line);
         let joins: Vec<Join> = all.iter().map(|raw| raw.join).collect();
         for (at, mut raw) in all.into_iter().enumerate() {
@@ -148,7 +212,13 @@ impl Peeler {
                 };
             }
             printed_before = printed(&raw, &raw.input);
+            if raw.join != Join::Pipe {
+                files.clear();
+            }
+            self.listed.clone_from(&files);
             let place = self.command(line, &raw, &raw.words, raw.end, depth);
+            files.append(&mut self.listed);
+            files.truncate(MOST_FILES);
             let simple = place.and_then(|place| self.found.get_mut(place));
             let stages = simple.as_ref().map(|simple| simple.stages());
             let stages = stages.unwrap_or_default();
@@ -232,11 +302,18 @@ impl Peeler {
         // Words that the forms begin with.
         let mut starts = vec![0];
         let mut reads_lines = false;
+        let handed = std::mem::take(&mut self.listed);
+        let mut is_appended = false;
         let mut lines: Vec<String> = Vec::new();
         loop {
             let rest = &words[at..];
             match layer(rest) {
-                Layer::Dropped(count) => at += count.clamp(1, rest.len().max(1)),
+                Layer::Dropped(count) => {
+                    is_appended |= rest
+                        .first()
+                        .is_some_and(|word| basename(&word.text) == "xargs");
+                    at += count.clamp(1, rest.len().max(1));
+                }
                 Layer::Lines(inner) => {
                     lines.extend(inner);
                     break;
@@ -249,13 +326,17 @@ impl Peeler {
                 Layer::Commands(parts) if depth < DEEPEST => {
                     for part in parts {
                         let part = &rest[part];
+                        self.listed = listed(rest);
                         let end = part.last().map_or(end, |word| word.end);
                         self.command(line, raw, part, end, depth + 1);
                     }
                     break;
                 }
                 Layer::Commands(_) | Layer::Program => break,
-                Layer::Nothing => return None,
+                Layer::Nothing => {
+                    self.remember_loop(rest);
+                    return None;
+                }
             }
             if at >= words.len() {
                 break;
@@ -264,9 +345,19 @@ impl Peeler {
         }
         let inner = words.get(at..).unwrap_or_default();
         let program = inner.first().map_or("", |word| basename(&word.text));
+        let (place, runners) = options::run(inner).unwrap_or_default();
+        let own = &inner[place..];
+        let lines_of_runner = match layer(own) {
+            Layer::Lines(inner) if place > 0 => inner,
+            Layer::Input if place > 0 => {
+                reads_lines = true;
+                vec![raw.input.clone()]
+            }
+            _ => Vec::new(),
+        };
         let has_body = !reads_lines && !raw.input.is_empty() && !matches!(program, "cat" | "tee");
         let body = if has_body { raw.input.as_str() } else { "" };
-        let is_shown = raw.targets.is_empty() && !raw.is_piped;
+        let is_shown = !raw.is_piped && raw.targets.iter().all(|target| is_prose(target));
         let prose: Vec<_> = prose::in_command(inner, is_shown)
             .into_iter()
             .map(|(place, from)| (at + place, from))
@@ -288,25 +379,107 @@ impl Peeler {
             silent: has_prose.then(|| other(prose::silent)),
             pipeline: Vec::new(),
             words: inner.iter().map(|word| one_line(&word.text)).collect(),
-            targets: raw.targets.clone(),
+            executed: if self.is_in_container(&runners) {
+                Vec::new()
+            } else {
+                self.with_files(own, &handed, is_appended)
+            },
+            runners: self.runners.clone(),
+            targets: if self.is_in_container(&[]) {
+                Vec::new()
+            } else {
+                let targets = raw.targets.iter();
+                targets
+                    .flat_map(|target| self.files(target, &handed))
+                    .collect()
+            },
             body: raw.input.clone(),
             variables: self.variables.clone(),
             directory: self.directory.clone(),
             chain: self.chain,
             may_fail: words.first().is_some_and(|word| word.text == "!"),
         };
-        self.remember(&simple, at > 0 && at >= words.len());
-        let place = self.found.len();
+        self.remember(&simple, at > 0 && at >= words.len(), &handed);
+        let found_at = self.found.len();
         self.found.push(simple);
-        for inner in &lines {
-            self.line(inner, depth + 1, &raw.input);
+        for line in &lines {
+            self.line(line, depth + 1, &raw.input);
         }
-        Some(place)
+        let outer = self.runners.len();
+        self.runners.extend(runners);
+        for line in &lines_of_runner {
+            self.line(line, depth + 1, &raw.input);
+        }
+        self.runners.truncate(outer);
+        self.listed = listed(inner);
+        Some(found_at)
     }
 
-    /// Remembers a change of directory, and variables that are set for what follows.
-    fn remember(&mut self, simple: &Simple, only_assigns: bool) {
+    /// Returns `true` for a command in a container, given the names of its own runner.
+    fn is_in_container(&self, runners: &[String]) -> bool {
+        let mut names = self.runners.iter().chain(runners);
+        names.any(|name| name == options::CONTAINER)
+    }
+
+    /// Words of a command with the files that are handed to it in their places, or at its end.
+    fn with_files(&self, words: &[Word], handed: &[String], is_appended: bool) -> Vec<String> {
+        let mut texts: Vec<String> = words.iter().map(|word| one_line(&word.text)).collect();
+        let has_place = texts.iter().any(|text| text.contains("{}"));
+        if is_appended && !has_place && !handed.is_empty() {
+            texts.push("{}".to_owned());
+        }
+        texts
+            .iter()
+            .flat_map(|text| self.files(text, handed))
+            .collect()
+    }
+
+    /// Values of a word that stands for files: `{}`, the variable of a loop, `$(find …)`.
+    fn files(&self, word: &str, handed: &[String]) -> Vec<String> {
+        let mut files: Vec<String> = if word.contains("{}") {
+            handed.iter().map(|file| word.replace("{}", file)).collect()
+        } else if let Some(line) = word.strip_prefix("$(") {
+            scan(line.trim_end_matches(')'))
+                .iter()
+                .flat_map(|raw| listed(&raw.words))
+                .collect()
+        } else if word.contains('$') {
+            let mut loops = self.loops.iter().rev();
+            let of = |(name, values): &(String, Vec<String>)| -> Option<Vec<String>> {
+                values
+                    .iter()
+                    .map(|value| with_value(word, name, value))
+                    .collect()
+            };
+            loops.find_map(of).unwrap_or_default()
+        } else {
+            Vec::new()
+        };
+        if files.is_empty() {
+            files.push(word.to_owned());
+        }
+        files.truncate(MOST_FILES);
+        files
+    }
+
+    /// Remembers the variable of `for NAME in …`.
+    fn remember_loop(&mut self, words: &[Word]) {
+        if let [head, name, within, values @ ..] = words
+            && (head.text.as_str(), within.text.as_str()) == ("for", "in")
+        {
+            let mut values = self.with_files(values, &[], false);
+            values.truncate(MOST_FILES);
+            self.loops.push((name.text.clone(), values));
+        }
+    }
+
+    /// Remembers a change of directory, and variables that are set for what follows; `read` takes what is handed.
+    fn remember(&mut self, simple: &Simple, only_assigns: bool, handed: &[String]) {
         let program = simple.words.first().map(String::as_str);
+        if let (Some("read"), Some(name), false) = (program, simple.words.last(), handed.is_empty())
+        {
+            self.loops.push((name.clone(), handed.to_vec()));
+        }
         if only_assigns || matches!(program, Some("export" | "declare" | "set")) {
             self.variables.push_str(&simple.typed.forms[0]);
             self.variables.push('\n');
@@ -517,6 +690,74 @@ mod tests {
         check("x && a &\ny", false, true);
     }
 
+    #[test]
+    fn files_that_are_handed_on_stand_in_the_command() {
+        let check = |line: &str, program: &str, expected: &str| {
+            let all = commands(line);
+            let of = all
+                .iter()
+                .find(|one| one.executed.first().is_some_and(|name| name == program));
+            let of = of.map(|one| [&one.executed[..], &one.targets[..]].concat().join(" "));
+            assert_eq!(of.as_deref(), Some(expected), "{line}");
+        };
+        check(
+            "find a -name '*.c' -exec shred -u {} +",
+            "shred",
+            "shred -u a/*.c",
+        );
+        check(
+            r"find a b/ ! -name x -exec shred {} \;",
+            "shred",
+            "shred a/* b/*",
+        );
+        check("find a | xargs -0 shred", "shred", "shred a/*");
+        check(
+            "find a | grep -v x | xargs -I{} cp {} {}.old",
+            "cp",
+            "cp a/* a/*.old",
+        );
+        check("grep -rl spell a | xargs shred", "shred", "shred a");
+        check("git ls-files a | xargs shred", "shred", "shred ls-files a");
+        check("cat list | xargs shred", "shred", "shred");
+        check(
+            "for f in a/*.c b; do shred \"$f\"; done",
+            "shred",
+            "shred a/*.c b",
+        );
+        check(
+            "for f in a; do shred $file > ${f}.log; done",
+            "shred",
+            "shred $file a.log",
+        );
+        check(
+            "find a | while read -r f; do shred $f; done",
+            "shred",
+            "shred a/*",
+        );
+        check("shred $(rg -l spell a)", "shred", "shred a");
+        check("uv run shred a", "shred", "shred a");
+        assert_eq!(commands("docker exec web shred a")[0].executed, [""; 0]);
+    }
+
+    #[test]
+    fn line_of_a_shell_behind_a_runner_is_read() {
+        for line in [
+            "docker exec -it web sh -c 'cd a && spell cast'",
+            "docker compose exec web bash -lc \"spell cast\"",
+            "kubectl -n far exec web-0 -- sh -c 'spell cast > a'",
+            "docker exec -i web sh <<E\nspell cast\nE",
+            "poetry run sh -c 'spell cast'",
+        ] {
+            let all = commands(line);
+            let inner = all.iter().find(|one| one.typed.plain == "spell cast");
+            let inner = inner.unwrap_or_else(|| panic!("{line}"));
+            assert!(
+                !inner.runners.is_empty() && inner.targets.is_empty(),
+                "{line}"
+            );
+        }
+    }
+
     proptest! {
         #[test]
         fn no_line_makes_it_panic(line in "[a-zé \"'\\\\$()<>|&;\n#={}`!-]{0,80}") {
@@ -524,7 +765,7 @@ mod tests {
         }
 
         #[test]
-        fn no_wrappers_make_it_panic(line in "(sudo |env |-u |x |timeout |xargs |find |-exec |ssh |bash |-c |A=1 |nice |; ){0,12}") {
+        fn no_wrappers_make_it_panic(line in "(sudo |env |-u |x |timeout |xargs |find |-exec |ssh |bash |-c |A=1 |nice |; |docker |exec |for |in |\\{\\} |\\$x |\\| |uv |run ){0,12}") {
             drop(commands(&line));
         }
     }

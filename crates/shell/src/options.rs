@@ -7,6 +7,7 @@ use std::sync::LazyLock;
 
 use crate::basename;
 use crate::scan::Word;
+use crate::wrappers::{Layer, layer};
 
 /// Command without the options before its subcommand, or without the program that runs it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -15,8 +16,8 @@ pub struct Bare {
     pub forms: Vec<String>,
     /// Removed options, in each form in which a rule may name them: `--context`, `context`, `-c`, the value.
     pub taken: Vec<String>,
-    /// It lacks options, and not only the program that runs it.
-    pub lacks_options: bool,
+    /// Names of the removed runners.
+    pub runners: Vec<String>,
 }
 
 /// Program, or group of its subcommands, with options before the subcommand.
@@ -48,14 +49,12 @@ enum Begin {
 }
 
 /// Program that runs another one, and its subcommand for that, with the letters of its options with a value.
-/// Those of the table are known, too.
+/// Those of the table are known, too. `_` is any word.
 const RUNNERS: &[(&str, &str, Begin)] = &[
     ("asdf exec", "", Begin::Operands(0)),
-    ("aws-vault exec", "", Begin::Dashes),
     ("bun x", "", Begin::Operands(0)),
     ("bundle exec", "", Begin::Operands(0)),
     ("bunx", "p", Begin::Operands(0)),
-    ("chamber exec", "", Begin::Dashes),
     ("conda run", "np", Begin::Operands(0)),
     ("corepack", "", Begin::Operands(0)),
     ("coverage run", "", Begin::Option("-m")),
@@ -67,18 +66,17 @@ const RUNNERS: &[(&str, &str, Begin)] = &[
     ("dotenv", "f", Begin::Dashes),
     ("dotenv run", "", Begin::Operands(0)),
     ("fnm exec", "", Begin::Operands(0)),
+    ("go run", "", Begin::Operands(0)),
+    ("go tool", "", Begin::Operands(0)),
     ("hatch run", "", Begin::Operands(0)),
-    ("kubectl exec", "cn", Begin::Dashes),
-    ("lerna exec", "", Begin::Dashes),
     ("mamba run", "np", Begin::Operands(0)),
     ("micromamba run", "np", Begin::Operands(0)),
-    ("mise exec", "", Begin::Dashes),
     ("mise x", "", Begin::Dashes),
     ("nix develop", "", Begin::Option("-c")),
     ("nix develop", "", Begin::Option("--command")),
-    ("npm exec", "p", Begin::Operands(0)),
-    ("npm x", "p", Begin::Operands(0)),
-    ("npx", "p", Begin::Operands(0)),
+    ("npm exec", "pw", Begin::Operands(0)),
+    ("npm x", "pw", Begin::Operands(0)),
+    ("npx", "pw", Begin::Operands(0)),
     ("nvm exec", "", Begin::Operands(1)),
     ("op run", "", Begin::Dashes),
     ("pdm run", "p", Begin::Operands(0)),
@@ -101,10 +99,15 @@ const RUNNERS: &[(&str, &str, Begin)] = &[
     ("volta run", "", Begin::Operands(0)),
     ("yarn dlx", "p", Begin::Operands(0)),
     ("yarn exec", "", Begin::Operands(0)),
+    ("yarn workspace _ exec", "", Begin::Operands(0)),
+    // `kubectl exec POD -- npm ci`, `mise exec -- npm ci`.
+    ("_ exec", "", Begin::Dashes),
 ];
 
 /// Runners whose command runs in a container: a rule may want it there.
-const CONTAINERS: [&str; 4] = ["docker", "docker-compose", "kubectl", "podman"];
+const CONTAINERS: [&str; 5] = ["docker", "docker-compose", "kubectl", "oc", "podman"];
+/// Name of such runners: what they run changes no file of this machine.
+pub(crate) const CONTAINER: &str = "container";
 
 static TABLE: LazyLock<Vec<Program>> = LazyLock::new(|| {
     let rows = include_str!("options.txt").lines();
@@ -152,11 +155,30 @@ pub fn takes_value(program: &str, option: &str, next: &str) -> bool {
     row.is_some_and(|row| row.takes_value(option, next))
 }
 
+/// Returns `true` if a command only shows its help or its version.
+pub fn shows_help(words: &[String]) -> bool {
+    let Some((program, rest)) = words.split_first() else {
+        return false;
+    };
+    let program = basename(program);
+    let mut operands = rest.iter().filter(|word| !word.starts_with('-'));
+    let last = rest.last().map_or("", String::as_str);
+    let has_subcommands = |row: &Program| {
+        // A program whose `-h` has a value has another letter for help.
+        operands.next().is_some_and(|first| first == "help")
+            || last == "-h" && !row.letters.contains('h')
+    };
+    rest.iter().any(|word| word == "--help" || word == "-help")
+        || rest.len() == 1 && last == "--version"
+        || program == "aws" && last == "help"
+        || named(program).is_some_and(has_subcommands)
+}
+
 /// Returns the shorter texts of a command that ends at `end` in its line: without the options before its
 /// subcommand, and as what a runner runs.
 pub(crate) fn shorter(line: &str, words: &[Word], end: usize) -> Vec<Bare> {
     let mut all: Vec<Bare> = without_options(line, words, end).into_iter().collect();
-    if let Some((at, names)) = run(words) {
+    if let Some((at, runners)) = run(words) {
         let inner = &words[at..];
         // A version is no part of a name: `jest@29`.
         let program = basename(&inner[0].text);
@@ -173,15 +195,15 @@ pub(crate) fn shorter(line: &str, words: &[Word], end: usize) -> Vec<Bare> {
             ..Bare::default()
         };
         for mut bare in std::iter::once(first).chain(shorter(line, inner, end)) {
-            bare.taken.extend(names.iter().cloned());
+            bare.runners.extend(runners.iter().cloned());
             all.push(bare);
         }
     }
     all
 }
 
-/// Returns the place of the command that a runner runs, and the names of the runner.
-fn run(words: &[Word]) -> Option<(usize, Vec<String>)> {
+/// Returns the place of the command that a runner runs, behind its wrappers, and the names of the runner.
+pub(crate) fn run(words: &[Word]) -> Option<(usize, Vec<String>)> {
     let text = |at: usize| words.get(at).map(|word| word.text.as_str());
     let program = basename(text(0)?);
     let versioned = program.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
@@ -192,14 +214,19 @@ fn run(words: &[Word]) -> Option<(usize, Vec<String>)> {
     };
     let place = |(name, letters, begin): &(&str, &str, Begin)| {
         let mut names = name.split(' ');
-        if names.next() != Some(program) {
+        let is_word =
+            |at: usize, name: &str| text(at).is_some_and(|word| name == "_" || word == name);
+        if names
+            .next()
+            .is_none_or(|name| name != "_" && name != program)
+        {
             return None;
         }
         // The options of the program stand before its subcommand.
-        let (mut at, mut row) = (1, named(program));
+        let (mut at, mut row) = (1, named(program).or_else(|| named(OTHER)));
         for name in names {
             at = behind_options(words, at, row, "", None)?;
-            (text(at) == Some(name)).then_some(())?;
+            is_word(at, name).then_some(())?;
             at += 1;
             row = None;
         }
@@ -213,14 +240,20 @@ fn run(words: &[Word]) -> Option<(usize, Vec<String>)> {
             Begin::Option(option) => behind_options(words, at, row, letters, Some(option))?,
         };
         text(begin)
-            .filter(|word| !word.is_empty() && !word.starts_with('-'))
+            .filter(|word| {
+                !word.starts_with('-') && !basename(word).starts_with('.') && !word.is_empty()
+            })
             .map(|_| begin)
     };
-    let begin = RUNNERS.iter().find_map(place)?;
+    let mut begin = RUNNERS.iter().find_map(place)?;
+    while let Layer::Dropped(count) = layer(&words[begin..]) {
+        begin += count;
+        words.get(begin)?;
+    }
     // `uvx` belongs to `uv`, and `bunx` to `bun`.
     let mut names = vec![program, program.strip_suffix('x').unwrap_or(program)];
     if CONTAINERS.contains(&program) {
-        names.extend(["container", "containers", "docker"]);
+        names.extend([CONTAINER, "containers", "docker"]);
     }
     Some((begin, names.into_iter().map(str::to_owned).collect()))
 }
@@ -331,7 +364,7 @@ fn without_options(line: &str, words: &[Word], end: usize) -> Option<Bare> {
     Some(Bare {
         forms,
         taken: options,
-        lacks_options: true,
+        runners: Vec::new(),
     })
 }
 
@@ -343,7 +376,7 @@ mod tests {
     fn options_before_the_subcommand_are_taken_off() {
         let check = |line: &str, expected: &str| {
             let simple = &commands(line)[0];
-            let bare = simple.typed.bare.iter().find(|bare| bare.lacks_options);
+            let bare = simple.typed.bare.iter().find(|bare| !bare.taken.is_empty());
             let first = bare.map_or("", |bare| &bare.forms[0]);
             assert_eq!(first, expected, "{line}");
         };
@@ -391,10 +424,42 @@ mod tests {
     }
 
     #[test]
+    fn help_is_told_from_use() {
+        let check = |line: &str, expected: bool| {
+            assert_eq!(
+                super::shows_help(&commands(line)[0].words),
+                expected,
+                "{line}"
+            );
+        };
+        for line in [
+            "spell cast --help", "terraform apply -help", "git help push", "git push -h",
+            "helm help", "aws s3 help", "spell --version",
+        ] {
+            check(line, true);
+        }
+        for line in [
+            "git commit -m help",
+            "git add help",
+            "psql -h far",
+            "grep help a",
+            "heroku run help x",
+            "spell install --version 2",
+            "gsutil ls -h",
+        ] {
+            check(line, false);
+        }
+    }
+
+    #[test]
     fn command_of_a_runner_is_found() {
         let check = |line: &str, expected: &str| {
             let simple = &commands(line)[0];
-            let mut bare = simple.typed.bare.iter().filter(|bare| !bare.lacks_options);
+            let mut bare = simple
+                .typed
+                .bare
+                .iter()
+                .filter(|bare| bare.taken.is_empty());
             let last = bare.next_back().map_or("", |bare| &bare.forms[0]);
             assert_eq!(last, expected, "{line}");
         };
@@ -408,6 +473,16 @@ mod tests {
         check("bundle exec bin/spell cast > a", "spell cast > a");
         check("direnv exec . spell", "spell");
         check("nix develop -c spell cast", "spell cast");
+        check("pnpm --filter web exec spell cast", "spell cast");
+        check("pnpm -F web exec spell", "spell");
+        check("yarn workspace web exec spell cast", "spell cast");
+        check("npm exec -w web -- spell cast", "spell cast");
+        check("npx --workspace web spell", "spell");
+        check("go run example.org/spells/cmd/spell@v2 cast", "spell cast");
+        check("go run -tags dev ./cmd/spell", "spell");
+        check("go tool spell cast", "spell cast");
+        check("podbox --profile far exec web -- spell", "spell");
+        check("docker exec web sudo -u me env A=1 spell", "spell");
         for line in [
             "npm run spell", "python spell.py -m x", "npx", "uv pip install x", "poetry add x",
         ] {

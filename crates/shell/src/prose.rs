@@ -31,11 +31,24 @@ const SEARCHERS: &[(&str, &str)] = &[
 /// Programs whose input is text, unless it is piped on.
 const LISTENERS: &[&str] = &["patch", "less", "more", "wc", "mail", "sed", "awk"];
 
+/// Extensions of files with text for people.
+pub const EXTENSIONS: [&str; 7] = ["md", "markdown", "mdx", "rst", "txt", "adoc", "asciidoc"];
+
+/// Returns `true` for a file with text for people.
+pub fn is_prose(path: &str) -> bool {
+    let extension = path.rsplit_once('.').map(|(_, extension)| extension);
+    extension.is_some_and(|one| {
+        EXTENSIONS
+            .iter()
+            .any(|prose| one.eq_ignore_ascii_case(prose))
+    })
+}
+
 /// Text for people: the word, and the byte of it where the text begins.
 pub(crate) type Prose = (usize, usize);
 
-/// Returns the text for people in a command. Printed text counts if it `is_shown`: it goes to no file and no
-/// program.
+/// Returns the text for people in a command. Printed text counts if it `is_shown`: it goes to no program, and to
+/// no file but one for people.
 pub(crate) fn in_command(words: &[Word], is_shown: bool) -> Vec<Prose> {
     let text = |at: usize| words.get(at).map_or("", |word| word.text.as_str());
     let program = basename(text(0));
@@ -195,6 +208,7 @@ mod tests {
         );
         check("git grep -n old_db", "git grep -n old_db", "git grep -n");
         check("echo old_db", "echo old_db", "echo");
+        check("echo old_db >> a.md", "echo old_db", "echo");
         check("sed -n /a/p b", "sed -n /a/p b", "sed -n b");
         for line in [
             "echo old_db > a", "echo old_db | psql", "psql old_db", "git branch -m a b", "git push",

@@ -2,12 +2,10 @@
 
 use std::ops::Range;
 
-use super::changed_paths::{
-    changed, cleaned, forms, substituted, takes_directories, with_directories,
-};
+use super::changed_paths::{changed, cleaned, forms, substituted, with_directories};
 use super::patterns::Expression;
 use memctl_sessions::Step;
-use memctl_shell::{Simple, commands};
+use memctl_shell::{Simple, basename, commands};
 
 /// Maximum length of a text that patterns are matched with, in bytes.
 const LONGEST: usize = 128 << 10;
@@ -52,13 +50,19 @@ pub(crate) struct Content {
 const UNNAMED: &str = "\u{1}";
 
 const PATHS: &[&str] = &[
-    "file_path", "path", "notebook_path", "absolute_path", "filePath",
+    "file_path", "path", "notebook_path", "absolute_path", "filePath", "target_file",
 ];
 const NEW: &[&str] = &[
     "new_string", "content", "new_str", "file_text", "insert_text", "new_source", "newString",
     "newText", "new_text",
 ];
 const OLD: &[&str] = &["old_string", "old_str", "oldString", "oldText", "old_text"];
+/// Verbs in the names of tools that delete a file.
+const REMOVALS: [&str; 3] = ["delete", "remove", "unlink"];
+/// First line of a patch of Codex.
+const BEGIN: &str = "*** Begin Patch";
+/// Beginning of the line of a unified patch that names the new file.
+const HEADER: &str = "\n+++ ";
 /// Target of a tool that moves or copies a file.
 const TO: &[&str] = &["destination", "new_path", "to"];
 
@@ -79,9 +83,21 @@ impl Call {
         let path = path.and_then(|forms| forms.into_iter().next());
         if call.paths.is_empty() {
             call.of_tool(step, path.as_deref());
-            if tool.contains("read") || tool.contains("view") {
+            let is_like = |names: &[&str]| names.iter().any(|name| tool.contains(name));
+            if is_like(&["read", "view"]) {
                 call.alike(&["cat"], path.as_deref());
+            } else if is_like(&["grep", "search"]) {
+                call.alike(&["rg", "grep"], path.as_deref());
+            } else if is_like(&["glob", "list"]) || tool == "ls" {
+                let at = cleaned(step.argument(PATHS).unwrap_or_default(), cwd);
+                let files = step
+                    .argument(&["pattern"])
+                    .map(|files| forms(files, &at, roots));
+                let files = files.and_then(|forms| forms.into_iter().next());
+                call.alike(&["ls"], files.or(path).as_deref());
             }
+        } else if REMOVALS.iter().any(|verb| tool.contains(verb)) {
+            call.alike(&["rm"], path.as_deref());
         } else if call.contents.iter().all(|content| content.old.is_empty()) {
             call.alike(&[">", "tee"], path.as_deref());
         }
@@ -112,49 +128,70 @@ impl Call {
     fn of_shell(&mut self, line: &str, cwd: &str, roots: &[&str]) {
         line.trim().clone_into(&mut self.line);
         self.commands = commands(line);
+        let mut patches = Vec::new();
         for simple in &self.commands {
             let at = cleaned(&simple.directory, cwd);
             let first = self.paths.len();
-            let paths = changed(&simple.words, &simple.targets);
-            let of = |path: &String| {
-                if takes_directories(&simple.words) {
-                    with_directories(forms(path, &at, roots))
-                } else {
-                    forms(path, &at, roots)
-                }
+            let words = &simple.executed;
+            let makes_directory = words
+                .first()
+                .is_some_and(|program| basename(program) == "mkdir");
+            // A file of the project that is copied out of it stays as it is.
+            let is_copy = |path: &[String]| {
+                let is_of_project = |word: &&String| forms(word, &at, roots).len() > 1;
+                let mut same = words
+                    .iter()
+                    .filter(|word| basename(word) == basename(&path[0]));
+                path.len() == 1 && same.any(|word| is_of_project(&word))
             };
-            self.paths.extend(paths.iter().map(of));
-            let (old, new) = match simple.words.split_first() {
+            for path in changed(words, &simple.targets) {
+                let path = forms(&path, &at, roots);
+                if makes_directory {
+                    self.paths.push(path);
+                } else if !is_copy(&path) {
+                    self.paths.push(with_directories(path));
+                }
+            }
+            let mut contents = substituted(words);
+            match words.first().map(|program| basename(program)) {
+                Some("patch" | "git") if simple.body.contains(HEADER) => {
+                    patches.push((simple.body.clone(), at));
+                    continue;
+                }
                 // Paths that a shell writes to without a here-document.
-                Some((name, text)) if matches!(name.as_str(), "echo" | "printf") => {
-                    (String::new(), text.join(" "))
-                }
-                _ => substituted(&simple.words)
-                    .unwrap_or_else(|| (String::new(), simple.body.clone())),
-            };
-            if !new.is_empty() && !paths.is_empty() {
-                self.contents.push(Content {
+                Some("echo" | "printf") => contents.push((String::new(), words[1..].join(" "))),
+                _ if contents.is_empty() => contents.push((String::new(), simple.body.clone())),
+                _ => {}
+            }
+            contents.retain(|(_, new)| !new.is_empty() && self.paths.len() > first);
+            let files = first..self.paths.len();
+            self.contents
+                .extend(contents.into_iter().map(|(old, new)| Content {
                     new,
                     old,
-                    files: first..self.paths.len(),
-                });
-            }
+                    files: files.clone(),
+                }));
+        }
+        for (patch, at) in patches {
+            self.of_patch(&patch, &at, roots);
         }
         // Agents of Codex edit by a patch behind a command.
-        if line.contains("*** Begin Patch") {
+        if line.contains(BEGIN) {
             self.of_patch(line, cwd, roots);
         }
     }
 
     fn of_edit(&mut self, step: &Step, cwd: &str, roots: &[&str]) {
-        let patch = step.argument(&["input", "patch"]);
-        if let Some(patch) = patch.filter(|patch| patch.contains("*** Begin Patch")) {
+        let file = step.argument(PATHS);
+        let fields = step.input.as_object().into_iter().flatten();
+        let mut texts = fields.filter_map(|(_, value)| value.as_str());
+        let is_patch = |text: &&str| text.contains(BEGIN) || text.contains(HEADER);
+        if let Some(patch) = texts.find(is_patch).filter(|_| file.is_none()) {
             self.of_patch(cut(patch), cwd, roots);
             return;
         }
         let edits = step.input.get("edits").and_then(|edits| edits.as_array());
         let inputs = std::iter::once(&step.input).chain(edits.into_iter().flatten());
-        let file = step.argument(PATHS);
         let files = 0..usize::from(file.is_some());
         for input in inputs {
             let text = |names: &[&str]| names.iter().find_map(|name| input.get(name)?.as_str());
@@ -166,28 +203,36 @@ impl Call {
                 });
             }
         }
-        if !self.contents.is_empty() {
-            self.paths.extend(file.map(|file| forms(file, cwd, roots)));
-        }
         let tool = step.tool.to_lowercase();
-        if ["move", "copy", "rename"]
-            .iter()
-            .any(|verb| tool.contains(verb))
-        {
+        let is_of = |verbs: &[&str]| verbs.iter().any(|verb| tool.contains(verb));
+        if !self.contents.is_empty() || is_of(&REMOVALS) || is_of(&["write", "edit"]) {
+            self.paths
+                .extend(file.map(|file| with_directories(forms(file, cwd, roots))));
+        }
+        if is_of(&["move", "copy", "rename"]) && !is_of(&REMOVALS) {
             let to = step.argument(TO);
             self.paths.extend(to.map(|to| forms(to, cwd, roots)));
         }
     }
 
+    /// Reads a patch of Codex, or a unified one.
     fn of_patch(&mut self, patch: &str, cwd: &str, roots: &[&str]) {
         const MOVED: &str = "*** Move to: ";
         let marks = [
             "*** Update File: ", "*** Add File: ", "*** Delete File: ", MOVED,
         ];
+        let is_unified = !patch.contains(BEGIN);
         let mut content = Content::default();
+        let mut before = "";
         for line in patch.lines() {
-            let named = marks.iter().find_map(|mark| line.strip_prefix(mark));
-            if let Some(named) = named {
+            let named = match line.strip_prefix("+++ ").filter(|_| is_unified) {
+                Some("/dev/null") => Some(before),
+                Some(named) => Some(without_side(named)),
+                None => marks.iter().find_map(|mark| line.strip_prefix(mark)),
+            };
+            if let Some(named) = line.strip_prefix("--- ").filter(|_| is_unified) {
+                before = without_side(named);
+            } else if let Some(named) = named {
                 let at = self.paths.len();
                 if !line.starts_with(MOVED) {
                     self.add(std::mem::take(&mut content));
@@ -268,6 +313,15 @@ impl Call {
     pub(crate) fn content_texts(&self) -> impl Iterator<Item = &str> {
         self.contents.iter().map(|content| content.new.as_str())
     }
+}
+
+/// Name of a file in a unified patch, without `a/` or `b/` and the time behind it.
+fn without_side(named: &str) -> &str {
+    let named = named.split('\t').next().unwrap_or(named);
+    named
+        .strip_prefix("a/")
+        .or(named.strip_prefix("b/"))
+        .unwrap_or(named)
 }
 
 fn cut(text: &str) -> &str {

@@ -3,7 +3,7 @@
 //!
 //! A path has a form for each directory that it is below, and is absolute in the last one.
 
-use memctl_shell::basename;
+use memctl_shell::{basename, takes_value};
 
 /// A path relative to each of the directories that it is below, and absolute as the last.
 pub(super) fn forms(path: &str, cwd: &str, roots: &[&str]) -> Vec<String> {
@@ -22,17 +22,6 @@ pub(super) fn forms(path: &str, cwd: &str, roots: &[&str]) -> Vec<String> {
     forms
 }
 
-/// Programs whose operands may be directories, and are changed with all that is in them.
-const RECURSIVE: [&str; 15] = [
-    "find", "rm", "mv", "rmdir", "rsync", "cp", "sed", "black", "isort", "ruff", "terraform",
-    "tofu", "prettier", "patch", "git",
-];
-
-pub(super) fn takes_directories(words: &[String]) -> bool {
-    let program = words.first().map_or("", |word| basename(word));
-    RECURSIVE.contains(&program)
-}
-
 /// The forms of a path without an extension, also as a directory: `vendor/`.
 pub(super) fn with_directories(mut forms: Vec<String>) -> Vec<String> {
     let is_directory = |path: &&String| !basename(path).contains('.') && !path.ends_with('/');
@@ -43,33 +32,86 @@ pub(super) fn with_directories(mut forms: Vec<String>) -> Vec<String> {
     directories
 }
 
-/// Returns what `sed` or `perl` puts in the place of what, by the first `s/…/…/` of its words.
-pub(super) fn substituted(words: &[String]) -> Option<(String, String)> {
-    let (program, rest) = words.split_first()?;
-    let script = ["sed", "perl"]
-        .contains(&basename(program))
-        .then_some(rest)?;
-    script.iter().find_map(|word| {
-        let mark = word
-            .strip_prefix('s')?
-            .chars()
-            .next()
-            .filter(|mark| !mark.is_alphanumeric())?;
-        let mut parts = vec![String::new()];
-        let mut is_escaped = false;
-        for c in word[1 + mark.len_utf8()..].chars() {
-            if c == mark && !is_escaped {
-                parts.push(String::new());
-            } else if let Some(last) = parts.last_mut() {
-                last.push(c);
-            }
-            is_escaped = c == '\\' && !is_escaped;
+/// Scripts and files of an editor of streams. A script is the value of an option that ends with `e`, or else the
+/// first operand.
+fn scripts_and_files<'w>(rest: &[&'w str]) -> (Vec<&'w str>, Vec<&'w str>) {
+    let is_script =
+        |word: &str| word == "--expression" || !word.starts_with("--") && word.ends_with('e');
+    let (mut scripts, mut files) = (Vec::new(), Vec::new());
+    let mut has_file = false;
+    let mut all = rest.iter().copied().filter(|word| !word.is_empty());
+    while let Some(word) = all.next() {
+        if !word.starts_with('-') {
+            files.push(word);
+        } else if is_script(word) {
+            scripts.extend(all.next());
+        } else if matches!(word, "-f" | "--file" | "--from-file") {
+            has_file = all.next().is_some();
         }
-        let [old, new, ..] = parts.as_slice() else {
-            return None;
-        };
-        Some((old.clone(), new.clone()))
-    })
+    }
+    if scripts.is_empty() && !has_file {
+        scripts.extend(files.drain(..1.min(files.len())));
+    }
+    (scripts, files)
+}
+
+/// Returns what an editor of streams puts in the place of what: by `s/…/…/`, and `i`, `a` and `c` of `sed`.
+pub(super) fn substituted(words: &[String]) -> Vec<(String, String)> {
+    let Some((program, rest)) = words.split_first() else {
+        return Vec::new();
+    };
+    let program = basename(program);
+    if !["sed", "perl", "ruby"].contains(&program) {
+        return Vec::new();
+    }
+    let rest: Vec<&str> = rest.iter().map(String::as_str).collect();
+    let (scripts, _) = scripts_and_files(&rest);
+    let of = |script: &&str| {
+        let script = behind_address(script);
+        let is_text = program == "sed" && script.starts_with(['i', 'a', 'c']);
+        if is_text {
+            let text = script[1..]
+                .trim_start()
+                .trim_start_matches('\\')
+                .trim_start();
+            return Some((String::new(), text.to_owned()));
+        }
+        exchanged(script)
+    };
+    scripts.iter().filter_map(of).collect()
+}
+
+/// A command of `sed` without the lines that it is for: `1,$`, `/a/`.
+fn behind_address(script: &str) -> &str {
+    let rest = script.trim_start_matches(|c: char| c.is_ascii_digit() || " ,$+~!{".contains(c));
+    let end = rest.strip_prefix('/').and_then(|inside| inside.find('/'));
+    match end {
+        Some(end) => behind_address(&rest[end + 2..]),
+        None => rest,
+    }
+}
+
+/// Returns the two parts of `s/…/…/`.
+fn exchanged(script: &str) -> Option<(String, String)> {
+    let marks = script.strip_prefix('s')?;
+    let mark = marks
+        .chars()
+        .next()
+        .filter(|mark| !mark.is_alphanumeric())?;
+    let mut parts = vec![String::new()];
+    let mut is_escaped = false;
+    for c in marks[mark.len_utf8()..].chars() {
+        if c == mark && !is_escaped {
+            parts.push(String::new());
+        } else if let Some(last) = parts.last_mut() {
+            last.push(c);
+        }
+        is_escaped = c == '\\' && !is_escaped;
+    }
+    let [old, new, ..] = parts.as_slice() else {
+        return None;
+    };
+    Some((old.clone(), new.clone()))
 }
 
 /// Returns the files that a command changes, as it names them, without those that it moves away: moving a file away
@@ -77,7 +119,7 @@ pub(super) fn substituted(words: &[String]) -> Option<(String, String)> {
 pub(super) fn changed(words: &[String], targets: &[String]) -> Vec<String> {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let mut all = match words.as_slice() {
-        ["git", command, rest @ ..] => changed_by_git(command, rest),
+        [program, rest @ ..] if basename(program) == "git" => changed_by_git(rest),
         [program, rest @ ..] => changed_by(basename(program), rest),
         [] => Vec::new(),
     };
@@ -92,8 +134,18 @@ fn owned(paths: &[&str]) -> Vec<String> {
 
 /// Words that are no options.
 fn operands<'w>(words: &[&'w str]) -> Vec<&'w str> {
-    let all = words.iter().copied();
-    all.filter(|word| !word.starts_with('-')).collect()
+    operands_beside(words, &[])
+}
+
+/// Words that are no options, and no values of these options.
+fn operands_beside<'w>(words: &[&'w str], options: &[&str]) -> Vec<&'w str> {
+    let mut is_value = false;
+    let mut all = words.to_vec();
+    all.retain(|word| {
+        let was_value = std::mem::replace(&mut is_value, options.contains(word));
+        !was_value && !word.starts_with('-')
+    });
+    all
 }
 
 /// Returns the value of the first of these options, in the next word or behind `=`. A letter may stand at the
@@ -119,15 +171,45 @@ fn value<'w>(words: &[&'w str], options: &[&str]) -> Option<&'w str> {
 }
 
 fn in_directory(directory: &str, path: &str) -> String {
-    format!("{}/{}", directory.trim_end_matches('/'), basename(path))
+    // Of `host:a.txt` the name is `a.txt`.
+    let name = basename(path).rsplit(':').next().unwrap_or(path);
+    format!("{}/{name}", directory.trim_end_matches('/'))
 }
 
-fn changed_by_git(command: &str, rest: &[&str]) -> Vec<String> {
+fn changed_by_git(mut rest: &[&str]) -> Vec<String> {
+    let mut directory = String::new();
+    while let [option, behind @ ..] = rest
+        && option.starts_with('-')
+    {
+        let value = behind.first().copied().unwrap_or_default();
+        if *option == "-C" {
+            directory = below(&directory, value);
+        }
+        let count = usize::from(takes_value("git", option, value));
+        rest = behind.get(count..).unwrap_or_default();
+    }
+    let Some((command, rest)) = rest.split_first() else {
+        return Vec::new();
+    };
+    let paths = changed_in_work_tree(command, rest);
+    paths.iter().map(|path| below(&directory, path)).collect()
+}
+
+/// A path as it is seen from outside of a directory.
+fn below(directory: &str, path: &str) -> String {
+    if directory.is_empty() || path.starts_with('/') {
+        path.to_owned()
+    } else {
+        format!("{directory}/{path}")
+    }
+}
+
+fn changed_in_work_tree(command: &str, rest: &[&str]) -> Vec<String> {
     let behind = rest.iter().position(|word| *word == "--");
     let behind = behind.map(|at| owned(&rest[at + 1..]));
     match command {
         "rm" => owned(&operands(rest)),
-        "mv" => copied(rest),
+        "mv" => copied(operands(rest), rest),
         // A branch is one operand; paths stand behind it.
         "checkout" => behind.unwrap_or_else(|| {
             let makes_branch = rest
@@ -146,31 +228,56 @@ fn changed_by_git(command: &str, rest: &[&str]) -> Vec<String> {
                 .collect()
         }
         "restore" if rest.iter().any(|word| matches!(*word, "--staged" | "-S")) => Vec::new(),
-        "restore" => behind.unwrap_or_else(|| {
-            let from = value(rest, &["-s", "--source"]);
-            let mut paths = operands(rest);
-            paths.retain(|path| Some(*path) != from);
-            owned(&paths)
-        }),
+        "restore" => behind.unwrap_or_else(|| owned(&operands_beside(rest, &["-s", "--source"]))),
         _ => Vec::new(),
     }
 }
 
-/// Targets of a program that copies: its last operand, or its operands in a directory.
-fn copied(rest: &[&str]) -> Vec<String> {
-    let operands = operands(rest);
+/// Subcommands that copy: `docker cp`, `aws s3 sync`.
+const COPIES: [&str; 4] = ["copy", "cp", "mv", "sync"];
+
+/// Words behind a subcommand that copies one operand to another.
+fn behind_copy<'r, 'w>(
+    program: &str,
+    rest: &'r [&'w str],
+) -> Option<(Vec<&'w str>, &'r [&'w str])> {
+    let mut is_value = false;
+    let mut places = rest.iter().enumerate().filter(|(at, word)| {
+        let next = rest.get(at + 1).copied().unwrap_or_default();
+        let takes = word.starts_with('-') && takes_value(program, word, next);
+        !std::mem::replace(&mut is_value, takes) && !word.starts_with('-')
+    });
+    let at = places
+        .by_ref()
+        .take(2)
+        .find(|(_, word)| COPIES.contains(word))?
+        .0;
+    let operands: Vec<&str> = places.map(|(_, word)| *word).collect();
+    (operands.len() > 1).then(|| (operands, &rest[at + 1..]))
+}
+
+/// Targets of a program that copies: its last operand, or its operands in a directory. None on another machine.
+fn copied(mut operands: Vec<&str>, rest: &[&str]) -> Vec<String> {
     let directory = value(rest, &["-t", "--target-directory"]);
     let within = |directory: &str, from: &[&str]| -> Vec<String> {
         let from = from.iter().filter(|path| **path != directory);
         from.map(|path| in_directory(directory, path)).collect()
     };
     let is_directory = |path: &str| path.ends_with('/') || matches!(basename(path), "." | "..");
-    match (directory, operands.split_last()) {
-        (Some(directory), _) => within(directory, &operands),
-        (None, Some((to, from @ [_, ..]))) if is_directory(to) || from.len() > 1 => {
-            within(to, from)
+    let is_remote = |path: &str| {
+        let host = path.split_once(':').map(|(host, _)| host);
+        host.is_some_and(|host| host.len() > 1 && !host.contains('/'))
+    };
+    match (directory, operands.pop()) {
+        (Some(directory), last) => {
+            operands.extend(last);
+            within(directory, &operands)
         }
-        (None, Some((to, _))) => owned(&[to]),
+        (None, Some(to)) if is_remote(to) => Vec::new(),
+        (None, Some(to)) if is_directory(to) && !operands.is_empty() || operands.len() > 1 => {
+            within(to, &operands)
+        }
+        (None, Some(to)) => owned(&[to]),
         (None, None) => Vec::new(),
     }
 }
@@ -185,20 +292,22 @@ fn changed_by(program: &str, rest: &[&str]) -> Vec<String> {
         "rm" | "rmdir" | "unlink" | "shred" | "touch" | "truncate" | "mkdir" | "tee" => {
             owned(&operands(rest))
         }
-        "mv" | "cp" | "install" | "ln" | "rsync" => copied(rest),
-        "sed" | "perl" => {
-            let is_changed = short('i') || rest.iter().any(|flag| flag.starts_with("--in-place"));
-            let has_script = rest.iter().any(|flag| matches!(*flag, "-e" | "-f"));
-            let mut files = operands(rest);
-            files.drain(..usize::from(!has_script).min(files.len()));
-            owned(&files[..if is_changed { files.len() } else { 0 }])
+        "mv" | "cp" | "ln" => copied(operands(rest), rest),
+        "install" => copied(operands_beside(rest, &["-m", "-o", "-g"]), rest),
+        "rsync" => {
+            let valued = ["-e", "--rsh", "-f", "--filter", "--exclude", "--include"];
+            copied(operands_beside(rest, &valued), rest)
         }
+        "scp" => {
+            let valued = ["-c", "-D", "-F", "-i", "-J", "-l", "-o", "-P", "-S", "-X"];
+            copied(operands_beside(rest, &valued), rest)
+        }
+        "sed" | "perl" | "ruby" | "yq" | "awk" | "gawk" | "sd" => edited(program, rest, short('i')),
         "patch" => {
             let directory = value(rest, &["-d", "--directory"]);
-            let patches = [value(rest, &["-i", "--input"]), directory];
             let output = value(rest, &["-o", "--output"]);
-            let mut files = operands(rest);
-            files.retain(|path| !patches.contains(&Some(*path)));
+            let valued = ["-d", "--directory", "-i", "--input", "-o", "--output"];
+            let mut files = operands_beside(rest, &valued);
             files.truncate(1);
             files.extend(output.or(directory));
             owned(&files)
@@ -226,15 +335,35 @@ fn changed_by(program: &str, rest: &[&str]) -> Vec<String> {
             let to = rest.iter().filter_map(|word| word.strip_prefix("of="));
             to.map(str::to_owned).collect()
         }
-        "npx" | "bunx" | "pnpx" | "uvx" if !operands(rest).is_empty() => {
-            let at = rest.iter().position(|word| !word.starts_with('-'));
-            let (inner, rest) = rest.split_at(at.map_or(0, |at| at + 1));
-            inner
-                .last()
-                .map_or_else(Vec::new, |inner| changed_by(inner, rest))
-        }
-        _ => formatted(program, rest, short('w') || short('i')),
+        _ => match behind_copy(program, rest) {
+            Some((operands, rest)) => copied(operands, rest),
+            None => formatted(program, rest, short('w') || short('i')),
+        },
     }
+}
+
+/// Files that an editor of streams changes in place.
+fn edited(program: &str, rest: &[&str], is_short: bool) -> Vec<String> {
+    let is_long = |word: &&str| word.starts_with("--in-place") || word.starts_with("--inplace");
+    let is_awk = program.ends_with("awk");
+    let is_in_place = match program {
+        "sd" => true,
+        _ if is_awk => value(rest, &["-i", "--include"]) == Some("inplace"),
+        _ => is_short || rest.iter().any(is_long),
+    };
+    if !is_in_place {
+        return Vec::new();
+    }
+    let (_, mut files) = scripts_and_files(rest);
+    // What is sought and its replacement; the library and the script; the command and the expression.
+    let is_second = match program {
+        "yq" => rest
+            .iter()
+            .any(|word| matches!(*word, "e" | "eval" | "ea" | "eval-all")),
+        _ => is_awk || program == "sd",
+    };
+    files.drain(..usize::from(is_second).min(files.len()));
+    owned(&files)
 }
 
 /// Formatters that write without an option, and their subcommand for it; what they only look with.
@@ -264,7 +393,7 @@ fn formatted(program: &str, rest: &[&str], is_short: bool) -> Vec<String> {
     let only_looks = is_set(&[
         "--check", "-check", "--diff", "--dry-run", "-c", "--check-only",
     ]);
-    let has_name = ["fmt", "format", "prettier", "imports"]
+    let has_name = ["fmt", "format", "prettier", "imports", "sops"]
         .iter()
         .any(|part| program.contains(part));
     let writes = has_name && is_short || is_set(&["--write", "--fix", "--in-place", "--inplace"]);
@@ -387,7 +516,11 @@ mod tests {
     fn the_files_that_a_command_changes_are_found() {
         let check = |line: &str, expected: &[&str]| {
             let simple = &commands(line)[0];
-            assert_eq!(changed(&simple.words, &simple.targets), expected, "{line}");
+            assert_eq!(
+                changed(&simple.executed, &simple.targets),
+                expected,
+                "{line}"
+            );
         };
         check("echo a > b.txt", &["b.txt"]);
         check("make >> log 2>&1", &["log"]);
@@ -420,6 +553,29 @@ mod tests {
         check("git restore --staged a", &[]);
         check("shfmt -w run.sh", &["run.sh"]);
         check("npx neat --write src/a.ts", &["src/a.ts"]);
+        check("poetry run black a.py", &["a.py"]);
+        check("git -C web --no-pager -c a.b=c restore a.js", &["web/a.js"]);
+        check("git -C /w rm a.js", &["/w/a.js"]);
+        check("/usr/bin/git -C", &[]);
+        check("yq -i '.a = 2' a.yml", &["a.yml"]);
+        check("yq eval -i '.a = 2' a.yml", &["a.yml"]);
+        check("yq .a a.yml", &[]);
+        check("awk -i inplace '{ print }' a.txt", &["a.txt"]);
+        check("awk -f a.awk a.txt", &[]);
+        check("ruby -pi -e 'gsub(1, 2)' a.rb", &["a.rb"]);
+        check("sed -i -e s/a/b/ -e s/c/d/ a", &["a"]);
+        check("sed -i '' s/a/b/ a", &["a"]);
+        check("sd old new a.txt", &["a.txt"]);
+        check("sops -e -i a.yml", &["a.yml"]);
+        check("scp -P 22 far:a.txt lib/", &["lib/a.txt"]);
+        check("scp lib/a.txt far:", &[]);
+        check("rsync -a --exclude b far:lib/ lib", &["lib"]);
+        check("install -m 644 a lib/a", &["lib/a"]);
+        check("docker cp web:/a.txt lib/a.txt", &["lib/a.txt"]);
+        check("kubectl -n far cp web-0:/a.txt lib/a.txt", &["lib/a.txt"]);
+        check("aws --profile far s3 cp s3://b/a lib/a --quiet", &["lib/a"]);
+        check("aws s3 sync lib s3://b", &[]);
+        check("uv sync", &[]);
         check("fold -w 80 a.txt", &[]);
         check("black a.py b", &["a.py", "b"]);
         check("black --check a.py", &[]);

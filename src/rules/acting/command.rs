@@ -1,14 +1,14 @@
 //! Conditions of a pattern on a command: text for people, runners and removed options, the whole line, and
 //! commands that only look.
 
-use memctl_shell::{Bare, Reading, Simple, basename};
+use memctl_shell::{Bare, Reading, Simple, basename, shows_help};
 
 use crate::rules::vocabulary::WORDS;
 
 /// Options of a command that changes nothing and tests nothing.
-const LOOKS: [&str; 15] = [
-    "help", "version", "dry-run", "dryrun", "just-print", "recon", "question", "collect-only",
-    "co", "list", "list-tests", "no-run", "what-if", "noop", "syntax-check",
+const LOOKS: [&str; 14] = [
+    "version", "dry-run", "dryrun", "just-print", "recon", "question", "collect-only", "co",
+    "list", "list-tests", "no-run", "what-if", "noop", "syntax-check",
 ];
 /// Programs whose `-n` is a dry run, as is their `-q`.
 const MAKERS: [&str; 4] = ["make", "gmake", "bmake", "ninja"];
@@ -57,36 +57,100 @@ fn names_word(pattern: &str, word: &str) -> bool {
     plain.split(|c| !is_part(c)).any(|one| one == word)
 }
 
-/// Returns `true` if a rule speaks of the removed options or runner of a command, or of the way to start a
-/// program: it may demand the runner.
+/// Returns `true` if a rule speaks of the removed options or runner of a command.
 pub(super) fn names_taken(rule: &str, bare: &Bare) -> bool {
-    if !bare.lacks_options && WORDS.directly.occur_in(&rule.to_lowercase()) {
-        return true;
-    }
+    let program = bare
+        .forms
+        .first()
+        .and_then(|form| form.split_whitespace().next());
+    let is_same = |word: &str, one: &String| match one.len() {
+        // `-C` and `-c` are two options.
+        ..3 => one == word,
+        _ => one.eq_ignore_ascii_case(word),
+    };
+    words_of(rule).any(|word| bare.taken.iter().any(|one| is_same(word, one)))
+        || wants_runner(rule, &bare.runners, program.unwrap_or_default())
+}
+
+fn words_of(text: &str) -> impl Iterator<Item = &str> {
     let is_part = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '+');
-    let mut words = rule
-        .split(|c: char| !is_part(c))
-        .filter(|word| !word.is_empty());
-    words.any(|word| {
-        let is_same = |one: &String| match one.len() {
-            // `-C` and `-c` are two options.
-            ..3 => one == word,
-            _ => one.eq_ignore_ascii_case(word),
-        };
-        bare.taken.iter().any(is_same)
-    })
+    text.split(move |c: char| !is_part(c))
+        .filter(|word| !word.is_empty())
+}
+
+/// Returns `true` if a rule wants a program behind this runner, or speaks of the way to start it. A runner of
+/// another program does not count: "no black; format with uv run ruff" says nothing of `uv run black`.
+pub(super) fn wants_runner(rule: &str, runners: &[String], program: &str) -> bool {
+    if runners.is_empty() {
+        return false;
+    }
+    let lower = rule.to_lowercase();
+    let is_runner = |word: &str| runners.iter().any(|runner| runner == word);
+    let is_of_program = |clause: &str| {
+        // What a quotation mark ends is the whole command.
+        let closed = clause.replace(['`', '"', '\''], " \u{1} ");
+        let words: Vec<&str> = closed
+            .split_whitespace()
+            .map(|word| word.trim_matches(['(', ')', '.']))
+            .collect();
+        let mut places = words.iter().enumerate().filter(|(_, word)| is_runner(word));
+        places.any(|(at, word)| {
+            let mut behind = words[at + 1..].iter();
+            let next = behind.find(|word| !RUNS.contains(word) && !word.starts_with('-'));
+            let is_other = |next: &&str| {
+                let next = next.split('@').next().unwrap_or_default();
+                next != program && next != "\u{1}" && !WORDS.english.contains(next)
+            };
+            // These are no programs that run another one.
+            word.starts_with("container")
+                || !next.is_some_and(is_other)
+                || words[..at].contains(&program)
+        })
+    };
+    WORDS.directly.occur_in(&lower) || clauses(&lower).any(is_of_program)
+}
+
+/// Subcommands of runners, between a runner and its command.
+const RUNS: [&str; 7] = ["compose", "dlx", "exec", "run", "tool", "workspace", "x"];
+
+fn clauses(text: &str) -> impl Iterator<Item = &str> {
+    let sentences = text.split(". ");
+    sentences
+        .flat_map(|sentence| sentence.split([',', ';', ':', '\u{3001}', '\u{3002}', '\u{ff0c}']))
 }
 
 /// Returns `true` if a pattern may mean more than one command: only then it is tried with the whole line.
 pub(super) fn spans_commands(pattern: &str) -> bool {
-    const SIGNS: [&str; 8] = ["&", ";", "#", r"\n", r"\|\|", r"\S]", "(?s", "<<"];
-    let in_class = pattern.split('[').skip(1).any(|class| {
-        let class = class.split(']').next().unwrap_or_default();
-        !class.starts_with('^') && class.contains('|')
-    });
-    in_class
-        || SIGNS.iter().any(|sign| pattern.contains(sign))
+    const SIGNS: [&str; 7] = ["&", ";", "#", r"\n", r"\|\|", "(?s", "<<"];
+    let (plain, classes) = without_classes(pattern);
+    // A class of operators alone stands between two commands. Among others they end a word: `[\s;]`.
+    let separates = |class: &String| {
+        let class = class.replace(r"\n", ";");
+        class.chars().all(|c| matches!(c, '&' | ';' | '|' | ' '))
+    };
+    classes.iter().any(separates)
+        || pattern.contains(r"\S]")
+        || SIGNS.iter().any(|sign| plain.contains(sign))
         || LOOPS.iter().any(|word| names_word(pattern, word))
+}
+
+/// Splits a pattern into what stands outside of its classes, and their insides.
+fn without_classes(pattern: &str) -> (String, Vec<String>) {
+    let (mut plain, mut classes) = (String::new(), Vec::new());
+    let mut class: Option<String> = None;
+    let mut is_escaped = false;
+    for c in pattern.chars() {
+        match &mut class {
+            Some(inside) if c == ']' && !is_escaped && !matches!(inside.as_str(), "" | "^") => {
+                classes.extend(class.take());
+            }
+            Some(inside) => inside.push(c),
+            None if c == '[' && !is_escaped => class = Some(String::new()),
+            None => plain.push(c),
+        }
+        is_escaped = c == '\\' && !is_escaped;
+    }
+    (plain, classes)
 }
 
 /// Returns `true` if a pattern speaks of a pipe.
@@ -96,7 +160,14 @@ pub(super) fn has_pipe(pattern: &str) -> bool {
 
 /// Returns `true` if a command only asks for help, and the pattern does not speak of that.
 pub(super) fn is_help(simple: &Simple, pattern: &str) -> bool {
-    simple.words.iter().skip(1).any(|word| word == "--help") && !pattern.contains("help")
+    // `help` and what the pattern is about: `shipit help release`.
+    let is_about = match simple.words.as_slice() {
+        [_, help, about, ..] => help == "help" && names_word(pattern, about),
+        _ => false,
+    };
+    (is_about || shows_help(&simple.words))
+        && !pattern.contains("help")
+        && !pattern.contains("version")
 }
 
 /// Returns `true` for a dry run of what a pattern names with its subcommand, unless the rule or the pattern speaks
@@ -136,7 +207,9 @@ pub(super) fn only_looks(simple: &Simple, pattern: &str) -> bool {
                 && !pattern.contains(word.as_str())
         }
     };
-    READERS.contains(&program) && !names_word(pattern, program) || rest.iter().any(is_dry)
+    READERS.contains(&program) && !names_word(pattern, program)
+        || is_help(simple, pattern)
+        || rest.iter().any(is_dry)
 }
 
 #[cfg(test)]
@@ -159,6 +232,8 @@ mod tests {
         check("make -kn lint", "^make lint", true);
         check("tox --list", "^tox", true);
         check("tox --help", "^tox", true);
+        check("terraform plan -help", "^terraform plan", true);
+        check("shipit help plan", r"^shipit\b.*plan", true);
         check("shipit plan --dry-run=client", "^shipit plan", true);
         check(
             "shipit plan --dry-run",
@@ -172,12 +247,35 @@ mod tests {
     }
 
     #[test]
+    fn a_runner_counts_if_the_rule_wants_the_program_behind_it() {
+        let check = |rule: &str, line: &str, expected: bool| {
+            let bare = commands(line)[0].typed.bare.pop().unwrap();
+            assert_eq!(names_taken(rule, &bare), expected, "{rule}: {line}");
+        };
+        let line = "uv run spellcheck a";
+        check("Never spellcheck; use uv run spellfix on it.", line, false);
+        check("No spellcheck. Add it with `uv add`.", line, false);
+        check("Only bare spellcheck, with two files.", line, false);
+        check("Use `uv run`, never spellcheck alone.", line, true);
+        check("Run spellcheck via uv please.", line, true);
+        check("Use uv run spellcheck.", line, true);
+        check("Start it with uv, and never so.", line, true);
+        check("spellcheck only from the venv", line, true);
+        let line = "docker compose exec web spellcheck";
+        check("In the web container run spellcheck.", line, true);
+        check("Start with docker compose up, not spellcheck.", line, false);
+    }
+
+    #[test]
     fn a_pattern_of_one_command_is_told_from_one_of_several() {
         let check = |pattern: &str, expected: bool| {
             assert_eq!(spans_commands(pattern), expected, "{pattern}");
         };
         check(r"^kubectl\b.*-n live\b", false);
-        check(r"^(a|b)\b[^|;&]*c", true);
+        check(r"^(a|b)\b[^|;&]*c", false);
+        check(r"(^|[\s/])\.env([\s;&]|$)", false);
+        check(r"^a[]|;]b", false);
+        check(r"a\s*[;&\n]+\s*b", true);
         check(r"^curl.*\|\s*sh", false);
         check("a && b", true);
         check("[;|]", true);

@@ -9,7 +9,8 @@
 //!   rule about messages.
 //! - A negated beginning (`^(?!…)`) must hold for every form, and for the variables set before the command.
 //! - A call of a tool other than a shell needs a pattern on the tool's name, or on the path of a command that
-//!   does the same. Paths within the project stay relative unless the pattern is absolute.
+//!   does the same. Paths within the project stay relative unless the pattern is absolute. A temporary file
+//!   needs a pattern that is absolute or names `tmp`.
 //!
 //! Content. A pattern about code matches prose files such as Markdown only if its `within` names them. A
 //! pattern with `within` matches only in a file that fits; an unknown file never fits.
@@ -18,11 +19,11 @@
 //! files. `after` accepts a call if a matching one succeeded earlier in the session, or stands before it in
 //! its chain. A call that may fail unnoticed (`x || true`), a dry run and a look do not count.
 
-use memctl_shell::{Bare, Simple};
+use memctl_shell::{Bare, PROSE_EXTENSIONS, Simple};
 
 use super::call::{Call, Content};
 use super::command::{
-    has_pipe, is_help, is_rehearsal, names_taken, only_looks, reading, spans_commands,
+    has_pipe, is_help, is_rehearsal, names_taken, only_looks, reading, spans_commands, wants_runner,
 };
 use super::patterns::{Compiled, Expression};
 use crate::model::{CallPart, CallPattern};
@@ -41,13 +42,11 @@ pub fn breaks(
     })
 }
 
-/// Extensions of files with text for people.
-const PROSE: [&str; 7] = ["md", "markdown", "mdx", "rst", "txt", "adoc", "asciidoc"];
-
+/// Returns `true` for a file with text for people.
 fn is_prose(forms: &[String]) -> bool {
-    let path = forms.last().map_or("", String::as_str);
-    let extension = path.rsplit_once('.').map(|(_, extension)| extension);
-    extension.is_some_and(|one| PROSE.iter().any(|prose| one.eq_ignore_ascii_case(prose)))
+    forms
+        .last()
+        .is_some_and(|path| memctl_shell::is_prose(path))
 }
 
 /// Returns `true` if an expression speaks of code: a call, a member, an operator, or a keyword that it begins
@@ -148,7 +147,8 @@ impl Compiled {
         let mut commands = call.commands.iter().enumerate();
         if commands.any(|(at, simple)| {
             let is_match = self.matches_simple(simple, rule) || self.matches_pipeline(simple);
-            is_match && !is_before(at)
+            let program = simple.words.first().map_or("", String::as_str);
+            is_match && !is_before(at) && !wants_runner(rule, &simple.runners, program)
         }) {
             return true;
         }
@@ -210,9 +210,10 @@ impl Compiled {
         let plain = (!is_about_quotes).then_some(&reading.plain);
         let looks_behind = pattern.contains("(?<");
         let is_for = |bare: &Bare| {
-            let is_wanted = self.wants_absent && bare.lacks_options || looks_behind;
+            let lacks_options = !bare.taken.is_empty();
+            let is_wanted = self.wants_absent && lacks_options || looks_behind;
             // An option of an exception is looked for in the command as it is typed.
-            let is_excepted = bare.lacks_options && self.unless.is_some();
+            let is_excepted = lacks_options && self.unless.is_some();
             !is_wanted && (is_excepted || !names_taken(rule, bare))
         };
         let bare: Vec<&Bare> = reading.bare.iter().filter(|bare| is_for(bare)).collect();
@@ -224,7 +225,7 @@ impl Compiled {
     /// Returns `true` if one of the files is where new text counts.
     fn is_placed(&self, files: &[Vec<String>]) -> bool {
         let is_at = |place: &Expression, forms: &[String]| {
-            let mut forms = forms_for(place, forms).iter();
+            let mut forms = forms_for(place, forms).into_iter();
             forms.any(|form| place.is_match(form))
         };
         let is_in = |forms: &Vec<String>| self.within.iter().any(|place| is_at(place, forms));
@@ -235,7 +236,10 @@ impl Compiled {
     fn is_out_of_place(&self, files: &[Vec<String>]) -> bool {
         let names_prose = |place: &Expression| {
             let place = place.as_str();
-            place.contains("doc") || PROSE.iter().any(|extension| place.contains(extension))
+            place.contains("doc")
+                || PROSE_EXTENSIONS
+                    .iter()
+                    .any(|extension| place.contains(extension))
         };
         !files.is_empty()
             && files.iter().all(|forms| is_prose(forms))
@@ -255,15 +259,24 @@ impl Compiled {
     }
 }
 
-/// Forms of a path that an expression is for.
-fn forms_for<'p>(expression: &Expression, forms: &'p [String]) -> &'p [String] {
+/// Forms of a path that an expression is for: relative ones, if there are any.
+fn forms_for<'p>(expression: &Expression, forms: &'p [String]) -> Vec<&'p String> {
     let pattern = expression.as_str();
     // `[^/]` is a class.
     let mut places = pattern.match_indices("^/");
-    let is_absolute = places.any(|(at, _)| !pattern[..at].ends_with('['));
-    match forms {
-        [relative @ .., _] if !relative.is_empty() && !is_absolute => relative,
-        forms => forms,
+    if places.any(|(at, _)| !pattern[..at].ends_with('[')) {
+        return forms.iter().collect();
+    }
+    let (absolute, relative): (Vec<&String>, Vec<&String>) =
+        forms.iter().partition(|form| form.starts_with('/'));
+    let is_temporary = |path: &&String| path.starts_with("/tmp/") || path.starts_with("/var/tmp/");
+    if !relative.is_empty() {
+        relative
+    } else if absolute.iter().any(is_temporary) && !pattern.contains("tmp") {
+        // A file of the same name in a directory of nobody is another one.
+        Vec::new()
+    } else {
+        absolute
     }
 }
 

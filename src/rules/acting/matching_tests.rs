@@ -117,6 +117,7 @@ fn text_for_people_is_no_use() {
     check("git commit -m 'off db_live'", rule, name, false);
     check("git commit -F - <<E\noff db_live\nE", rule, name, false);
     check("git log -S db_live", rule, name, false);
+    check("echo 'off db_live' >> notes.md", rule, name, false);
     check("rg db_live src", rule, name, false);
     check("rg x src/db_live", rule, name, true);
     check("echo db_live", rule, name, false);
@@ -193,6 +194,8 @@ fn command_of_a_runner_is_matched_unless_the_rule_is_about_the_runner() {
     check("uv run python -m spectest", tests, "^spectest", true);
     check("npx spectest --ci", tests, r"^spectest(?!.*--ci)", false);
     check("npx spectest", tests, r"^spectest(?!.*--ci)", true);
+    let other = "No spectest; test with uv run proptest.";
+    check("uv run spectest", other, "^spectest", true);
     let runner = "Run spectest only with `uv run`.";
     check("uv run spectest", runner, "^spectest", false);
     check("spectest", runner, "^spectest", true);
@@ -318,8 +321,49 @@ fn changed_paths_are_tried_in_all_forms() {
     bash("cd .. && rm db/1.sql", true);
     bash("sed -i s/a/b/ ../db/1.sql", true);
     bash("echo x > ../db/1.sql", true);
+    bash("git -C .. restore db/1.sql", true);
+    bash("find ../db -name '*.sql' -exec sed -i s/a/b/ {} +", true);
+    bash("for f in ../db/*.sql; do sed -i s/a/b/ \"$f\"; done", true);
+    bash("scp far:1.sql ../db/", true);
+    bash("docker exec web sh -c 'rm ../db/1.sql'", false);
+    bash("docker exec web rm ../db/1.sql", false);
+    bash(
+        "git apply <<'P'\n--- a/../db/1.sql\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\nP",
+        true,
+    );
     let patch = "*** Begin Patch\n*** Update File: ../db/1.sql\n@@\n-a\n+b\n*** End Patch";
     check("apply_patch", json!({ "input": patch }), "^db/", true);
+    check("apply_patch", json!({ "text": patch }), "^db/", true);
+    let unified = "--- a/../db/1.sql\n+++ b/../db/1.sql\n@@ -1 +1 @@\n-a\n+b\n";
+    check("change", json!({ "diff": unified }), "^db/", true);
+    check(
+        "Delete",
+        json!({"file_path": "/home/u/p/db/1.sql"}),
+        "^db/",
+        true,
+    );
+    check("mcp__files__remove", json!({"path": "../db"}), "^db/", true);
+}
+
+#[test]
+fn a_file_that_is_copied_out_of_the_project_stays_as_it_is() {
+    let check = |line: &str, matches: &str, expected: bool| {
+        let of = pattern(CallPart::Path, [matches, "", ""]);
+        let found = breaks(&bash(line), "", &[of], &|_| false);
+        assert_eq!(found, expected, "{line}: {matches}");
+    };
+    let notes = r"(^|/)NOTES\.md$";
+    check("cp NOTES.md /srv/x/", notes, false);
+    check(
+        "cp NOTES.md /tmp/a.md && cp a.md /tmp/NOTES.md",
+        notes,
+        false,
+    );
+    check("echo a > /tmp/NOTES.md", notes, false);
+    check("echo a > /tmp/NOTES.md", "^/tmp/", true);
+    check("cp a.md NOTES.md", notes, true);
+    check("cp /srv/x/NOTES.md .", notes, true);
+    check("echo a > /etc/hosts", "(^|/)hosts$", true);
 }
 
 #[test]
@@ -434,6 +478,11 @@ fn another_tool_is_a_command_too() {
         false,
     );
     check("Grep", json!({"pattern": "app_prod"}), "app_prod", false);
+    let grep = json!({"pattern": "app", "path": "/home/u/p/vault"});
+    check("Grep", grep.clone(), r"(^|\s)vault(/|\s|$)", true);
+    check("Grep", grep.clone(), r"^rg\b.*vault", true);
+    check("Grep", grep, r"^rg\b", false);
+    check("Glob", json!({"pattern": "../vault/*"}), r"\bvault/", true);
 }
 
 #[test]
@@ -579,6 +628,8 @@ fn a_rehearsal_breaks_no_rule_about_what_is_done() {
     check(
         "Use pnpm, not npm.", r"^npm\b", "npm publish --dry-run", true,
     );
+    check(rule, r"^git push\b", "git help push", false);
+    check(rule, r"^shipit\b.*\bgo\b", "shipit help go", false);
     check(
         "No dry runs of publish.",
         r"^npm publish\b",
@@ -593,7 +644,7 @@ fn what_an_editor_of_streams_puts_in_is_new_content() {
     let check = |line: &str, expected: bool| {
         let spoken = breaks(
             &bash(line),
-            "No console.log.",
+            "No console.log here.",
             std::slice::from_ref(&of),
             &|_| false,
         );
@@ -603,6 +654,18 @@ fn what_an_editor_of_streams_puts_in_is_new_content() {
     check(r"perl -pi -e 's|log\(|console.log(|' src/a.js", true);
     check("sed -i 's/console.log(/debug(/' src/a.js", false);
     check("sed 's/debug(/console.log(/' src/a.js", false);
+    check("sed -i '3i console.log(1)' src/a.js", true);
+    check("sed -i -e 1d -e '/^a/a\\  console.log(1)' src/a.js", true);
+    check("sed -i '$s/$/console.log(1)/' src/a.js", true);
+    check("sed -i 1d src/console.log", false);
+    let patch = |first: &str, second: &str| {
+        format!(
+            "patch -p1 <<'P'\n--- a/src/a.js\n+++ b/src/a.js\n@@ -1 +1 @@\n{first}1)\n{second}2)\nP"
+        )
+    };
+    check(&patch("-debug(", "+console.log("), true);
+    check(&patch("-console.log(", "+debug("), false);
+    check(&patch(" console.log(", "+debug("), false);
 }
 
 #[test]
@@ -627,7 +690,19 @@ fn a_command_in_a_container_is_one_unless_the_rule_wants_it_there() {
         "kubectl -n shop exec cache-0 -- redis-cli flushall",
         true,
     );
+    check(
+        rule,
+        flush,
+        "docker exec cache sh -c 'redis-cli flushall'",
+        true,
+    );
     let npm = "Run npm in the container.";
+    check(
+        npm,
+        r"^npm\b",
+        "docker compose exec web sh -c 'npm ci'",
+        false,
+    );
     check(npm, r"^npm\b", "docker compose exec web npm ci", false);
     check(npm, r"^npm\b", "npm ci", true);
 }

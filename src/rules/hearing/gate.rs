@@ -14,7 +14,7 @@
 use std::collections::BTreeSet;
 
 use super::forms::{Languages, Sentence};
-use super::own_words::{own_words, sentences, without_quotations, words};
+use super::own_words::{own_words, sentences, without_errors, without_quotations, words};
 use crate::model::text::one_line;
 use crate::rules::vocabulary::WORDS;
 
@@ -40,7 +40,7 @@ pub(crate) fn demands(message: &str) -> Option<String> {
     if is_document(message) {
         return None;
     }
-    let own = without_quotations(&own_words(message));
+    let own = without_quotations(&without_errors(&own_words(message)));
     let all = words(&own.to_lowercase());
     if all.is_empty() || own.split_whitespace().count() > MOST_WORDS || own.len() > MOST_BYTES {
         return None;
@@ -87,7 +87,13 @@ fn is_foreign_statement(own: &str, words: usize) -> bool {
     let foreign = own.chars().filter(|c| c.is_alphabetic() && !c.is_ascii());
     let foreign = foreign.count();
     let length = words.max(foreign / 2);
-    foreign >= 3 && STATEMENT.contains(&length) && !own.trim_end().ends_with(['?', '？'])
+    // A request in Japanese that names no topic is a task.
+    let end = own.trim_end_matches(|c: char| c.is_whitespace() || "。！!…".contains(c));
+    let is_request = ["ください", "下さい", "お願いします"]
+        .iter()
+        .any(|asked| end.ends_with(asked))
+        && !own.contains('は');
+    !is_request && foreign >= 3 && STATEMENT.contains(&length) && !end.ends_with(['?', '？'])
 }
 
 /// Maximum number of words of a statement.
@@ -148,6 +154,13 @@ mod tests {
             "no tables in the replies pls",
             "semicolons not commas in the csv files",
             "docstrings in French",
+            "I want a changelog line in each pull request",
+            "Tags are made by hand. No exceptions.",
+            "merging is our call",
+            "raw SQL is strictly forbidden in the views",
+            "Da bitte nix mehr löschen",
+            "Jamais de print dans le code livré",
+            "コミットメッセージは英語で書いてください",
             "stick to the async client",
             "deploys only via the pipeline",
             "keep the handlers below 30 lines",
@@ -201,6 +214,12 @@ mod tests {
             "the tests are red: 3 failed in parser.rs",
             "errors in the console",
             "what does the retry flag do",
+            "the worker never stops, have a look",
+            "never seen that before",
+            "only run the parser tests for now",
+            "I get `OSError: no space left, use another disk` at the start",
+            "ça ne fonctionne jamais chez moi",
+            "一覧ページに検索を追加してください。",
             "Kannst du mir den Fehler erklären?",
             "# Plan\n\nNever touch the database. Always ask.",
         ] {

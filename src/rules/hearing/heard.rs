@@ -41,7 +41,8 @@ pub struct HeardArgs {
     pub scope: LessonScope,
     /// The user's exact words, from their last messages
     pub quote: String,
-    /// Regex over one command that breaks it: `^npm\b`, options in all spellings, `(\s|$)` ends a name
+    /// Regex over one command that breaks it. Options before a subcommand are taken off: `^kubectl apply(\s|$)`.
+    /// Options in all spellings; `\b` also ends before `-`
     #[schemars(with = "Vec<String>")]
     pub commands: Vec<PatternArg>,
     /// Regex over changed paths
@@ -217,8 +218,8 @@ fn says(rule: &str, text: &str) -> bool {
 /// Checks the patterns that an agent gave. Returns those that can act, and the reasons why others are left out:
 /// what a person said is not lost over a pattern that cannot act.
 ///
-/// `paths` beside `content` say where the text may not stand: the two are one condition, and neither acts
-/// alone. Patterns of `see` stand for themselves.
+/// `paths` beside `content`, or beside `see` over content, say where the text may not stand: the two are one
+/// condition, and neither acts alone. Other patterns of `see` stand for themselves.
 fn patterns(
     commands: Vec<PatternArg>,
     paths: Vec<PatternArg>,
@@ -230,11 +231,14 @@ fn patterns(
         return Err(refused("see", reason));
     }
     let mut left_out = Vec::new();
-    let is_placed = !paths.is_empty() && !content.is_empty();
+    let is_content = |one: &SeeArg| one.part == CallPart::Content;
+    let (see_content, see): (Vec<SeeArg>, Vec<SeeArg>) = see.into_iter().partition(is_content);
+    let is_placed = !paths.is_empty() && !(content.is_empty() && see_content.is_empty());
     let mut acting = |field, all| acting(field, all, &mut left_out);
     let mut all = acting("commands", of_part(commands, CallPart::Command))?;
     let mut places = acting("paths", of_part(paths, CallPart::Path))?;
     let mut content = acting("content", of_part(content, CallPart::Content))?;
+    content.extend(acting("see", see_content)?);
     let see = acting("see", see)?;
     if is_placed {
         if places.iter().any(has_exception) {
@@ -390,7 +394,7 @@ mod tests {
     fn patterns_have_a_short_and_a_full_form() {
         let heard = read(
             r#"{"rule": "r", "quote": "q", "commands": ["^npm\\b", {"match": "^a", "after": "^b"}, "^a"],
-                "paths": ["x"], "see": [{"in": "content", "match": "y", "unless": "z"}]}"#,
+                "see": [{"in": "content", "match": "y", "unless": "z"}]}"#,
         );
         let seen: Vec<_> = heard.unwrap().seen_by;
         let found: Vec<_> = seen
@@ -402,7 +406,6 @@ mod tests {
             [
                 (CallPart::Command, r"^npm\b", "", ""),
                 (CallPart::Command, "^a", "", "^b"),
-                (CallPart::Path, "x", "", ""),
                 (CallPart::Content, "y", "z", ""),
             ]
         );
@@ -448,6 +451,11 @@ mod tests {
             2,
         );
         check(r#""paths": ["p"], "content": ["("]"#, &[], 2);
+        check(
+            r#""paths": ["p"], "see": [{"in": "content", "match": "x", "unless": "u"}, {"match": "^a"}]"#,
+            &[(content, "x", &["p"]), (command, "^a", &[])],
+            0,
+        );
         check(
             r#""paths": ["(", "p"], "content": ["x"]"#,
             &[(content, "x", &["p"])],

@@ -30,15 +30,38 @@ pub(super) fn own_words(text: &str) -> String {
     lines.join("\n").trim().to_owned()
 }
 
+/// Returns `true` for the name of an error before its message: `ValueError:`.
+fn is_error(word: &str) -> bool {
+    let name = word.strip_suffix(':').unwrap_or_default();
+    let is_name = name
+        .chars()
+        .all(|c| c.is_alphanumeric() || "._".contains(c));
+    is_name && ERRORS.iter().any(|end| name.ends_with(end))
+}
+
+/// Replaces an error within a line by `…`: from its name to the end of its quotation, sentence or line.
+pub(super) fn without_errors(own: &str) -> String {
+    let of_line = |line: &str| {
+        let mut words = line
+            .split(' ')
+            .map(|word| word.trim_start_matches(['`', '\'', '"']));
+        let Some(name) = words.find(|word| is_error(word)) else {
+            return line.to_owned();
+        };
+        let at = line.find(name).unwrap_or_default();
+        let (before, error) = line.split_at(at);
+        let mark = before.chars().next_back().filter(|c| "`'\"".contains(*c));
+        let end = match mark {
+            Some(mark) => error.find(mark).map(|end| end + mark.len_utf8()),
+            None => error.find(". ").map(|end| end + 1),
+        };
+        format!("{before}…{}", &error[end.unwrap_or(error.len())..])
+    };
+    own.split('\n').map(of_line).collect::<Vec<_>>().join("\n")
+}
+
 fn is_foreign(line: &str) -> bool {
     let mut words = line.split(' ');
-    let is_error = |word: &str| {
-        let name = word.strip_suffix(':').unwrap_or_default();
-        let is_name = name
-            .chars()
-            .all(|c| c.is_alphanumeric() || "._".contains(c));
-        is_name && ERRORS.iter().any(|end| name.ends_with(end))
-    };
     let is_log = |word: &str| WORDS.log.contains(word) || is_error(word);
     WORDS.foreign.begin(line)
         || words.next().is_some_and(is_log)
@@ -178,6 +201,21 @@ mod tests {
         check("„kein Docker mehr hier“ steht da", " …  steht da");
         check("5\" wide\nand 6\" high", "5\" wide\nand 6\" high");
         check("\"", "\"");
+    }
+
+    #[test]
+    fn errors_within_a_line_are_left_out() {
+        let check =
+            |text: &str, expected: &str| assert_eq!(without_errors(text), expected, "{text:?}");
+        check("I get `IOError: no disk, never mind` here", "I get `… here");
+        check(
+            "what is KeyError: 'x' not there. Use get.",
+            "what is … Use get.",
+        );
+        check(
+            "ümlaut\nraise a ValueError here",
+            "ümlaut\nraise a ValueError here",
+        );
     }
 
     #[test]
