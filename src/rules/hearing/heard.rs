@@ -41,8 +41,8 @@ pub struct HeardArgs {
     pub scope: LessonScope,
     /// The user's exact words, from their last messages
     pub quote: String,
-    /// Regex over one command that breaks it. Options before a subcommand are taken off: `^kubectl apply(\s|$)`.
-    /// Options in all spellings; `\b` also ends before `-`
+    /// Regex over one command that breaks it, without options before a subcommand: `^git push(\s|$)`;
+    /// `\b` also ends before `-`
     #[schemars(with = "Vec<String>")]
     pub commands: Vec<PatternArg>,
     /// Regex over changed paths
@@ -53,7 +53,7 @@ pub struct HeardArgs {
     pub content: Vec<PatternArg>,
     /// X only after Y: {"match": "^X", "after": "^Y"}; or `unless`
     pub see: Vec<SeeArg>,
-    /// Id of the rule that it changes, or `true`: the nearest
+    /// Id of the rule it changes, or `true`: the nearest
     #[serde(deserialize_with = "earlier")]
     #[schemars(with = "Option<String>")]
     pub replaces: Option<Earlier>,

@@ -36,7 +36,7 @@ pub struct CorrectArgs {
     #[schemars(with = "Option<Map<String, Value>>")]
     #[serde(default)]
     pub expected: Option<Value>,
-    /// Make a rule even of a remark; only if the user says so
+    /// Make a rule of a remark; only if the user says so
     #[serde(default)]
     pub as_rule: bool,
 }
