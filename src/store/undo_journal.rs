@@ -13,6 +13,7 @@
 //! record.
 
 use std::collections::HashSet;
+use std::path::PathBuf;
 
 use memctl_files::{Directory, hex};
 use serde::{Deserialize, Serialize};
@@ -21,7 +22,7 @@ use crate::model::{Kind, Viewer};
 use crate::store::files::directory::JOURNAL as FILE;
 use crate::store::files::log::{self, Sync};
 use crate::store::trust::{Mac, UserKey, parse};
-use crate::store::{AuditContext, DataFile, Error, Lock, Scoped, atomic};
+use crate::store::{AuditContext, DataFile, Error, Lock, Scoped, Writer, atomic};
 
 /// Length in bytes above which the journal drops its oldest changes.
 const LONGEST: u64 = 8 << 20;
@@ -116,7 +117,7 @@ fn shorten(lock: &Lock, current: &str) -> Result<(), Error> {
         }
         retained.insert(&line.change);
     }
-    retain(lock, &|line| retained.contains(line.change.as_str()))
+    retain(lock, &|line| retained.contains(line.change.as_str())).map(drop)
 }
 
 /// Drops the lines of records that are removed permanently. For rules, also drops the lines of
@@ -148,10 +149,32 @@ pub(crate) fn scrub(lock: &Lock, kind: Kind, ids: &[&str]) -> Result<(), Error> 
     Ok(())
 }
 
-/// Keeps these lines of the journal alone.
-fn retain(lock: &Lock, is_kept: &dyn Fn(&Line) -> bool) -> Result<(), Error> {
+impl Writer {
+    /// Drops the changes that hold a secret: a part of a change cannot be reverted. Returns the path
+    /// and the text of the journal before, and the number of lines that went; `None` if nothing went.
+    pub fn drop_changes_with_secrets(&mut self) -> Result<Option<(PathBuf, String, usize)>, Error> {
+        let directory = self.lock().directory();
+        let text = log::whole(directory, FILE)?;
+        let text = String::from_utf8_lossy(&text).into_owned();
+        let is_secret = |line: &&str| !memctl_redact::findings_in_json(line).is_empty();
+        let found = text.lines().filter(is_secret);
+        let found: Vec<Line> = found
+            .filter_map(|line| serde_json::from_str(line).ok())
+            .collect();
+        let changes: HashSet<&str> = found.iter().map(|line| line.change.as_str()).collect();
+        if changes.is_empty() {
+            return Ok(None);
+        }
+        let dropped = retain(self.lock(), &|line| !changes.contains(line.change.as_str()))?;
+        let dropped = usize::try_from(dropped).unwrap_or(usize::MAX);
+        Ok(Some((directory.join(FILE), text, dropped)))
+    }
+}
+
+/// Keeps these lines of the journal alone. Returns the number of the others.
+fn retain(lock: &Lock, is_kept: &dyn Fn(&Line) -> bool) -> Result<u64, Error> {
     let is_kept = |line: &[u8]| serde_json::from_slice(line).is_ok_and(|line| is_kept(&line));
-    log::retain(lock, FILE, &is_kept).map(drop)
+    log::retain(lock, FILE, &is_kept)
 }
 
 /// One write: a line of the journal.

@@ -2,7 +2,7 @@
 //!
 //! Records are redacted when they are written. This scan finds older secrets, and those that other programs
 //! wrote. A finding gives the file, line and kind of a secret, and never shows it. A repair redacts our own
-//! records and guardrails, after a copy.
+//! records and guardrails and drops changes from the undo journal, after a copy.
 //!
 //! Deliberately absent: a search of other files, which programs such as gitleaks do.
 
@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
+use crate::store::files::directory::{AUDIT_ANCHOR, AUDIT_LOG, RECOVERED};
 use crate::store::skill::Skills;
 use crate::store::{Cleaned, DataFile};
 use memctl_files::{Directory, FoundKind, named};
@@ -39,6 +40,45 @@ pub struct SecretsReport {
     pub redacted: Vec<Cleaned>,
     /// Files that could not be read.
     pub warnings: Vec<String>,
+    /// `true` after a repair: what is left cannot be redacted.
+    #[serde(skip)]
+    pub is_repaired: bool,
+}
+
+impl SecretsReport {
+    /// Returns what a person has to do about the secrets that a repair leaves.
+    pub fn left_to_do(&self) -> Vec<String> {
+        let copies = self.redacted.iter().map(|cleaned| &cleaned.copy);
+        let left = self.secrets.iter().map(|secret| &secret.path);
+        let (copies, left): (BTreeSet<_>, BTreeSet<_>) =
+            copies.chain(left).partition(|path| is_copy(path));
+        let (audit, others): (BTreeSet<_>, BTreeSet<_>) =
+            left.into_iter().partition(|path| path.ends_with(AUDIT_LOG));
+        let mut found = Vec::new();
+        if let Some(copies) = copies.first().and_then(|copy| copy.parent()) {
+            let copies = copies.display();
+            found.push(format!(
+                "check the records, then delete the copies in {copies}"
+            ));
+        }
+        if let Some(audit) = audit.first() {
+            let (log, anchor) = (audit.display(), audit.with_file_name(AUDIT_ANCHOR));
+            found.push(format!(
+                "no line of the audit log can change: revoke the secret, or delete {log} and {}; the next \
+                 event then begins a log, and `memctl memory audit verify` says that one is gone",
+                anchor.display()
+            ));
+        }
+        if !others.is_empty() {
+            found.push("a repair changes records, guardrails and the undo journal: take the rest out by hand".to_owned());
+        }
+        found
+    }
+}
+
+fn is_copy(path: &Path) -> bool {
+    let above = path.parent().and_then(Path::file_name);
+    above.is_some_and(|above| above == RECOVERED)
 }
 
 /// Location of a secret.
@@ -80,6 +120,7 @@ pub fn secrets(workspace: &Workspace, repair: bool) -> Result<SecretsReport, Err
         secrets: search.found.into_iter().collect(),
         redacted,
         warnings: search.warnings,
+        is_repaired: repair,
     })
 }
 
@@ -92,7 +133,15 @@ fn take_out(workspace: &Workspace) -> Result<Vec<Cleaned>, Error> {
         Index::drop_gone(&workspace.store)?;
     }
     // The lock also stops corrections from writing the same files now.
-    let _writer = workspace.writer()?;
+    let mut writer = workspace.writer()?;
+    if let Some((path, text, records)) = writer.drop_changes_with_secrets()? {
+        let copy = workspace.copy_aside(&path, &text)?;
+        redacted.push(Cleaned {
+            path,
+            copy,
+            records,
+        });
+    }
     let Ok(skills) = Skills::open(&workspace.skills_dir) else {
         return Ok(redacted);
     };

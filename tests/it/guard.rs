@@ -431,6 +431,37 @@ fn doctor_tells_where_secrets_stand_and_takes_them_out() {
 }
 
 #[test]
+fn secret_in_the_undo_journal_goes_and_one_in_the_audit_log_is_explained() {
+    let workspace = Workspace::empty();
+    let secret = format!("gh{}{}", "p_", random(36, "abcXYZ0123456789"));
+    workspace.json(&["memory", "add", "Deploy on Mondays"]);
+    workspace.json(&["memory", "add", "Use pnpm"]);
+    for name in ["audit.jsonl", "changes.jsonl"] {
+        let text = fs::read_to_string(workspace.memory(name)).unwrap();
+        let with_secret = text.replacen("memory add", &format!("memory add {secret}"), 1);
+        assert_ne!(text, with_secret, "{name}");
+        workspace.write(&format!(".agentura/{name}"), with_secret);
+    }
+    let ran = workspace.run(&["doctor", "--secrets", "--repair"]);
+    assert_eq!(ran.code, 1, "{ran:?}");
+    assert!(ran.stdout.contains("delete the copies in"), "{ran:?}");
+    assert!(
+        ran.stdout.contains("no line of the audit log can change"),
+        "{ran:?}"
+    );
+    assert!(!ran.stdout.contains("--secrets --repair"), "{ran:?}");
+    let journal = fs::read_to_string(workspace.memory("changes.jsonl")).unwrap();
+    assert!(!journal.contains(&secret), "{journal}");
+    assert_eq!(journal.lines().count(), 1, "{journal}");
+    fs::remove_dir_all(workspace.memory("recovered")).unwrap();
+    fs::remove_file(workspace.memory("audit.jsonl")).unwrap();
+    fs::remove_file(workspace.memory("audit.anchor")).unwrap();
+    workspace.run(&["doctor", "--secrets"]).succeeds();
+    workspace.json(&["memory", "add", "Answer in German"]);
+    workspace.run(&["memory", "audit", "verify"]).fails(1, "");
+}
+
+#[test]
 fn secret_over_two_lines_of_a_log_is_found_and_git_is_passed_over() {
     let workspace = Workspace::sample();
     let secret = format!("gh{}{}", "p_", random(36, "abcXYZ0123456789"));

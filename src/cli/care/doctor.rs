@@ -144,10 +144,10 @@ impl Report for SecretsReport {
             let found = plural(self.secrets.len() as u64, "secret");
             page.line(format!("{found} in {files}."));
         }
-        if let Some(cleaned) = self.redacted.first() {
-            let copies = cleaned.copy.parent().unwrap_or(&cleaned.copy).display();
-            let hint = format!("check the records, then delete the copies in {copies}");
-            page.note("hint: ", &hint);
+        if self.is_repaired {
+            self.left_to_do()
+                .iter()
+                .for_each(|hint| page.note("hint: ", hint));
         } else if !self.clean {
             let hint = "to redact the records of this memory: memctl doctor --secrets --repair";
             page.note("hint: ", hint);
