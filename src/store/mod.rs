@@ -37,6 +37,7 @@ pub(crate) mod primary;
 pub(crate) mod processed_files;
 pub(crate) mod project;
 pub(crate) mod pulled;
+pub(crate) mod renaming;
 pub(crate) mod sessions;
 pub mod skill;
 pub(crate) mod trust;

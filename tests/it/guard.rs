@@ -434,8 +434,11 @@ fn doctor_tells_where_secrets_stand_and_takes_them_out() {
 fn secret_in_the_undo_journal_goes_and_one_in_the_audit_log_is_explained() {
     let workspace = Workspace::empty();
     let secret = format!("gh{}{}", "p_", random(36, "abcXYZ0123456789"));
-    workspace.json(&["memory", "add", "Deploy on Mondays"]);
-    workspace.json(&["memory", "add", "Use pnpm"]);
+    let add = |text: &str| {
+        workspace.json(&["memory", "add", "--type", "brand_memory", "--content", text]);
+    };
+    add("Deploy on Mondays");
+    add("Use pnpm");
     for name in ["audit.jsonl", "changes.jsonl"] {
         let text = fs::read_to_string(workspace.memory(name)).unwrap();
         let with_secret = text.replacen("memory add", &format!("memory add {secret}"), 1);
@@ -457,7 +460,7 @@ fn secret_in_the_undo_journal_goes_and_one_in_the_audit_log_is_explained() {
     fs::remove_file(workspace.memory("audit.jsonl")).unwrap();
     fs::remove_file(workspace.memory("audit.anchor")).unwrap();
     workspace.run(&["doctor", "--secrets"]).succeeds();
-    workspace.json(&["memory", "add", "Answer in German"]);
+    add("Answer in German");
     workspace.run(&["memory", "audit", "verify"]).fails(1, "");
 }
 

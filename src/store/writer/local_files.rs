@@ -13,7 +13,7 @@
 //! in sentences and in logs, whose lines are past events. A reader of a log asks
 //! [`Scoped::current_id`](crate::store::Scoped::current_id).
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 
 use memctl_files::json;
 use serde::{Deserialize, Serialize};
@@ -21,6 +21,7 @@ use serde::{Deserialize, Serialize};
 use crate::model::{IdShape, Kind, LOCAL_ID, local_number, numbered};
 use crate::store::files::directory::MOVING;
 use crate::store::files::tombstones;
+use crate::store::renaming::{self, NewIds};
 use crate::store::{
     AuditAction, DataFile, Error, Row, SMALL_FILE, Snapshot, Step, Writer, atomic,
     ignore_local_files,
@@ -43,7 +44,7 @@ struct Move {
     /// `true` if the records move to the local file.
     is_local: bool,
     /// New ids by the old ones.
-    ids: HashMap<String, String>,
+    ids: NewIds,
 }
 
 impl Writer {
@@ -180,7 +181,7 @@ impl Writer {
         let [mut to, mut from] = [DataFile::shared(note.kind); 2];
         (to.is_local, from.is_local) = (note.is_local, !note.is_local);
         let arrived = self.prepare(to)?;
-        let mut ids = HashMap::new();
+        let mut ids = NewIds::new();
         for (old, new) in &note.ids {
             if arrived.holds(new)? {
                 ids.insert(old.clone(), new.clone());
@@ -247,7 +248,7 @@ impl Writer {
 
     /// Replaces ids in the records that can refer to a local one. Damage in the files of one kind keeps
     /// no other back.
-    fn rename(&mut self, mut ids: HashMap<String, String>) -> Result<(), Error> {
+    fn rename(&mut self, mut ids: NewIds) -> Result<(), Error> {
         ids.retain(|old, new| old != new);
         if ids.is_empty() {
             return Ok(());
@@ -264,24 +265,13 @@ impl Writer {
         Ok(())
     }
 
-    fn rename_in(&self, snapshot: &Snapshot, ids: &HashMap<String, String>) -> Result<(), Error> {
+    fn rename_in(&self, snapshot: &Snapshot, ids: &NewIds) -> Result<(), Error> {
         let mut changes = Vec::new();
         for row in snapshot.rows() {
             let text = snapshot.read(&row)?;
             let text = String::from_utf8_lossy(&text);
-            let Some(new) = json::with_other_strings(&text, ids) else {
-                continue;
-            };
-            let new = match json::field(text.as_bytes(), LOCAL_ID) {
-                Some(own) => {
-                    let own = String::from_utf8_lossy(own).into_owned();
-                    json::with_fields(&new, &[(LOCAL_ID, own)], 6)
-                }
-                None => new,
-            };
-            if new != text {
-                changes.push((row, Some(new)));
-            }
+            let new = renaming::with_new_ids(&text, ids);
+            changes.extend(new.map(|new| (row, Some(new))));
         }
         self.store().file(snapshot.of).change(snapshot, &changes)
     }

@@ -16,7 +16,7 @@ pub(crate) mod import;
 
 pub use agents_md::{AgentsMdReport, FileChange, export as export_agents_md};
 pub use export::{ExportOptions, ExportReport, OnRecords, export, export_user};
-pub use import::{ImportOptions, ImportReport, ImportSource, Renamed, import};
+pub use import::{ImportOptions, ImportReport, ImportSource, import};
 
 use std::path::Path;
 

@@ -15,29 +15,18 @@
 use std::collections::{HashMap, HashSet};
 
 use chrono::DateTime;
-use serde::{Deserialize, Serialize};
 
 use crate::model::Kind;
+use crate::store::Tombstone;
+use crate::store::renaming::{NewId, NewIds, Taken, digest, is_exact, rename};
 
 use super::side::{Record, Side};
-use crate::upkeep::exchange::import::existing::{Taken, digest, tests};
-
-/// Record that could not keep its id.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct NewId {
-    /// Kind of the record.
-    pub kind: Kind,
-    /// Id on its own side.
-    pub from: String,
-    /// New id after the merge.
-    pub to: String,
-}
 
 /// New ids for the records of the base and of their side.
 #[derive(Debug, Default)]
 pub(crate) struct Ids {
-    pub(crate) base: HashMap<String, String>,
-    pub(crate) theirs: HashMap<String, String>,
+    pub(crate) base: NewIds,
+    pub(crate) theirs: NewIds,
     /// Records of theirs that get a new id in this merge.
     pub(crate) new: Vec<NewId>,
 }
@@ -71,16 +60,65 @@ fn find<'a>(births: &Births<'a>, kind: Kind, record: &Record) -> Option<&'a Reco
     ids.find_map(|id| births.get(&(kind, id, record.created.as_str())).copied())
 }
 
-/// Returns the record of ours that is the same as one of theirs.
-fn same<'a>(
-    of_ours: &Births<'a>,
-    kind: Kind,
-    record: &Record,
-    is_in_base: bool,
-) -> Option<&'a Record> {
-    find(of_ours, kind, record).filter(|ours| {
-        record.created.contains('.') || is_in_base || digest(&ours.text) == digest(&record.text)
-    })
+/// Records of the base and of our side, among which those of theirs are looked up.
+struct Lookup<'a> {
+    of_base: Births<'a>,
+    of_ours: Births<'a>,
+    ours: HashMap<(Kind, &'a str), &'a Record>,
+    removed: HashSet<(Kind, String)>,
+}
+
+/// What our side has of a record of theirs, and of its id.
+#[derive(Clone, Copy)]
+enum Found<'a> {
+    /// The record under its id, or neither of the two.
+    Fits,
+    /// The record under another id, and the record that has its id.
+    Renamed {
+        same: &'a Record,
+        other: Option<&'a Record>,
+    },
+    /// Another record with its id.
+    Clashes(&'a Record),
+    /// A tombstone of another record with its id.
+    Removed,
+}
+
+impl<'a> Lookup<'a> {
+    fn new(base: &'a Side, ours: &'a Side) -> Self {
+        let by_id = ours.all().map(|(kind, r)| ((kind, r.id.as_str()), r));
+        Self {
+            of_base: births(base),
+            of_ours: births(ours),
+            ours: by_id.collect(),
+            removed: ours.removed_ids(),
+        }
+    }
+
+    fn is_in_base(&self, kind: Kind, record: &Record) -> bool {
+        find(&self.of_base, kind, record).is_some()
+    }
+
+    fn find(&self, kind: Kind, record: &Record) -> Found<'a> {
+        let is_in_base = self.is_in_base(kind, record);
+        let same = find(&self.of_ours, kind, record).filter(|ours| {
+            is_exact(&record.created) || is_in_base || digest(&ours.text) == digest(&record.text)
+        });
+        let other = self.ours.get(&(kind, record.id.as_str())).copied();
+        match (same, other) {
+            (Some(same), _) if same.id == record.id => Found::Fits,
+            (Some(same), other) => Found::Renamed { same, other },
+            (None, Some(other)) => Found::Clashes(other),
+            (None, None) => {
+                let was_taken = self.removed.contains(&(kind, record.id.clone()));
+                if was_taken && !is_in_base {
+                    Found::Removed
+                } else {
+                    Found::Fits
+                }
+            }
+        }
+    }
 }
 
 fn taken(sides: [&Side; 3]) -> Taken {
@@ -99,44 +137,43 @@ fn taken(sides: [&Side; 3]) -> Taken {
 impl Ids {
     /// Other ids for records of ours, where git takes files that name theirs as they are.
     pub(crate) fn given_up(base: &Side, ours: &Side, theirs: &Side, as_is: &AsIs) -> Vec<NewId> {
-        let (of_base, of_ours) = (births(base), births(ours));
-        let here = ours.all().map(|(kind, r)| ((kind, r.id.as_str()), r));
-        let here: HashMap<(Kind, &str), &Record> = here.collect();
-        let removed = ours.removed_ids();
+        let lookup = Lookup::new(base, ours);
         let mut taken = taken([base, ours, theirs]);
         let mut given: HashMap<(Kind, &str), String> = HashMap::new();
         let mut displaced = Vec::new();
         for (kind, record) in theirs.all().filter(|(_, r)| !r.id.is_empty()) {
-            let is_in_base = find(&of_base, kind, record).is_some();
-            let same = same(&of_ours, kind, record, is_in_base);
-            let key = (kind, record.id.as_str());
-            let other = here
-                .get(&key)
-                .filter(|other| same.is_none_or(|same| same.id != other.id));
-            let is_bound = [same, other.copied()].into_iter().flatten();
-            let is_bound = is_bound
-                .into_iter()
-                .any(|ours| as_is.ours.contains(&ours.id));
-            let is_renamed = same.is_some_and(|same| record.before.contains(&same.id));
-            let is_renamed = is_renamed && other.is_none();
-            let is_kept = as_is.kinds.contains(&kind)
-                || !is_bound && (is_renamed || as_is.theirs.contains(&record.id));
-            if !is_kept {
+            let found = lookup.find(kind, record);
+            let is_named = as_is.theirs.contains(&record.id);
+            let is_free = |ours: &Record| !as_is.ours.contains(&ours.id);
+            let stays = match found {
+                Found::Fits => continue,
+                // An earlier merge gave it the id that it has.
+                Found::Renamed { same, other: None } => {
+                    is_free(same) && (is_named || record.before.contains(&same.id))
+                }
+                Found::Renamed {
+                    same,
+                    other: Some(other),
+                } => is_free(same) && is_free(other) && is_named,
+                Found::Clashes(other) => is_free(other) && is_named,
+                Found::Removed => is_named,
+            };
+            if !stays && !as_is.kinds.contains(&kind) {
                 continue;
             }
-            if let Some(same) = same.filter(|same| same.id != record.id) {
+            if let Found::Renamed { same, .. } = found {
                 given.insert((kind, &same.id), record.id.clone());
             }
-            let is_removed = !is_in_base && removed.contains(&(kind, record.id.clone()));
-            if let Some(other) = other {
-                displaced.push((kind, other.id.as_str(), other.created.as_str()));
-            } else if is_removed && same.is_none() {
-                displaced.push((kind, &record.id, &record.created));
-            }
+            displaced.extend(match found {
+                Found::Renamed { other, .. } => other.map(|other| (kind, other)),
+                Found::Clashes(other) => Some((kind, other)),
+                Found::Removed => Some((kind, record)),
+                Found::Fits => None,
+            });
         }
-        for (kind, id, born) in displaced {
-            let to = || taken.free(kind, born, DateTime::UNIX_EPOCH);
-            given.entry((kind, id)).or_insert_with(to);
+        for (kind, record) in displaced {
+            let to = || taken.free(kind, &record.created, DateTime::UNIX_EPOCH);
+            given.entry((kind, &record.id)).or_insert_with(to);
         }
         let given = given.into_iter().map(|((kind, from), to)| {
             let from = from.to_owned();
@@ -148,98 +185,90 @@ impl Ids {
     }
 
     pub(crate) fn decide(base: &Side, ours: &Side, theirs: &Side) -> Self {
-        let mut ids = Self::default();
-        let (of_base, of_ours) = (births(base), births(ours));
+        let lookup = Lookup::new(base, ours);
         let mut taken = taken([base, ours, theirs]);
-        let here: HashSet<(Kind, &str)> =
-            ours.all().map(|(kind, r)| (kind, r.id.as_str())).collect();
-        let (removed_base, removed) = (base.removed_ids(), ours.removed_ids());
+        let mut ids = Self::default();
+        ids.of_theirs(theirs, &lookup, &mut taken);
+        ids.of_base(base, theirs, &lookup, &mut taken);
+        ids.of_tombstones([base, ours, theirs], &lookup, &mut taken);
+        ids
+    }
+
+    fn of_theirs(&mut self, theirs: &Side, lookup: &Lookup<'_>, taken: &mut Taken) {
         for (kind, record) in theirs.all().filter(|(_, r)| !r.id.is_empty()) {
-            let before = find(&of_base, kind, record);
-            let same = same(&of_ours, kind, record, before.is_some());
-            let new = if let Some(same) = same {
-                (same.id != record.id).then(|| same.id.clone())
-            } else {
-                let key = (kind, record.id.clone());
-                let is_other = before.is_none() && removed.contains(&key);
-                let clashes = here.contains(&(kind, record.id.as_str())) || is_other;
-                clashes.then(|| {
+            let to = match lookup.find(kind, record) {
+                Found::Fits => continue,
+                Found::Renamed { same, .. } => same.id.clone(),
+                Found::Clashes(_) | Found::Removed => {
                     let to = taken.free(kind, &record.created, DateTime::UNIX_EPOCH);
-                    if before.is_none() {
-                        ids.new.push(NewId {
+                    if !lookup.is_in_base(kind, record) {
+                        self.new.push(NewId {
                             kind,
                             from: record.id.clone(),
                             to: to.clone(),
                         });
                     }
                     to
-                })
+                }
             };
-            if let Some(to) = new {
-                rename(&mut ids.theirs, kind, &record.id, &to);
-            }
+            rename(&mut self.theirs, kind, &record.id, &to);
         }
+    }
+
+    fn of_base(&mut self, base: &Side, theirs: &Side, lookup: &Lookup<'_>, taken: &mut Taken) {
         let of_theirs = births(theirs);
         for (kind, record) in base.all().filter(|(_, r)| !r.id.is_empty()) {
-            let new = if let Some(same) = find(&of_ours, kind, record) {
-                Some(same.id.clone())
+            let to = if let Some(same) = find(&lookup.of_ours, kind, record) {
+                same.id.clone()
             } else if let Some(same) = find(&of_theirs, kind, record) {
-                Some(ids.theirs.get(&same.id).unwrap_or(&same.id).clone())
+                self.theirs.get(&same.id).unwrap_or(&same.id).clone()
+            } else if lookup.ours.contains_key(&(kind, record.id.as_str())) {
+                // Both sides have removed it, and another record of ours uses its id now.
+                taken.free(kind, &record.created, DateTime::UNIX_EPOCH)
             } else {
-                // Both sides have removed it; another record of ours may use its id now.
-                let is_taken = here.contains(&(kind, record.id.as_str()));
-                is_taken.then(|| taken.free(kind, &record.created, DateTime::UNIX_EPOCH))
+                continue;
             };
-            if let Some(to) = new.filter(|to| *to != record.id) {
-                rename(&mut ids.base, kind, &record.id, &to);
+            if to != record.id {
+                rename(&mut self.base, kind, &record.id, &to);
             }
         }
-        // Records that were created and deleted on their side; other entries still name them.
+    }
+
+    /// New ids for records that were created and deleted on their side; other entries still name them.
+    fn of_tombstones(&mut self, sides: [&Side; 3], lookup: &Lookup<'_>, taken: &mut Taken) {
+        let [base, ours, theirs] = sides;
         let in_base = base.all().map(|(kind, record)| (kind, record.id.clone()));
         let in_base: HashSet<(Kind, String)> = in_base.collect();
+        let removed_base = base.removed_ids();
         let shared: HashSet<(Kind, String, String)> = ours
             .tombstones()
             .map(|tombstone| (tombstone.kind, tombstone.id, tombstone.at))
             .collect();
-        for tombstone in theirs.tombstones() {
-            let key = (tombstone.kind, tombstone.id.clone());
-            if let Some(to) = ids
-                .base
-                .get(&tombstone.id)
-                .filter(|_| in_base.contains(&key))
-            {
-                let to = to.clone();
-                rename(&mut ids.theirs, tombstone.kind, &tombstone.id, &to);
+        for Tombstone { kind, id, at, .. } in theirs.tombstones() {
+            let key = (kind, id.clone());
+            if let Some(to) = self.base.get(&id).filter(|_| in_base.contains(&key)) {
+                rename(&mut self.theirs, kind, &id, to);
                 continue;
             }
-            let is_shared = in_base.contains(&key) || removed_base.contains(&key);
+            let is_known = in_base.contains(&key)
+                || removed_base.contains(&key)
+                || self.theirs.contains_key(&id)
+                || shared.contains(&(kind, id.clone(), at.clone()));
             let is_taken =
-                here.contains(&(tombstone.kind, tombstone.id.as_str())) || removed.contains(&key);
-            if is_taken
-                && !is_shared
-                && !ids.theirs.contains_key(&tombstone.id)
-                && !shared.contains(&(tombstone.kind, tombstone.id.clone(), tombstone.at.clone()))
-            {
-                let to = taken.free(tombstone.kind, &tombstone.at, DateTime::UNIX_EPOCH);
-                rename(&mut ids.theirs, tombstone.kind, &tombstone.id, &to);
+                lookup.ours.contains_key(&(kind, id.as_str())) || lookup.removed.contains(&key);
+            if is_taken && !is_known {
+                let to = taken.free(kind, &at, DateTime::UNIX_EPOCH);
+                rename(&mut self.theirs, kind, &id, &to);
             }
         }
-        ids
     }
 }
 
 /// Returns the new ids by the former ones, with the names of tests.
-pub(crate) fn by_former(new: &[NewId]) -> HashMap<String, String> {
-    let mut ids = HashMap::new();
+pub(crate) fn by_former(new: &[NewId]) -> NewIds {
+    let mut ids = NewIds::new();
     for id in new {
         rename(&mut ids, id.kind, &id.from, &id.to);
     }
     ids
-}
-
-fn rename(ids: &mut HashMap<String, String>, kind: Kind, from: &str, to: &str) {
-    if !ids.contains_key(from) {
-        ids.extend(tests(kind, from, to));
-        ids.insert(from.to_owned(), to.to_owned());
-    }
 }

@@ -26,14 +26,13 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::model::Kind;
+use crate::store::renaming::{NewId, NewIds, tests};
 use crate::store::workspace::{Error, Workspace, entry, locate, redacting_writer, repair_warnings};
 use crate::store::{DIRECTORY, Entry, Frame, raw_field, text_field};
-use crate::upkeep::exchange::import::existing::tests;
 use ids::{AsIs, Ids};
 use side::{Record, Side, file_of, tombstones_file};
 use three_way::{Union, Versions as RecordVersions};
 
-pub use ids::NewId;
 pub(crate) use side::CONFLICT;
 pub use side::{Conflict, Files, Unjoinable};
 pub use skills::is_of_corrections;
@@ -112,7 +111,7 @@ pub fn join(versions: &Versions) -> Result<Joined, Unjoinable> {
     let (base, base_ids) = (&versions.base, &ids.base);
     let (files, refused) = skills::union(
         &skills::with_ids(base, base_ids, base, base_ids),
-        &skills::with_ids(&versions.ours, &of_ours, &Files::new(), &HashMap::new()),
+        &skills::with_ids(&versions.ours, &of_ours, &Files::new(), &NewIds::new()),
         &skills::with_ids(&versions.theirs, &ids.theirs, base, base_ids),
     );
     joined.files.extend(files);
@@ -206,7 +205,7 @@ impl Joined {
 
     /// Files that git takes as they are although they name records by former ids. `ids` are the
     /// new ids of ours and of theirs.
-    fn outdated(&self, versions: &Versions, ids: [&HashMap<String, String>; 2]) -> Vec<String> {
+    fn outdated(&self, versions: &Versions, ids: [&NewIds; 2]) -> Vec<String> {
         let mut found = Vec::new();
         for (files, ids) in versions.one_sided().into_iter().zip(ids) {
             let is_outdated = |(path, bytes): &(&String, &Vec<u8>)| {

@@ -11,14 +11,11 @@ use serde::Serialize;
 
 use crate::model::Kind;
 use crate::store::files::tombstones;
+use crate::store::renaming::{MERGED_FROM, NewIds, created, with_new_ids};
 use crate::store::{DIRECTORY, FORMAT, Frame, Tombstone, raw_field, text_field};
-use crate::upkeep::exchange::import::existing::{FROM as IMPORTED, created};
 
 /// Files by path relative to the workspace, separated by `/`.
 pub type Files = BTreeMap<String, Vec<u8>>;
-
-/// Field with the former ids of a record that a merge has renamed.
-pub(crate) const MERGED_FROM: &str = "merged_from";
 
 /// Parsed record.
 #[derive(Debug, Clone)]
@@ -128,13 +125,12 @@ impl Side {
     }
 
     /// Replaces ids in all records and lines.
-    pub(crate) fn with_ids(mut self, ids: &HashMap<String, String>) -> Self {
-        if ids.is_empty() {
-            return self;
-        }
+    pub(crate) fn with_ids(mut self, ids: &NewIds) -> Self {
         for (kind, records) in &mut self.records {
             for record in records {
-                *record = Record::of(*kind, with_new_ids(&record.text, ids));
+                if let Some(text) = with_new_ids(&record.text, ids) {
+                    *record = Record::of(*kind, text);
+                }
             }
         }
         for line in self.lines.iter_mut().flatten() {
@@ -146,7 +142,7 @@ impl Side {
     }
 
     /// Replaces ids that the records of this side have given up; each keeps its former one.
-    pub(crate) fn renamed(self, ids: &HashMap<String, String>) -> Self {
+    pub(crate) fn renamed(self, ids: &NewIds) -> Self {
         let before = self.records.clone();
         let mut side = self.with_ids(ids);
         for (kind, records) in &mut side.records {
@@ -166,19 +162,6 @@ fn text_of<'f>(files: &'f Files, path: &str) -> Result<Option<&'f str>, Unjoinab
     let text = files.get(path).map(|bytes| std::str::from_utf8(bytes));
     let text = text.transpose();
     text.map_err(|_| Unjoinable::new(path, "it is not UTF-8"))
-}
-
-/// Replaces ids in a record, except in the fields that keep its former ids.
-pub(crate) fn with_new_ids(text: &str, ids: &HashMap<String, String>) -> String {
-    let Some(new) = with_other_strings(text, ids) else {
-        return text.to_owned();
-    };
-    let fixed: Vec<(&str, String)> = [MERGED_FROM, IMPORTED]
-        .into_iter()
-        .filter(|name| text.contains(name))
-        .filter_map(|name| Some((name, raw_field(text, name)?)))
-        .collect();
-    with_fields(&new, &fixed, 6)
 }
 
 /// Field with open conflicts of an entry: the values of theirs by JSON pointer.

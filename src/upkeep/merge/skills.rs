@@ -6,10 +6,11 @@
 //! Deliberately absent: exports of cases, which git merges as text. `memctl test --export` writes them
 //! again.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 
 use super::three_way::three_way;
 use crate::rules::regression::case::{self, Case};
+use crate::store::renaming::NewIds;
 use crate::store::skill::guardrails;
 
 use super::side::Files;
@@ -27,12 +28,7 @@ pub fn is_of_corrections(path: &str) -> bool {
 
 /// Returns the files of skills of one side with other ids, and case files under other names. `base` is the common
 /// ancestor with its own new ids: an id in a file that is unchanged since means the record of that time.
-pub(crate) fn with_ids(
-    files: &Files,
-    ids: &HashMap<String, String>,
-    base: &Files,
-    base_ids: &HashMap<String, String>,
-) -> Files {
+pub(crate) fn with_ids(files: &Files, ids: &NewIds, base: &Files, base_ids: &NewIds) -> Files {
     let mut out = Files::new();
     for (path, bytes) in files.iter().filter(|(path, _)| is_of_corrections(path)) {
         let mut ids = ids.clone();
@@ -58,7 +54,7 @@ pub(crate) fn with_ids(
 }
 
 /// New path of a case; `None` if it stays.
-pub(crate) fn moved(path: &str, ids: &HashMap<String, String>) -> Option<String> {
+pub(crate) fn moved(path: &str, ids: &NewIds) -> Option<String> {
     let (directory, name) = path.rsplit_once('/')?;
     let (stem, end) = name.rsplit_once('.')?;
     let new = ids.get(stem).filter(|_| path.contains(CASES))?;
@@ -66,7 +62,7 @@ pub(crate) fn moved(path: &str, ids: &HashMap<String, String>) -> Option<String>
 }
 
 /// Replaces ids in the text of a file.
-fn text_with_ids(path: &str, text: &str, ids: &HashMap<String, String>) -> String {
+fn text_with_ids(path: &str, text: &str, ids: &NewIds) -> String {
     if path.strip_suffix(".json").is_none() {
         return words(text, ids);
     }
@@ -96,7 +92,7 @@ pub(crate) fn all_words(text: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Replaces ids where they are whole words.
-fn words(text: &str, ids: &HashMap<String, String>) -> String {
+fn words(text: &str, ids: &NewIds) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(start) = rest.find(is_word) {

@@ -135,7 +135,7 @@ fn contents(files: &Files) -> BTreeMap<String, Value> {
             .find(|c| c["correction_id"] == rule["correction_id"]);
         assert_eq!(of.unwrap()["timestamp"], rule["created_at"], "{rule}");
         let birth = rule["created_at"].as_str().unwrap().to_owned();
-        for name in ["reflexion_id", "correction_id", MERGED_FROM_FIELD, CONFLICT] {
+        for name in ["reflexion_id", "correction_id", "merged_from", CONFLICT] {
             rule.as_object_mut().unwrap().shift_remove(name);
         }
         assert!(
@@ -145,8 +145,6 @@ fn contents(files: &Files) -> BTreeMap<String, Value> {
     }
     found
 }
-
-const MERGED_FROM_FIELD: &str = side::MERGED_FROM;
 
 fn joined(base: &Files, ours: &Files, theirs: &Files) -> Joined {
     let [base, ours, theirs] = [base, ours, theirs].map(Clone::clone);

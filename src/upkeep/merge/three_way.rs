@@ -15,9 +15,10 @@ use std::collections::{HashMap, HashSet};
 use chrono::{DateTime, FixedOffset};
 use memctl_files::json::{compact, fields, items, with_fields, without_fields};
 
-use super::side::{CONFLICT, Conflict, MERGED_FROM, Record};
+use super::side::{CONFLICT, Conflict, Record};
 use crate::model::Kind;
 use crate::store::counter_fields;
+use crate::store::renaming::MERGED_FROM;
 
 /// Fields with the time of the last event.
 const LATEST: [&str; 2] = ["updated_at", "last_seen"];

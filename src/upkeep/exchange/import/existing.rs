@@ -1,21 +1,13 @@
-//! Existing records, their origins and tombstones, as an import needs them; and free ids for records whose own
-//! id is taken.
+//! Existing records, their origins and tombstones, as an import needs them.
 
 use std::collections::{HashMap, HashSet};
 
-use chrono::{DateTime, Utc};
-
-use crate::model::{
-    CANDIDATE, IdShape, Kind, Memory, OBSERVED, Procedure, Record, Reflexion, Trust, local,
-    numbered, timestamped,
-};
+use crate::model::{CANDIDATE, Kind, Memory, OBSERVED, Procedure, Record, Reflexion, Trust};
+use crate::store::renaming::{IMPORTED_FROM, Taken, created, digest};
 use crate::store::workspace::{Error, Workspace};
-use crate::store::{Entry, ForgottenRecords, TrustSnapshot, foreign_entries, text_field};
-use memctl_files::json::{compact, with_fields};
+use crate::store::{Entry, ForgottenRecords, TrustSnapshot, foreign_entries};
+use memctl_files::json::with_fields;
 use serde_json::Value;
-
-/// Field with the origin of a renamed record.
-pub(crate) const FROM: &str = "imported_from";
 
 /// Existing record.
 pub(super) struct Version {
@@ -93,11 +85,11 @@ impl Existing {
 /// Reads the origin of a renamed record.
 fn origin_of(text: &str) -> Option<Origin> {
     // Most records have no such field and need no parsing.
-    if !text.contains(FROM) {
+    if !text.contains(IMPORTED_FROM) {
         return None;
     }
     let entry: Value = serde_json::from_str(text).ok()?;
-    let part = |name: &str| Some(entry.get(FROM)?.get(name)?.as_str()?.to_owned());
+    let part = |name: &str| Some(entry.get(IMPORTED_FROM)?.get(name)?.as_str()?.to_owned());
     Some((part("workspace")?, part("id")?, part("created")?))
 }
 
@@ -109,20 +101,6 @@ fn note_origin(memory: &Memory) -> Option<(String, String)> {
     let metadata: Value = serde_json::from_str(memory.metadata.get()).ok()?;
     let part = |name: &str| Some(metadata.get("origin")?.get(name)?.as_str()?.to_owned());
     Some((part("source")?, part("id")?))
-}
-
-/// Creation time of a record, as its file states it.
-pub(crate) fn created(kind: Kind, text: &str) -> String {
-    let field = match kind {
-        Kind::Execution | Kind::Correction => "timestamp",
-        _ => "created_at",
-    };
-    text_field(text.as_bytes(), field).unwrap_or_default()
-}
-
-/// Hash of a text; whitespace between JSON tokens does not matter.
-pub(crate) fn digest(text: &str) -> u128 {
-    xxhash_rust::xxh3::xxh3_128(compact(text).as_bytes())
 }
 
 /// Returns the text without its claimed approval; `None` if it claims none that needs this user.
@@ -145,99 +123,4 @@ fn lacks<R: Record>(own: &TrustSnapshot, text: &str) -> Option<R> {
     let record: R = serde_json::from_str(text).ok()?;
     let is_claimed = record.trust() != Trust::Observed;
     (is_claimed && own.level(&record) == Trust::Observed).then_some(record)
-}
-
-/// Ids that must not be assigned: those of existing, deleted and incoming records.
-#[derive(Default)]
-pub(crate) struct Taken {
-    ids: HashSet<String>,
-    highest: HashMap<Kind, u64>,
-}
-
-impl Taken {
-    /// Marks an id as taken; returns true if it was free.
-    pub(crate) fn take(&mut self, kind: Kind, id: &str) -> bool {
-        if let Some(shape) = IdShape::of(kind, id).filter(|_| !kind.is_timestamped()) {
-            let highest = self.highest.entry(kind).or_default();
-            *highest = (*highest).max(shape.number);
-        }
-        self.ids.insert(id.to_owned())
-    }
-
-    /// Returns true if an id is taken.
-    pub(crate) fn holds(&self, id: &str) -> bool {
-        self.ids.contains(id)
-    }
-
-    /// A free id for a record that only this machine has, taken from now on. It keeps the number of
-    /// its old id if it can.
-    pub(crate) fn free_local(&mut self, kind: Kind, old: &str, word: &str) -> String {
-        let highest = self.highest.get(&kind).copied().unwrap_or_default();
-        let own = IdShape::of(kind, old).map(|shape| shape.number);
-        let mut numbers = own.into_iter().chain(highest.saturating_add(1)..);
-        loop {
-            let id = local(kind, numbers.next().unwrap_or(u64::MAX), word);
-            if self.take(kind, &id) {
-                return id;
-            }
-        }
-    }
-
-    /// A free id, taken from now on. One with a time has that of the record's birth.
-    pub(crate) fn free(&mut self, kind: Kind, created: &str, now: DateTime<Utc>) -> String {
-        let born = DateTime::parse_from_rfc3339(created).map_or(now, |at| at.to_utc());
-        let mut n: u64 = 1;
-        loop {
-            let id = if kind.is_timestamped() {
-                timestamped(kind, born, u32::try_from(n).unwrap_or(u32::MAX))
-            } else {
-                let highest = self.highest.get(&kind).copied().unwrap_or_default();
-                numbered(kind, highest.saturating_add(n))
-            };
-            if self.take(kind, &id) {
-                return id;
-            }
-            n += 1;
-        }
-    }
-}
-
-/// Names of a correction's regression test before and after, which contain its number.
-pub(crate) fn tests(kind: Kind, from: &str, to: &str) -> Option<(String, String)> {
-    let name = |id: &str| Some(format!("test_correction_{}", IdShape::of(kind, id)?.number));
-    (kind == Kind::Correction).then(|| name(from).zip(name(to)))?
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_free_id_was_never_another() {
-        let now = DateTime::UNIX_EPOCH;
-        let mut taken = Taken::default();
-        assert!(
-            taken.take(Kind::Procedure, "PROC-007") && !taken.take(Kind::Procedure, "PROC-007")
-        );
-        taken.take(Kind::Procedure, "weird");
-        assert_eq!(taken.free(Kind::Procedure, "", now), "PROC-008");
-        assert_eq!(taken.free(Kind::Procedure, "", now), "PROC-009");
-        assert_eq!(taken.free(Kind::Memory, "", now), "MEM-001");
-        let check = |taken: &mut Taken, old: &str, expected: &str| {
-            assert_eq!(taken.free_local(Kind::Procedure, old, "k3v9q2"), expected);
-        };
-        check(&mut taken, "PROC-007", "PROC-007-k3v9q2");
-        check(&mut taken, "PROC-007", "PROC-010-k3v9q2");
-        check(&mut taken, "weird", "PROC-011-k3v9q2");
-        let created = "2026-02-20T12:43:41.681444+00:00";
-        assert_eq!(
-            taken.free(Kind::Execution, created, now),
-            "EXEC-20260220124341"
-        );
-        assert_eq!(
-            taken.free(Kind::Execution, created, now),
-            "EXEC-20260220124341-2"
-        );
-        assert_eq!(taken.free(Kind::Execution, "?", now), "EXEC-19700101000000");
-    }
 }

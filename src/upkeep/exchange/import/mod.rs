@@ -2,7 +2,7 @@
 //!
 //! - `sources`: recognises a file or directory, and reads it.
 //! - `records`: records in this program's own format, which keep their text.
-//! - `existing`: existing records, and free ids.
+//! - `existing`: existing records, with their origins and tombstones.
 //! - Here too: notes of other programs, which become observed memories that a person has yet to approve.
 //!
 //! Every record read is counted as imported, existing already, or skipped with a reason. Existing
@@ -25,6 +25,7 @@ use serde_json::{Value, json};
 
 use crate::model::words::names;
 use crate::model::{Kind, Memory, OBSERVED};
+use crate::store::renaming::NewId;
 use crate::store::workspace::redacting_writer::redaction_warning;
 use crate::store::workspace::{Error, Workspace, repair_warnings};
 use crate::store::{RawEntry, laid_out, redact};
@@ -62,15 +63,6 @@ pub struct ImportOptions {
     pub trust: bool,
 }
 
-/// Record that could not keep its id.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
-pub struct Renamed {
-    /// Id in the source.
-    pub from: String,
-    /// Id here.
-    pub to: String,
-}
-
 /// Result of an import: `read` is the sum of `imported`, `duplicates` and the counts of `skipped`.
 #[derive(Debug, Default, Serialize, schemars::JsonSchema)]
 pub struct ImportReport {
@@ -93,7 +85,7 @@ pub struct ImportReport {
     /// Ids of the records that `trust` approves: here already, or the notes of another program.
     pub approved: Vec<String>,
     /// Records that got a new id because theirs was taken; references follow.
-    pub renamed: Vec<Renamed>,
+    pub renamed: Vec<NewId>,
     /// True if nothing was written.
     pub dry_run: bool,
     /// Non-fatal problems.

@@ -6,15 +6,18 @@
 //! Tombstones stay in force unless a restore is requested. A record that has changed here since the
 //! export stays as it is.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 
 use memctl_files::json::{with_fields, with_other_strings};
 use serde_json::{Value, json};
 
-use super::existing::{self, Existing, FROM, Origin, created, digest, tests};
+use super::existing::{self, Existing, Origin};
 use super::sources::Opened;
-use super::{FORGOTTEN, ImportOptions, ImportReport, Ready, Renamed};
+use super::{FORGOTTEN, ImportOptions, ImportReport, Ready};
 use crate::model::{Kind, local_number};
+use crate::store::renaming::{
+    IMPORTED_FROM, NewId, NewIds, created, digest, is_exact, rename, with_new_ids,
+};
 use crate::store::workspace::redacting_writer::redaction_warning;
 use crate::store::workspace::{Error, Workspace, document, remembered};
 use crate::store::{
@@ -74,7 +77,7 @@ pub(super) fn ready(
         is_ours,
         source: export.workspace.unwrap_or_default(),
         existing: Existing::read(workspace, &Kind::ALL)?,
-        renames: HashMap::new(),
+        renames: NewIds::new(),
         added: HashSet::new(),
         left_out: Vec::new(),
     };
@@ -105,9 +108,9 @@ pub(super) fn ready(
     }
     // By now every id that stays is known.
     for at in clashing {
-        let (from, to) = (new[at].id.clone(), import.rename(&new[at]));
+        let (kind, from, to) = (new[at].kind, new[at].id.clone(), import.rename(&new[at]));
         new[at].renamed = Some(to.clone());
-        report.renamed.push(Renamed { from, to });
+        report.renamed.push(NewId { kind, from, to });
     }
     let mut ready = Ready::default();
     for entry in new {
@@ -142,7 +145,7 @@ struct Import<'a> {
     source: String,
     existing: Existing,
     /// New ids of the renamed records, by old id.
-    renames: HashMap<String, String>,
+    renames: NewIds,
     /// Ids that this import has added.
     added: HashSet<(Kind, String)>,
     left_out: Vec<&'static str>,
@@ -171,9 +174,9 @@ impl Import<'_> {
         {
             return Decision::Skip("it is outside the scope, or another user's");
         }
-        let digest = digest(&entry.text);
+        let incoming = digest(&entry.text);
         if entry.id.is_empty() {
-            let is_new = self.existing.bare.insert((entry.kind, digest));
+            let is_new = self.existing.bare.insert((entry.kind, incoming));
             return if is_new {
                 Decision::Keep
             } else {
@@ -182,12 +185,11 @@ impl Import<'_> {
         }
         let key = (entry.kind, entry.id.clone());
         if let Some(version) = self.existing.records.get(&key) {
-            let observed = entry.observed.as_deref().map(existing::digest);
-            if version.digest == digest || Some(version.digest) == observed {
+            let observed = entry.observed.as_deref().map(digest);
+            if version.digest == incoming || Some(version.digest) == observed {
                 return Decision::Known(Some(entry.id.clone()));
             }
-            // No two records are created in one microsecond; whole seconds can coincide.
-            let is_exact = self.is_ours || entry.created.contains('.');
+            let is_exact = self.is_ours || is_exact(&entry.created);
             if is_exact && !entry.created.is_empty() && version.created == entry.created {
                 return Decision::Skip(
                     "it is here already, and has changed since; what is here stays",
@@ -224,9 +226,8 @@ impl Import<'_> {
         };
         // References mean this record only if no other imported record has kept the id.
         let is_meant = !self.added.contains(&(entry.kind, entry.id.clone()));
-        if is_meant && !self.renames.contains_key(&entry.id) {
-            self.renames.extend(tests(entry.kind, &entry.id, &id));
-            self.renames.insert(entry.id.clone(), id.clone());
+        if is_meant {
+            rename(&mut self.renames, entry.kind, &entry.id, &id);
         }
         id
     }
@@ -236,7 +237,7 @@ impl Import<'_> {
         let origin = self.origin(&entry);
         let observed = entry.observed.filter(|_| !self.trusts);
         let mut text = observed.unwrap_or(entry.text);
-        if let Some(renamed) = with_other_strings(&text, &self.renames) {
+        if let Some(renamed) = with_new_ids(&text, &self.renames) {
             text = renamed;
         }
         let Some(id) = entry.renamed else {
@@ -246,7 +247,10 @@ impl Import<'_> {
         let (workspace, old, created) = origin;
         let from = json!({"source": source, "workspace": workspace, "id": old, "created": created});
         let id_text = Value::from(id.as_str()).to_string();
-        let changes = [(entry.kind.id_field(), id_text), (FROM, from.to_string())];
+        let changes = [
+            (entry.kind.id_field(), id_text),
+            (IMPORTED_FROM, from.to_string()),
+        ];
         let text = with_fields(&text, &changes, 6);
         RawEntry { id, text }
     }
