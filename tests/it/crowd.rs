@@ -847,12 +847,14 @@ fn files_that_are_none_of_ours_are_refused_until_they_are_repaired() {
 }
 
 #[test]
-fn an_empty_file_is_a_memory_with_nothing_in_it() {
+fn an_empty_file_is_named_and_taken_as_a_memory_with_nothing_in_it() {
     let workspace = scripted();
     workspace.write(".agentura/episodic_memory.json", "");
     let status = workspace.json(&["memory", "status"]);
     assert_eq!(status["executions"], 0);
-    workspace.run(&["doctor"]).succeeds();
+    let doctor = workspace.run(&["doctor"]);
+    assert!(doctor.stdout.contains("the file is empty"), "{doctor:?}");
     workspace.json(&RUN_SCRIPTED);
+    workspace.run(&["doctor"]).succeeds();
     assert_eq!(ids(&workspace, EXECUTIONS, "execution_id").len(), 1);
 }

@@ -271,3 +271,32 @@ fn a_host_s_folder_is_that_of_the_call() {
     assert!(call(&two).contains("deny"));
     assert!(!call(&one).contains("deny"));
 }
+
+#[test]
+#[cfg_attr(windows, ignore = "it needs git")]
+fn a_memory_of_others_in_vendored_code_hides_no_rule() {
+    let workspace = Workspace::empty();
+    let git = std::process::Command::new("git")
+        .args(["init", "-q"])
+        .current_dir(workspace.root())
+        .status();
+    assert!(git.unwrap().success());
+    workspace.run(&["init"]).succeeds();
+    let id = said(&workspace, RULE);
+    approve(&workspace, &id, "deny");
+    let stranger = Workspace::empty();
+    stranger.run(&["init"]).succeeds();
+    let vendored = workspace.root().join("vendor/x");
+    fs::create_dir_all(&vendored).unwrap();
+    crate::workspace::copy(
+        &stranger.root().join(".agentura"),
+        &vendored.join(".agentura"),
+    );
+    let mut call = event(&workspace, "s", "PreToolUse", "npm ci");
+    call["cwd"] = json!(vendored);
+    let answer = output(&hook(&workspace, "claude-code", call.to_string()));
+    assert_eq!(
+        answer["hookSpecificOutput"]["permissionDecision"], "deny",
+        "{answer}"
+    );
+}

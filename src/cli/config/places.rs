@@ -58,6 +58,14 @@ impl Places {
         Self { memory, skills }
     }
 
+    /// Finds the workspace of an agent's session.
+    pub fn of_session(environment: &Environment, root: Option<&Path>) -> Self {
+        let places = Self::find(environment, root);
+        let is_given = root.is_some() || environment.var("AGENTURA_KNOWLEDGE_DIR").is_some();
+        let above = own_above(&places.memory, environment).filter(|_| !is_given);
+        above.map_or(places.clone(), |memory| Self { memory, ..places })
+    }
+
     /// Returns the places of the user store; `None` without a data directory.
     pub fn of_user(environment: &Environment) -> Option<Self> {
         let root = environment.state_dir.as_deref()?.join(USER_STORE);
@@ -91,6 +99,19 @@ fn found(here: &Path, home: Option<&Path>) -> Option<PathBuf> {
     let mut memories = memories.map(|directory| directory.join(DIRECTORY));
     let shared = memories.find(|memory| named::is_dir(memory));
     shared.or_else(|| store::find(here, home))
+}
+
+/// Returns the memory that a repository has further up, begun or trusted by this user, for one that is neither: code
+/// of others that was copied in must not silence the user's rules.
+fn own_above(memory: &Path, environment: &Environment) -> Option<PathBuf> {
+    let is_trusted = |memory: &Path| environment.approvals(memory).is_trusted();
+    let project = Project::of(&environment.current_dir, environment.home.as_deref())?;
+    let is_below = memory.parent()?.starts_with(&project.root) && !is_trusted(memory);
+    let above = memory.ancestors().skip(2);
+    let within = above.take_while(|directory| directory.starts_with(&project.root));
+    let memories = within.map(|directory| directory.join(DIRECTORY));
+    let mut own = memories.filter(|memory| named::is_dir(memory) && is_trusted(memory));
+    own.next().filter(|_| is_below)
 }
 
 /// Returns the real path of a directory that the user has named, if it is a link. Below it no link

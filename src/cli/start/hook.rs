@@ -277,7 +277,7 @@ pub(crate) fn memory_of(
     environment: &Environment,
     root: Option<&Path>,
 ) -> Option<(Places, Directory, bool)> {
-    let places = Places::find(environment, root);
+    let places = Places::of_session(environment, root);
     let memory = Directory::at(&places.memory).hold().ok();
     if let Some(memory) = memory.filter(|memory| !is_left_out(environment, &places, memory)) {
         return Some((places, memory, false));
