@@ -72,6 +72,14 @@ pub(crate) struct Vocabulary {
     pub(crate) verdicts: WordList,
     /// Parts of such lines.
     pub(crate) verdicts_within: WordList,
+    /// Marks at the beginning of a line that report a failure.
+    pub(crate) failure_marks: WordList,
+    /// Names of counts of failures.
+    pub(crate) failure_counts: WordList,
+    /// Messages that nothing was tested or done.
+    pub(crate) nothing_ran: WordList,
+    /// Messages of a run that changes nothing on purpose.
+    pub(crate) rehearsals: WordList,
     /// Words of the names of test runners and checkers.
     pub(crate) verdict_programs: WordList,
     /// Words of the names of tools whose command is a shell line.

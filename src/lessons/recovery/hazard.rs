@@ -3,6 +3,7 @@
 use memctl_shell::is_assignment;
 
 use super::change::Change;
+use super::success::{hides_its_code, reports_failure};
 use crate::lessons::vocabulary::WORDS;
 use crate::model::Pattern;
 
@@ -13,7 +14,10 @@ pub(crate) fn may_be_told(pattern: &Pattern, change: &Change) -> bool {
         "" => &pattern.error_key,
         line => line,
     };
-    says_cure(change, line) && !is_hazard(&change.added, &pattern.failing_code, line)
+    says_cure(change, line)
+        && !is_hazard(&change.added, &pattern.failing_code, line)
+        && !hides_its_code(&pattern.working_code)
+        && !reports_failure(&pattern.success_output)
 }
 
 /// Returns `true` if the error leads to the change: a text was not understood, the call lacks something, or the error

@@ -4,6 +4,7 @@
 //!   worked.
 //! - `episodes`: failures of a session with their recovery.
 //! - `difference`: the small change between two calls. `change`: where else it fits.
+//! - `success`: whether a call proves that it worked.
 //! - `pattern`: recoveries that may be told unasked. `hazard`: changes that never are.
 
 pub(crate) mod change;
@@ -14,3 +15,4 @@ pub(crate) mod goal_match;
 pub(crate) mod hazard;
 pub(crate) mod outcome;
 pub mod pattern;
+mod success;

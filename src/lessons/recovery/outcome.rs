@@ -114,7 +114,7 @@ fn echoes_a_failure(step: &Step) -> bool {
 }
 
 /// Exit code that some hosts append to an output.
-fn code_at_the_end(output: &str) -> Option<i32> {
+pub(super) fn code_at_the_end(output: &str) -> Option<i32> {
     let from = output.ceil_char_boundary(output.len().saturating_sub(200));
     let tail = output[from..].to_ascii_lowercase();
     let marks = WORDS.exit_marks.iter();

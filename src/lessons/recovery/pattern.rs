@@ -8,10 +8,11 @@
 
 use super::difference::difference;
 use super::hazard::{is_hazard, says_cure};
+use super::success::{hides_its_code, reports_failure};
 use crate::lessons::call::commands;
 use crate::lessons::call::{self, Call, Run, Simple};
 use crate::lessons::failure::error_line::is_stated;
-use crate::lessons::failure::without_people;
+use crate::lessons::failure::{error_key, without_people};
 use crate::lessons::recovery::episodes::{Episode, writes};
 use crate::lessons::recovery::goal::{Goal, GoalKind};
 use crate::lessons::recovery::outcome::{holds_verdict, is_shell_error};
@@ -32,8 +33,8 @@ const NEAR: usize = 30;
 ///
 /// The reason why the recovery is no pattern:
 /// - `no_error`: the failing call printed none.
-/// - `retry`: an equal call worked later.
-/// - `still_fails`: the later call reports the same error.
+/// - `retry`: an equal call had the other outcome, or another small change did as well.
+/// - `still_fails`: the later call reports an error, ran nothing, or hides its exit code.
 /// - `dangerous`: the later call removes a safeguard or destroys something.
 /// - `one_off`: more than a small change, an edit or a message of the user in between, or an error that names
 ///   nothing missing.
@@ -51,7 +52,13 @@ pub fn of_episode(
         return Err("no_error");
     }
     let line = one_line(&keep(&episode.error_line).into_string());
-    if one_line(&worked.output).contains(&line) {
+    let has_error = |step: &Step| one_line(&step.output).contains(&line);
+    let is_unproven = |step: &Step| {
+        let hides = |line: String| hides_its_code(&line);
+        step.command().is_some_and(hides)
+            || !Goal::of(step).is_search() && reports_failure(&step.output)
+    };
+    if has_error(worked) || is_unproven(worked) {
         return Err("still_fails");
     }
     let is_goal = |step: &Step| match Goal::of(step).kind {
@@ -74,16 +81,30 @@ pub fn of_episode(
     if before == after && change.is_none() {
         return Err("retry");
     }
-    // An equal call with another outcome: the state decided, and not the words of the call.
+    let is_same_error = |step: &Step| {
+        has_error(step) || error_key(&step.output).as_ref() == Some(&episode.error_key)
+    };
+    // An equal call with another outcome: the state decided, and not the words of the call. Later, the call may
+    // fail for another reason, as a test does.
     let is_flaky = |step: &Step| {
         let outcome = step.is_error.map(|failed| !failed);
-        let outcome = outcome.or(step.exit_code.map(|code| code == 0));
-        let expected = match Call::of_step(step) {
-            Some(call) if call == before => false,
-            Some(call) if call == after => true,
-            _ => return false,
+        let Some(succeeded) = outcome.or(step.exit_code.map(|code| code == 0)) else {
+            return false;
         };
-        outcome.is_some_and(|succeeded| succeeded != expected)
+        let is_later = step.index > episode.success_step;
+        match Call::of_step(step) {
+            Some(call) if call == before => succeeded,
+            Some(call) if call == after => !succeeded && (!is_later || is_same_error(step)),
+            // Another change did as well: nobody knows which one is right.
+            Some(call) if is_later && succeeded => {
+                let other = difference(&before, &call, &line);
+                let other = other.filter(|other| !other.is_of_text());
+                other.zip(change.as_ref()).is_some_and(|(other, change)| {
+                    change.added.iter().any(|word| !other.added.contains(word))
+                })
+            }
+            _ => false,
+        }
     };
     let near = episode.fail_step.saturating_sub(NEAR)..=episode.success_step.saturating_add(NEAR);
     let mut near = steps.iter().filter(|step| near.contains(&step.index));
@@ -226,6 +247,59 @@ fn is_help(output: &str) -> bool {
 mod tests {
     use super::*;
     use crate::lessons::failure::error_line::error_line;
+    use crate::lessons::recovery::episodes::analyse;
+
+    /// Pattern of the first recovery of shell calls, each with its output and its outcome.
+    fn learned(calls: &[(&str, &str, bool)]) -> Result<Pattern, &'static str> {
+        let step = |(index, (command, output, is_error)): (usize, &(&str, &str, bool))| Step {
+            index,
+            output: (*output).to_owned(),
+            is_error: Some(*is_error),
+            answered: true,
+            ..Step::of_call("Bash", command)
+        };
+        let steps: Vec<Step> = calls.iter().enumerate().map(step).collect();
+        let analysis = analyse(&steps, &[]);
+        of_episode(&analysis.episodes[0], &steps, &|text| {
+            Clean::of_owned(text.to_owned())
+        })
+    }
+
+    #[test]
+    fn later_run_that_fails_for_another_reason_leaves_the_pattern() {
+        let error = "ModuleNotFoundError: No module named 'shop'";
+        let failing = ("python tools/pack.py", error, true);
+        let cured = ("PYTHONPATH=src python tools/pack.py", "packed 7", false);
+        let later = |output: &'static str| {
+            let again = ("PYTHONPATH=src python tools/pack.py", output, true);
+            learned(&[failing, cured, ("cat a.txt", "a", false), again]).map(|_| ())
+        };
+        assert_eq!(later("AssertionError: 3 is not 4"), Ok(()));
+        assert_eq!(later(error), Err("retry"));
+        let before = ("PYTHONPATH=src python tools/pack.py", "KeyError: 'a'", true);
+        assert_eq!(learned(&[failing, before, cured]).map(|_| ()), Err("retry"));
+        let other = ("uv run python tools/pack.py", "packed 7", false);
+        assert_eq!(learned(&[failing, cured, other]).map(|_| ()), Err("retry"));
+    }
+
+    #[test]
+    fn call_that_hides_its_code_or_reports_a_failure_is_no_cure() {
+        let failing = ("shop test", "shop: SHOP_HOME is not set", true);
+        let after = |command: &'static str, output: &'static str| {
+            learned(&[failing, (command, output, false)]).map(|_| ())
+        };
+        assert_eq!(after("SHOP_HOME=lib shop test", "7 passed"), Ok(()));
+        let unproven = Err("still_fails");
+        assert_eq!(
+            after("SHOP_HOME=lib shop test || true", "7 passed"),
+            unproven
+        );
+        assert_eq!(
+            after("SHOP_HOME=lib shop test", "6 passed, 1 failed"),
+            unproven
+        );
+        assert_eq!(after("SHOP_HOME=lib shop test", "7 skipped"), unproven);
+    }
 
     #[test]
     fn a_question_to_a_database_changes_nothing() {
