@@ -66,6 +66,26 @@ pub(crate) struct Vocabulary {
     pub(crate) guards: WordList,
     /// Parts of an option or a variable by which a call acts as somebody else.
     pub(crate) identities: WordList,
+    /// Last words of names that ask for a file or a directory.
+    pub(crate) path_names: WordList,
+    /// Last words of names that take one of a few harmless words.
+    pub(crate) plain_names: WordList,
+    /// Harmless values of any name.
+    pub(crate) plain_values: WordList,
+    /// Words of names that choose a part, give consent, or hold for one case.
+    pub(crate) narrowing_names: WordList,
+    /// Words of names that set the rules of a checker.
+    pub(crate) rule_names: WordList,
+    /// Words of names that take a size of memory.
+    pub(crate) memory_names: WordList,
+    /// Messages that offer values to choose from.
+    pub(crate) offers: WordList,
+    /// Values that mean everything, nothing, or what others use.
+    pub(crate) whole_values: WordList,
+    /// Words of values that loosen a check, or hold a secret.
+    pub(crate) loose_words: WordList,
+    /// Words of the names of checkers of code.
+    pub(crate) checkers: WordList,
     /// Options whose value is prose.
     pub(crate) prose_options: WordList,
     /// Beginnings of lines in which a test runner or a checker says what it found.
@@ -108,6 +128,8 @@ pub(crate) struct Vocabulary {
     pub(crate) expected_failures: WordList,
     /// Messages about a program or a subcommand that is not there.
     pub(crate) missing_programs: WordList,
+    /// Messages about a module or a program that a call needs.
+    pub(crate) missing_surroundings: WordList,
     /// Beginnings of advice and decoration.
     pub(crate) asides: WordList,
     /// Beginnings of an explicit error.

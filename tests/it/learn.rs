@@ -254,7 +254,7 @@ fn text_from_memory_teaches_nothing() {
             &format!("make: ROWS is not set\n{hint}"),
             false,
         ),
-        line("make report ROWS=all", "fine", true),
+        line("make report ROWS=data/rows.csv", "fine", true),
     ]
     .join("\n");
     workspace.write("a.jsonl", text);

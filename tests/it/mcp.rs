@@ -383,7 +383,7 @@ fn knowledge_of_a_project_is_hinted_in_that_project() {
     let error = "error: connect ECONNREFUSED";
     let fix = |project: &str| {
         let fixes = json!({"entries": [pattern!({"procedure_id": "PROC-001", "created_at": "2026-01-01T00:00:00Z", "error_key": error,
-            "failing_code": "psql", "working_code": "psql -p 5433", "success_output": "", "scope": "project",
+            "failing_code": "psql", "working_code": "psql -h localhost", "success_output": "", "scope": "project",
             "origins": [{"session": "s", "workspace": project, "step": 0}]})]});
         workspace.write(".agentura/procedural_memory.json", fixes.to_string());
     };

@@ -70,7 +70,7 @@ fn is_learnt(workspace: &Workspace) {
     assert_eq!(report["transcripts"][0]["steps"], 2, "{report}");
     let fix = &workspace.stored("procedural_memory.json")["entries"][0]["pattern"];
     assert_eq!(fix["error_key"], "LookupError: ROWS is not set", "{fix}");
-    assert_eq!(fix["working_code"], "ROWS=all python3 report.py");
+    assert_eq!(fix["working_code"], "ROWS=data/rows.csv python3 report.py");
 }
 
 /// The real SDK and its file exporter; `make test-clients` installs them.

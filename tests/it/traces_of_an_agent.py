@@ -29,5 +29,5 @@ def shell(call, command, result):
 
 with tracer.start_as_current_span("invoke_agent an-agent", attributes={"gen_ai.conversation.id": "conv-7"}):
     shell("call_1", "python3 report.py", None)
-    shell("call_2", "ROWS=all python3 report.py", "None")
+    shell("call_2", "ROWS=data/rows.csv python3 report.py", "None")
 provider.shutdown()

@@ -223,7 +223,7 @@ fn outcome(episode: &EpisodeReport, room: usize) -> (Style, String) {
 fn reason(episode: &EpisodeReport) -> &'static str {
     match episode.no_fix.unwrap_or_default() {
         "retry" => "the same call worked later",
-        "still_fails" => "the same error came again",
+        "still_fails" => "its output has an error, or its exit code is hidden",
         "dangerous" => "it goes around a safeguard",
         "one_off" => "more than an addition that its error asks for",
         _ => "no error was printed",

@@ -51,8 +51,13 @@ impl Run {
         if WORDS.interpreters.contains(&name) {
             let valued = [
                 "-cp", "-classpath", "--class-path", "-W", "-X", "--require", "-r", "-I",
+                "--import", "--loader",
             ];
-            while words.len() > 2 && valued.contains(&words[0].as_str()) {
+            // `php -d memory_limit=1G x.php`, but `python -d x.py`.
+            let is_valued = |words: &[String]| {
+                valued.contains(&words[0].as_str()) || words[0] == "-d" && words[1].contains('=')
+            };
+            while words.len() > 2 && is_valued(words) {
                 words = &words[2..];
             }
             let is_what =

@@ -31,16 +31,73 @@ pub fn error_line(text: &str) -> Option<String> {
         let first = message.lines().map(unframed).find(|line| !line.is_empty());
         return first.map(|line| cut(line).to_owned());
     }
-    let mut best: Option<(Rank, String)> = None;
-    for (rank, message) in ranked(&text) {
+    let ranked = ranked(&text);
+    let mut best: Option<&Line> = None;
+    for line in &ranked {
         let is_better = |so_far: Rank| {
-            rank > so_far || rank == so_far && rank == Rank::Exception && is_traceback(&text)
+            line.rank > so_far
+                || line.rank == so_far && line.rank == Rank::Exception && is_traceback(&text)
         };
-        if best.as_ref().is_none_or(|(so_far, _)| is_better(*so_far)) {
-            best = Some((rank, message));
+        if best.is_none_or(|so_far| is_better(so_far.rank)) {
+            best = Some(line);
         }
     }
-    best.map(|(_, line)| line)
+    let best = best?;
+    let is_chain = text.contains("above exception");
+    let cause = ranked.iter().find(|line| line.is_cause_of(best, is_chain));
+    Some(cause.unwrap_or(best).message.clone())
+}
+
+/// Maximum distance of a verdict from the line that names what is missing.
+const NEAR_VERDICT: usize = 3;
+
+/// Line with words.
+#[derive(Debug)]
+struct Line {
+    rank: Rank,
+    /// Number in the output.
+    at: usize,
+    message: String,
+}
+
+impl Line {
+    /// Returns `true` if this line names what is missing, and the other one beside it, or raised because of it,
+    /// does not: `Could not resolve dependencies`, and below it `Could not find artifact a:b:1`.
+    fn is_cause_of(&self, verdict: &Self, is_chain: bool) -> bool {
+        let is_beside = self.at.abs_diff(verdict.at) <= NEAR_VERDICT;
+        let is_chained =
+            is_chain && self.rank == Rank::Exception && verdict.rank == Rank::Exception
+                || self.message.to_ascii_lowercase().starts_with("caused by");
+        !matches!(self.rank, Rank::Aside | Rank::Summary)
+            && (is_beside && verdict.rank < Rank::Exception || is_chained)
+            && !lacks(&verdict.message)
+            && lacks(&self.message)
+            && names_something(&self.message)
+    }
+}
+
+/// Returns `true` if an error says that the call lacks something: a variable, a value, a module, a file, a program,
+/// memory. Any other may be the answer of a guard, of a checker, or of a service that was away, and a call that avoids
+/// it is no recovery.
+pub(crate) fn lacks(line: &str) -> bool {
+    let lower = without_addresses(&line.to_ascii_lowercase());
+    // `No settings file 'shop.toml' found`.
+    let is_not_found = || {
+        let rest = lower.split_once("no ").map_or("", |(_, rest)| rest);
+        let (named, _) = rest.split_once(" found").unwrap_or_default();
+        named.contains(['\'', '"', '`', '.']) && named.split_whitespace().count() <= 4
+    };
+    WORDS.lacks.occur_in(&lower) || is_not_found()
+}
+
+/// Returns `true` if a line names a variable, a file, a package or an option, or quotes a name.
+fn names_something(line: &str) -> bool {
+    let is_name = |word: &str| {
+        let bare = word.trim_end_matches(['.', ',', ';', ':', ')']);
+        let is_big = bare.len() > 2 && bare.bytes().all(|b| b.is_ascii_uppercase() || b == b'_');
+        is_big || bare.contains(['_', '/', '.', '\'', '"', '`']) || bare.starts_with("--")
+    };
+    line.split_whitespace().any(is_name)
 }
 
 fn is_traceback(text: &str) -> bool {
@@ -49,7 +106,7 @@ fn is_traceback(text: &str) -> bool {
 }
 
 /// Lines with words near the start or the end of an output, with their ranks.
-fn ranked(text: &str) -> Vec<(Rank, String)> {
+fn ranked(text: &str) -> Vec<Line> {
     let is_traceback = is_traceback(text);
     let all: Vec<&str> = text.lines().collect();
     let is_near_an_end = |at: usize| at < MAX_LINES || at + MAX_LINES >= all.len();
@@ -61,7 +118,8 @@ fn ranked(text: &str) -> Vec<(Rank, String)> {
                 Some(message) => (Rank::Exception, message),
                 None => (rank(line, is_traceback), continued(line, &all[at + 1..])),
             };
-            found.push((rank, cut(&message).to_owned()));
+            let message = cut(&message).to_owned();
+            found.push(Line { rank, at, message });
         }
     }
     found
@@ -77,11 +135,11 @@ pub fn error_lines(text: &str) -> Vec<String> {
         return Vec::new();
     };
     let mut ranked = ranked(&plain(text));
-    ranked.sort_by_key(|(rank, _)| std::cmp::Reverse(*rank));
+    ranked.sort_by_key(|line| std::cmp::Reverse(line.rank));
     let mut lines = vec![first];
-    for (_, line) in ranked {
-        if lines.len() < MOST_LINES && !lines.contains(&line) {
-            lines.push(line);
+    for Line { message, .. } in ranked {
+        if lines.len() < MOST_LINES && !lines.contains(&message) {
+            lines.push(message);
         }
     }
     lines
@@ -184,8 +242,9 @@ pub(crate) fn unframed(line: &str) -> &str {
     for tag in ["</tool_use_error>", "</error>", "</stderr>"] {
         line = line.strip_suffix(tag).unwrap_or(line).trim_end();
     }
-    // pytest prefix for lines of an assertion.
+    // pytest prefix for lines of an assertion, and that of a cause.
     line = line.strip_prefix("E   ").unwrap_or(line).trim_start();
+    line = line.strip_prefix("> ").unwrap_or(line).trim_start();
     for mark in [
         "npm ERR! ", "npm error ", "[ERROR] ", "[error] ", "✖ ", "✗ ", "× ",
     ] {
@@ -252,17 +311,19 @@ fn rank(line: &str, traceback: bool) -> Rank {
         return Rank::Finding;
     }
     let negated = lower.starts_with("no ") || lower.starts_with("not ");
-    // `[Help 1] https://…/MissingProjectException` says nothing itself.
-    let words: String = lower
-        .split_whitespace()
-        .filter(|word| !word.contains("://"))
-        .flat_map(|word| [word, " "])
-        .collect();
+    let words = without_addresses(&lower);
     if negated || WORDS.failure_words.occur_in(&words) {
         Rank::Words
     } else {
         Rank::Any
     }
+}
+
+/// Words of a line without addresses: `[Help 1] https://…/MissingProjectException` says nothing itself.
+fn without_addresses(line: &str) -> String {
+    let words = line.split_whitespace();
+    let words = words.filter(|word| !word.contains("://"));
+    words.flat_map(|word| [word, " "]).collect()
 }
 
 /// Returns `true` for a line that states an error itself.
@@ -373,6 +434,63 @@ mod tests {
             "<tool_use_error>Found 2 matches.\nString: Errorf</tool_use_error>",
             "Found 2 matches.",
         );
+    }
+
+    #[test]
+    fn line_that_names_what_is_missing_beats_a_verdict_beside_it() {
+        let check = |text: &str, expected: &str| {
+            assert_eq!(error_line(text).as_deref(), Some(expected), "{text}");
+        };
+        check(
+            "Could not configure the box ':cart'.\n> Paint not found: set PAINT_HOME",
+            "Paint not found: set PAINT_HOME",
+        );
+        check(
+            "Failed to pack the box: could not resolve its parts\npart: a.b\nCould not find part a.b:c:2",
+            "Could not find part a.b:c:2",
+        );
+        check(
+            "Traceback (most recent call last):\nModuleNotFoundError: No module named 'cart'\n\nThe above exception was the cause:\nTraceback (most \
+             recent call last):\nImportError: the shop is closed",
+            "ModuleNotFoundError: No module named 'cart'",
+        );
+        check(
+            "> Task :pack FAILED\n\nPAINT_HOME is not set",
+            "PAINT_HOME is not set",
+        );
+        // Far from the verdict, it may be any other message.
+        check(
+            "paint.ini not found\na\nb\nc\nd\nerror: the lid is too small",
+            "error: the lid is too small",
+        );
+    }
+
+    #[test]
+    fn only_a_call_that_lacks_something_is_cured_by_another_form() {
+        for line in [
+            "make: no target: give TARGET=web",
+            "ModuleNotFoundError: No module named 'shop'",
+            "bash: shop: command not found",
+            "psql: error: connection to port 5432 failed: Connection refused",
+            "ERROR: syntax error at or near \";\"",
+            "FATAL ERROR: heap limit: JavaScript heap out of memory",
+            "error: SHOP_KEY must be set",
+            "shop.rb:3: cannot load such file -- cart (LoadError)",
+            "Several phones match; specify one with --phone",
+            "FAILED: No settings file 'shop.toml' found",
+        ] {
+            assert!(lacks(line), "{line}");
+        }
+        for line in [
+            "error: patch failed: src/a.c:118",
+            "Error: Instance cannot be destroyed",
+            "ERROR: Coverage for lines (71 %) does not meet the threshold",
+            "curl: (22) The requested URL returned error: 503",
+            "Error: Backend configuration changed",
+            "No faults found in 7 files",
+        ] {
+            assert!(!lacks(line), "{line}");
+        }
     }
 
     #[test]

@@ -6,13 +6,14 @@
 use memctl_shell::{basename, is_assignment};
 
 use super::change::{Change, ChangeKind};
+use super::statement::reaches_more;
 use crate::lessons::call::{Call, Simple};
 use crate::lessons::vocabulary::WORDS;
 
 /// Maximum number of words that a small change adds, and drops.
 const SMALL: usize = 4;
 /// Minimum likeness of a word to the one in its place.
-const ALIKE: f64 = 0.4;
+const ALIKE: f64 = 0.75;
 
 /// Small change from one call to another, in one command with the others equal, or the first ones left out; `None` if
 /// it is more, or only plumbing.
@@ -205,8 +206,9 @@ fn text_change(old: &str, new: &str, line: &str) -> Option<(Vec<String>, Vec<Str
     let is_small = dropped.len().max(added.len()) <= SMALL && start + end >= 3;
     // Another name is another goal: `orders` is not `refunds`, but `last_name` is meant by `lastname`.
     let is_alike = || {
-        let (dropped, added) = (dropped.concat(), added.concat());
-        added.contains(&dropped) || strsim::normalized_levenshtein(&dropped, &added) >= ALIKE
+        let plain = |words: &[String]| words.concat().replace(|c: char| !c.is_alphanumeric(), "");
+        let (dropped, added) = (plain(&dropped), plain(&added));
+        dropped == added || strsim::normalized_levenshtein(&dropped, &added) >= ALIKE
     };
     let is_replaced = !dropped.is_empty() && !added.is_empty();
     let is_meant = !is_replaced || dropped.iter().all(|word| named.contains(word)) && is_alike();
@@ -214,7 +216,8 @@ fn text_change(old: &str, new: &str, line: &str) -> Option<(Vec<String>, Vec<Str
         .iter()
         .chain(&dropped)
         .any(|word| word.contains(char::is_alphanumeric));
-    (is_small && is_meant && says_something).then_some((dropped, added))
+    let is_change = is_small && is_meant && says_something && !reaches_more(old, new);
+    is_change.then_some((dropped, added))
 }
 
 /// Words and punctuation marks of a text.

@@ -4,6 +4,8 @@ use memctl_shell::is_assignment;
 
 use super::change::Change;
 use super::success::{hides_its_code, reports_failure};
+use super::value::are_accepted;
+use crate::lessons::failure::error_line::lacks;
 use crate::lessons::vocabulary::WORDS;
 use crate::model::Pattern;
 
@@ -15,6 +17,7 @@ pub(crate) fn may_be_told(pattern: &Pattern, change: &Change) -> bool {
         line => line,
     };
     says_cure(change, line)
+        && are_accepted(change, line)
         && !is_hazard(&change.added, &pattern.failing_code, line)
         && !hides_its_code(&pattern.working_code)
         && !reports_failure(&pattern.success_output)
@@ -30,13 +33,6 @@ pub(super) fn says_cure(change: &Change, line: &str) -> bool {
         is_name && words.any(|word| word == name)
     };
     change.is_of_text() || lacks(line) || change.added.iter().any(is_named)
-}
-
-/// Returns `true` if an error says that the call lacks something: a variable, a value, a module, a file, a program,
-/// memory. Any other may be the answer of a guard, of a checker, or of a service that was away, and a call that avoids
-/// it is no recovery.
-fn lacks(line: &str) -> bool {
-    WORDS.lacks.occur_in(&line.to_ascii_lowercase())
 }
 
 /// Returns `true` for a change that is never told unasked: the error is that of a guard, or what is added
@@ -71,7 +67,9 @@ pub(super) fn is_hazard(added: &[String], call: &str, error: &str) -> bool {
                 .clone()
                 .any(|part| part.len() > 1 && WORDS.off.contains(part))
             || words.any(|part| WORDS.removes.contains(part))
-            || parts.any(|part| WORDS.removing_words.contains(part))
+            || parts.any(|part| {
+                WORDS.removing_words.contains(part) || part != "rm" && WORDS.destroys.contains(part)
+            })
     };
     let lower = call.to_ascii_lowercase();
     // `docker run --rm` removes what it made itself.
@@ -171,29 +169,5 @@ mod tests {
         check(&["--config=ci/settings.xml"], "", false);
         let host = ["-h".to_owned(), "db2".to_owned()];
         assert!(is_hazard(&host, "psql -c 'drop table carts'", ""));
-    }
-
-    #[test]
-    fn only_a_call_that_lacks_something_is_cured_by_another_form() {
-        for line in [
-            "make: no target: give TARGET=web",
-            "ModuleNotFoundError: No module named 'shop'",
-            "bash: shop: command not found",
-            "psql: error: connection to port 5432 failed: Connection refused",
-            "ERROR: syntax error at or near \";\"",
-            "FATAL ERROR: heap limit: JavaScript heap out of memory",
-            "error: SHOP_KEY must be set",
-        ] {
-            assert!(lacks(line), "{line}");
-        }
-        for line in [
-            "error: patch failed: src/a.c:118",
-            "Error: Instance cannot be destroyed",
-            "ERROR: Coverage for lines (71 %) does not meet the threshold",
-            "curl: (22) The requested URL returned error: 503",
-            "Error: Backend configuration changed",
-        ] {
-            assert!(!lacks(line), "{line}");
-        }
     }
 }

@@ -3,9 +3,11 @@
 //! - `goal`, `goal_match`: what a call is for, and whether two calls are for the same. `outcome`: whether it
 //!   worked.
 //! - `episodes`: failures of a session with their recovery.
-//! - `difference`: the small change between two calls. `change`: where else it fits.
+//! - `difference`: the small change between two calls, and `statement` that of a statement for a database.
+//!   `change`: where else it fits.
 //! - `success`: whether a call proves that it worked.
-//! - `pattern`: recoveries that may be told unasked. `hazard`: changes that never are.
+//! - `pattern`: recoveries that may be told unasked. `hazard`, `value`: changes and values that
+//!   never are.
 
 pub(crate) mod change;
 pub(crate) mod difference;
@@ -15,4 +17,6 @@ pub(crate) mod goal_match;
 pub(crate) mod hazard;
 pub(crate) mod outcome;
 pub mod pattern;
+mod statement;
 mod success;
+mod value;

@@ -9,9 +9,10 @@
 use super::difference::difference;
 use super::hazard::{is_hazard, says_cure};
 use super::success::{hides_its_code, reports_failure};
+use super::value::are_accepted;
 use crate::lessons::call::commands;
 use crate::lessons::call::{self, Call, Run, Simple};
-use crate::lessons::failure::error_line::is_stated;
+use crate::lessons::failure::error_line::{is_stated, lacks};
 use crate::lessons::failure::{error_key, without_people};
 use crate::lessons::recovery::episodes::{Episode, writes};
 use crate::lessons::recovery::goal::{Goal, GoalKind};
@@ -121,7 +122,7 @@ pub fn of_episode(
     if is_hazard(&change.added, &failing, &failed.output) {
         return Err("dangerous");
     }
-    if !says_cure(&change, &line) || is_help(&worked.output) {
+    if !says_cure(&change, &line) || !are_accepted(&change, &line) || is_help(&worked.output) {
         return Err("one_off");
     }
     // Output of a search is content of one place.
@@ -233,7 +234,20 @@ fn is_verdict(step: &Step, line: &str) -> bool {
             || is_shell_error(line)
             || WORDS.missing_programs.occur_in(&lower)
     };
-    !goal.is_search() && (holds_verdict(&step.output) || is_checker && !is_of_call())
+    let is_finding = || holds_verdict(&step.output) || is_checker && !is_of_call();
+    !goal.is_search() && !is_of_surroundings(line) && is_finding()
+}
+
+/// Returns `true` if an error says that a variable, a module or a program is missing around the call, which a test
+/// runner may report as a failure of a test.
+fn is_of_surroundings(line: &str) -> bool {
+    let lower = line.to_ascii_lowercase();
+    let is_variable = |word: &str| {
+        let is_part = |b: u8| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_';
+        word.len() > 3 && word.bytes().all(is_part) && word.contains(char::is_alphabetic)
+    };
+    let mut words = line.split(|c: char| !c.is_alphanumeric() && c != '_');
+    lacks(line) && (words.any(is_variable) || WORDS.missing_surroundings.occur_in(&lower))
 }
 
 /// Returns `true` for a page of help.
@@ -371,5 +385,16 @@ mod tests {
         );
         check("curl localhost", "127.0.0.1:80: connection refused", false);
         check("./run.sh", "./run.sh:3: command not found: shop", false);
+        check(
+            "make test",
+            " FAIL  a.test\nError: SHOP_HOME is not set",
+            false,
+        );
+        check(
+            "go test ./cart",
+            "--- FAIL: TestTotal (0.00s)\n    a_test.go:3: no such module: zlib",
+            false,
+        );
+        check("make test", " FAIL  a.test\nError: no total is set", true);
     }
 }

@@ -207,7 +207,7 @@ fn knowledge_of_a_project_is_hinted_where_the_client_says_so() {
     let root = workspace.root();
     let own = root.file_name().unwrap().to_str().unwrap();
     let fixes = json!({"entries": [pattern!({"procedure_id": "PROC-001", "created_at": "2026-01-01T00:00:00Z", "error_key": error,
-        "failing_code": "psql", "working_code": "psql -p 5433", "success_output": "", "scope": "project",
+        "failing_code": "psql", "working_code": "psql -h localhost", "success_output": "", "scope": "project",
         "origins": [{"session": "s", "workspace": own, "step": 0}]})]});
     workspace.write(".agentura/procedural_memory.json", fixes.to_string());
     let served = Served::start(&workspace, &[]);
