@@ -4,6 +4,7 @@
 //! - `wrappers`: layers before the program of a command, and programs that run another one.
 //! - `options`: options between a program and its subcommand, and the command of a runner such as `npx`.
 //! - `prose`: text for people within a command.
+//! - `handed`: files that a search, a pipe or a loop hands on to a command.
 //!
 //! [`commands`] combines them. Chains, pipes, subshells, substitutions, `sh -c '…'`, `ssh HOST '…'` and
 //! `find -exec` are split, and so is the input of a shell that the line contains. Assignments and wrappers
@@ -16,11 +17,13 @@
 //! brace and glob expansion; the result of `eval`; PowerShell and `cmd`. Lines within lines are read four levels deep, and
 //! of a line at most 64 commands.
 
+mod handed;
 mod options;
 mod prose;
 mod scan;
 mod wrappers;
 
+use handed::{Loops, MOST_FILES, listed};
 pub use options::{Bare, shows_help, takes_value};
 pub use prose::{EXTENSIONS as PROSE_EXTENSIONS, is_prose};
 pub use scan::{Join, KEYWORDS, Raw, Word, scan};
@@ -30,8 +33,6 @@ pub use wrappers::{Layer, is_assignment, layer};
 const DEEPEST: usize = 4;
 /// Maximum number of simple commands of a line.
 const MOST: usize = 64;
-/// Maximum number of files that a word stands for.
-const MOST_FILES: usize = 16;
 
 /// Texts of a command.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -111,8 +112,7 @@ struct Peeler {
     pipes_fail: bool,
     /// Files that the commands before in the pipeline, or a search around it, list.
     listed: Vec<String>,
-    /// Variables of loops, with their values.
-    loops: Vec<(String, Vec<String>)>,
+    loops: Loops,
     /// Names of the runners around the line.
     runners: Vec<String>,
 }
@@ -132,55 +132,6 @@ fn printed(raw: &Raw, input: &str) -> String {
         ["echo" | "printf", texts @ ..] => texts.join(" ").replace("\\n", "\n"),
         _ => String::new(),
     }
-}
-
-/// Files that a command lists for others, as far as the line tells: a search in its places, or operands.
-fn listed(words: &[Word]) -> Vec<String> {
-    const LISTS: [&str; 9] = [
-        "ag", "echo", "fd", "fdfind", "git", "grep", "ls", "printf", "rg",
-    ];
-    let texts: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
-    let Some((program, rest)) = texts.split_first() else {
-        return Vec::new();
-    };
-    let program = basename(program);
-    if program == "find" {
-        let is_place = |word: &&&str| !word.starts_with(['-', '(', '!']);
-        let places: Vec<&str> = rest.iter().take_while(is_place).copied().collect();
-        let named = rest.windows(3).filter(|three| {
-            matches!(three[1], "-name" | "-iname") && !matches!(three[0], "!" | "-not")
-        });
-        let mut names: Vec<&str> = named.map(|three| three[2]).collect();
-        if names.is_empty() {
-            names.push("*");
-        }
-        let in_place = |place: &&str| {
-            let place = place.trim_end_matches('/').to_owned();
-            names
-                .iter()
-                .map(move |name| format!("{place}/{name}"))
-                .collect::<Vec<_>>()
-        };
-        return places.iter().flat_map(in_place).collect();
-    }
-    let prose = prose::in_command(words, false);
-    let is_file =
-        |at: &usize| !texts[*at].starts_with('-') && prose.iter().all(|(place, _)| place != at);
-    let files = (1..texts.len())
-        .filter(is_file)
-        .map(|at| texts[at].to_owned());
-    files.filter(|_| LISTS.contains(&program)).collect()
-}
-
-/// Puts a value in the place of a variable, if a word has it.
-fn with_value(word: &str, name: &str, value: &str) -> Option<String> {
-    let braced = format!("${{{name}}}");
-    if word.contains(&braced) {
-        return Some(word.replace(&braced, value));
-    }
-    let (before, after) = word.split_once(&format!("${name}"))?;
-    let is_longer = after.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_');
-    (!is_longer).then(|| format!("{before}{value}{after}"))
 }
 
 impl Peeler {
@@ -334,7 +285,7 @@ impl Peeler {
                 }
                 Layer::Commands(_) | Layer::Program => break,
                 Layer::Nothing => {
-                    self.remember_loop(rest);
+                    self.loops.remember(rest);
                     return None;
                 }
             }
@@ -382,7 +333,7 @@ impl Peeler {
             executed: if self.is_in_container(&runners) {
                 Vec::new()
             } else {
-                self.with_files(own, &handed, is_appended)
+                self.loops.with_files(own, &handed, is_appended)
             },
             runners: self.runners.clone(),
             targets: if self.is_in_container(&[]) {
@@ -390,7 +341,7 @@ impl Peeler {
             } else {
                 let targets = raw.targets.iter();
                 targets
-                    .flat_map(|target| self.files(target, &handed))
+                    .flat_map(|target| self.loops.files(target, &handed))
                     .collect()
             },
             body: raw.input.clone(),
@@ -421,64 +372,12 @@ impl Peeler {
         names.any(|name| name == options::CONTAINER)
     }
 
-    /// Words of a command with the files that are handed to it in their places, or at its end.
-    fn with_files(&self, words: &[Word], handed: &[String], is_appended: bool) -> Vec<String> {
-        let mut texts: Vec<String> = words.iter().map(|word| one_line(&word.text)).collect();
-        let has_place = texts.iter().any(|text| text.contains("{}"));
-        if is_appended && !has_place && !handed.is_empty() {
-            texts.push("{}".to_owned());
-        }
-        texts
-            .iter()
-            .flat_map(|text| self.files(text, handed))
-            .collect()
-    }
-
-    /// Values of a word that stands for files: `{}`, the variable of a loop, `$(find …)`.
-    fn files(&self, word: &str, handed: &[String]) -> Vec<String> {
-        let mut files: Vec<String> = if word.contains("{}") {
-            handed.iter().map(|file| word.replace("{}", file)).collect()
-        } else if let Some(line) = word.strip_prefix("$(") {
-            scan(line.trim_end_matches(')'))
-                .iter()
-                .flat_map(|raw| listed(&raw.words))
-                .collect()
-        } else if word.contains('$') {
-            let mut loops = self.loops.iter().rev();
-            let of = |(name, values): &(String, Vec<String>)| -> Option<Vec<String>> {
-                values
-                    .iter()
-                    .map(|value| with_value(word, name, value))
-                    .collect()
-            };
-            loops.find_map(of).unwrap_or_default()
-        } else {
-            Vec::new()
-        };
-        if files.is_empty() {
-            files.push(word.to_owned());
-        }
-        files.truncate(MOST_FILES);
-        files
-    }
-
-    /// Remembers the variable of `for NAME in …`.
-    fn remember_loop(&mut self, words: &[Word]) {
-        if let [head, name, within, values @ ..] = words
-            && (head.text.as_str(), within.text.as_str()) == ("for", "in")
-        {
-            let mut values = self.with_files(values, &[], false);
-            values.truncate(MOST_FILES);
-            self.loops.push((name.text.clone(), values));
-        }
-    }
-
     /// Remembers a change of directory, and variables that are set for what follows; `read` takes what is handed.
     fn remember(&mut self, simple: &Simple, only_assigns: bool, handed: &[String]) {
         let program = simple.words.first().map(String::as_str);
         if let (Some("read"), Some(name), false) = (program, simple.words.last(), handed.is_empty())
         {
-            self.loops.push((name.clone(), handed.to_vec()));
+            self.loops.add(name, handed.to_vec());
         }
         if only_assigns || matches!(program, Some("export" | "declare" | "set")) {
             self.variables.push_str(&simple.typed.forms[0]);

@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use super::changed_paths::{changed, cleaned, forms, substituted, with_directories};
+use super::changed_paths::{changed, cleaned, forms, with_directories};
+use super::editors::substituted;
 use super::patterns::Expression;
 use memctl_sessions::Step;
 use memctl_shell::{Simple, basename, commands};

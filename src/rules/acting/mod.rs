@@ -11,6 +11,7 @@ pub(crate) mod at_call;
 pub(crate) mod call;
 mod changed_paths;
 mod command;
+mod editors;
 pub(crate) mod matching;
 pub(crate) mod patterns;
 pub(crate) mod receipts;
