@@ -20,6 +20,8 @@ import tempfile
 from datetime import datetime, timezone
 from typing import Protocol
 
+#: The fields of a rule that are texts.
+TEXTS = ("rule", "applies_when", "mistake", "root_cause")
 #: The kinds of records: their plural, the field with the id, and the field with the time.
 KINDS = {
     "execution": ("executions", "execution_id", "timestamp"),
@@ -73,7 +75,10 @@ class MemctlStore:
         rules = {rule["reflexion_id"]: rule for rule in self.get_reflexions(skill_path)}
         if not rules:
             return []
-        found = self._run("search", query, "--kind", "rule", "--skill", skill_path, "-n", str(limit))["results"]
+        if limit < 1:
+            return []
+        # After `--`, a query that begins with a dash is no option.
+        found = self._run("search", "--kind", "rule", "--skill", skill_path, "-n", str(limit), "--", query)["results"]
         return [rules[one["id"]] for one in found if one["id"] in rules]
 
     def get_executions(self, skill_path: str | None = None) -> list[dict]:
@@ -90,6 +95,11 @@ class MemctlStore:
             # In its scope the program does not find a rule of another domain.
             self._check(json.loads(self._text("--json", "show", reflexion_id, scope=[]))["record"]["skill"])
             self._check(updates.get("skill"))
+        if not updates:
+            return
+        for name, value in updates.items():
+            if value is None or (name in TEXTS and not isinstance(value, str)):
+                raise ValueError(f"`{name}` cannot be {value!r}")
         text = {name: value if isinstance(value, str) else json.dumps(value) for name, value in updates.items()}
         self._run("edit", reflexion_id, *(part for name, value in text.items() for part in ("--set", f"{name}={value}")))
 

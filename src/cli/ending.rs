@@ -1,6 +1,7 @@
 //! Early ends of a command: an interrupt, a crash, or a deadline.
 
 use std::ffi::OsString;
+use std::io;
 use std::panic::{self, AssertUnwindSafe, PanicHookInfo};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,30 +9,34 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 
+use memctl_files::process::Stop;
+
 use crate::cli::output::Printer;
 use crate::model::error::UserError;
 
-/// Runs a future on a runtime of one thread. An interrupt drops the future, and with it a program
-/// that it has started.
+/// Runs a future on a runtime of one thread. An interrupt, a request to end, or the end of the terminal
+/// drops the future, and with it a program that it has started.
 pub(crate) fn wait<T>(future: impl Future<Output = T>) -> Result<T, UserError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
     let ended = runtime.block_on(async {
-        let mut interrupt = std::pin::pin!(tokio::signal::ctrl_c());
+        let stop = Stop::new()?;
+        let mut stop = std::pin::pin!(stop.wait());
         let mut future = std::pin::pin!(future);
         std::future::poll_fn(|task| {
-            if interrupt.as_mut().poll(task).is_ready() {
-                return std::task::Poll::Ready(None);
+            if stop.as_mut().poll(task).is_ready() {
+                return std::task::Poll::Ready(Ok(None));
             }
             // From here on the runtime handles the interrupt.
             END_AT_ONCE.store(false, Ordering::SeqCst);
-            future.as_mut().poll(task).map(Some)
+            future.as_mut().poll(task).map(|done| Ok(Some(done)))
         })
         .await
     });
     END_AT_ONCE.store(true, Ordering::SeqCst);
-    ended.ok_or_else(UserError::interrupted)
+    let ended: io::Result<Option<T>> = ended;
+    ended?.ok_or_else(UserError::interrupted)
 }
 
 /// `true` while an interrupt ends the process at once.

@@ -175,7 +175,7 @@ pub fn utc(time: &str) -> String {
 }
 
 /// Parses a time in the forms that files and users write.
-pub(super) fn moment(text: &str) -> Option<DateTime<Utc>> {
+pub(crate) fn moment(text: &str) -> Option<DateTime<Utc>> {
     if let Ok(time) = DateTime::parse_from_rfc3339(text) {
         return Some(time.to_utc());
     }

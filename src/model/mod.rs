@@ -31,6 +31,7 @@ pub use kind::{
     with_origin,
 };
 pub use memctl_llm::Usage;
+pub(crate) use memory::moment;
 pub use memory::{Expiry, Memory, ending, later, utc};
 pub use memory_schema::{MemoryType, MetadataField, Misfit, Shape};
 pub use procedure::{

@@ -22,4 +22,4 @@ pub use browse::{
 pub(crate) use find::compare;
 pub use find::report::{Embedded, GivenVector, embed};
 pub use find::{Asked, Explanation, FindOptions, FindReport, Found, Ranks, Term, find};
-pub use remember::{AddOptions, AddReport, add_memory, add_observed};
+pub use remember::{AddOptions, AddReport, add_memory, add_observed, check};

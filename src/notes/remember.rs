@@ -10,13 +10,14 @@
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use chrono::{DateTime, TimeDelta, Utc};
-use memctl_files::json::{compact, string_field};
+use memctl_files::json::{self, compact, string_field};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::model::{Kind, Memory, MemoryType, Misfit, OBSERVED, Record as _, Trust, ending, later};
 use crate::store::workspace::redacting_writer::redaction_warning;
 use crate::store::workspace::{Error, Workspace, raw, repair_warnings, stamp, warnings_of};
+use crate::store::writer::unreadable;
 use crate::store::{Scoped, Selection, SkipCondition, Writer};
 
 /// Memory to add.
@@ -103,8 +104,22 @@ fn add_instead(
     Ok(report)
 }
 
+/// Fails as adding the memory would; stores nothing.
+pub fn check(workspace: &Workspace, options: &AddOptions, by_agent: bool) -> Result<(), Error> {
+    if by_agent {
+        let options = admitted(workspace, options)?;
+        return new_memory(workspace, &options, Trust::Observed).map(drop);
+    }
+    new_memory(workspace, options, Trust::User).map(drop)
+}
+
 /// Adds a typed memory from an agent.
 pub fn add_observed(workspace: &Workspace, options: &AddOptions) -> Result<AddReport, Error> {
+    add_instead(workspace, &admitted(workspace, options)?, Trust::Observed)
+}
+
+/// Screens a memory of an agent. Returns it as it is stored.
+fn admitted(workspace: &Workspace, options: &AddOptions) -> Result<AddOptions, Error> {
     let metadata = options.metadata.as_ref().map_or("", |json| json.get());
     let admitted = memctl_redact::admit(&options.content);
     let of_metadata = || memctl_redact::admit(metadata).quarantine;
@@ -122,14 +137,18 @@ pub fn add_observed(workspace: &Workspace, options: &AddOptions) -> Result<AddRe
             kind: Kind::Memory,
         });
     }
-    let options = AddOptions {
+    Ok(AddOptions {
         content,
         ..options.clone()
-    };
-    add_instead(workspace, &options, Trust::Observed)
+    })
 }
 
-fn add(workspace: &Workspace, options: &AddOptions, trust: Trust) -> Result<AddReport, Error> {
+/// Checks a memory, and returns the record to store, with warnings.
+fn new_memory(
+    workspace: &Workspace,
+    options: &AddOptions,
+    trust: Trust,
+) -> Result<(Memory, Vec<String>), Error> {
     let memory_type = options.memory_type;
     let mut problems = Vec::new();
     // Other programs may end a text with a line break, which means nothing.
@@ -141,6 +160,9 @@ fn add(workspace: &Workspace, options: &AddOptions, trust: Trust) -> Result<AddR
         Some(metadata) => metadata.clone(),
         None => RawValue::from_string("{}".to_owned())?,
     };
+    if let Some(value) = json::unreadable(metadata.get()) {
+        return Err(unreadable(value));
+    }
     let mut warnings = Vec::new();
     // A program may know only some of the fields; what it gives has to fit.
     let found = memory_type.check(&metadata).into_iter();
@@ -178,6 +200,11 @@ fn add(workspace: &Workspace, options: &AddOptions, trust: Trust) -> Result<AddR
         updated_at: workspace.timestamp(),
         expires_at: end.map(timestamp),
     };
+    Ok((new, warnings))
+}
+
+fn add(workspace: &Workspace, options: &AddOptions, trust: Trust) -> Result<AddReport, Error> {
+    let (new, mut warnings) = new_memory(workspace, options, trust)?;
     // Most memories are new. They are written together with those of other requests.
     if let Some(unless) = unless_known(workspace, &new)? {
         let removed = was_removed(&workspace.store, &new)?;

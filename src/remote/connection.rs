@@ -399,13 +399,24 @@ fn failed(address: &Address, error: &tokio_postgres::Error, must_bind: bool) -> 
         }
         let reason = address.scrub(answer.message());
         let message = format!("`{database}` refuses the login: {reason}");
-        return Error::stopped(message, "check user and password in the URL");
+        let hint = if *answer.code() == SqlState::INVALID_CATALOG_NAME {
+            "check the name of the database in the URL, after the last `/`"
+        } else {
+            "check user and password in the URL"
+        };
+        return Error::stopped(message, hint);
     }
     let source = std::error::Error::source(error);
     let io = source.and_then(|source| source.downcast_ref::<std::io::Error>());
     let refusal = io.and_then(std::io::Error::get_ref);
     let refusal = refusal.and_then(|inner| inner.downcast_ref::<Refusal>());
     let reason = message(error);
+    if reason.contains("password missing") {
+        return Error::stopped(
+            format!("`{database}` asks for a password, and the URL has none"),
+            "write it as postgres://user:password@host:5432/name",
+        );
+    }
     // The server offers a binding that this client cannot compute, for example for Ed25519
     // certificates.
     let is_unbound = must_bind && reason.contains("channel binding");

@@ -22,7 +22,7 @@ pub use approve::{
     Approved, Rejected, TrustMode, Untrusted, UntrustedRecord, approvable, approve, reject, revoke,
     trust, trust_origin, untrusted,
 };
-pub use edit::{Draft, EditReport, draft, edit};
+pub use edit::{Draft, EditReport, draft, edit, is_text};
 pub use promote::{Promoted, promote};
 pub use repeats::{Repeat, RepeatKind, Repeats, decide, repeats};
 pub use replay::{PastSessions, Replay, replay};

@@ -197,3 +197,74 @@ fn an_undone_change_is_undone() {
     assert_eq!(workspace.json(&["memory", "undo"])["undone"], true);
     assert_eq!(workspace.json(&["list", "rules"])["total"], 0);
 }
+
+#[test]
+#[cfg_attr(windows, ignore = "it runs a program of Unix")]
+fn long_numbers_stay_and_what_no_reader_takes_is_refused() {
+    let workspace = workspace();
+    let run = |input: &str| {
+        workspace.write("input.json", input);
+        workspace.run(&[
+            "run", "hr/resume-screen", "--input", "input.json", "--model", "exec:cat input.json",
+        ])
+    };
+    let ran = run(r#"{"account": 12345678901234567890123}"#);
+    assert!(
+        ran.succeeds()
+            .stdout
+            .contains("\n  \"account\": 12345678901234567890123\n"),
+        "{ran:?}"
+    );
+    run(r#"{"x": 1e400}"#).fails(2, "no JSON reader takes `1e400`");
+    for metadata in [r#"{"x": 1e400}"#, r#"{"x": "\ud800"}"#] {
+        workspace
+            .run(&[
+                "memory", "add", "--type", "brand_memory", "--content", "x", "--metadata", metadata,
+            ])
+            .fails(2, "no JSON reader takes");
+    }
+    // An answer of a model is not lost for it.
+    workspace.write("answer.json", r#"{"x": 1e400}"#);
+    let kept = workspace.run(&["run", "hr/resume-screen", "--model", "exec:cat answer.json"]);
+    assert!(kept.succeeds().stdout.contains("1e400"), "{kept:?}");
+}
+
+#[test]
+#[cfg_attr(windows, ignore = "it runs a program of Unix")]
+fn a_request_to_end_ends_the_program_of_a_run() {
+    let workspace = workspace();
+    workspace.write("slow.sh", "cat > /dev/null; echo $$ > began; exec sleep 60");
+    let mut child = workspace
+        .command()
+        .args(["run", "hr/resume-screen", "--model", "exec:sh slow.sh"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let number = loop {
+        let began = std::fs::read_to_string(workspace.root().join("began")).unwrap_or_default();
+        if began.ends_with('\n') {
+            break began;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    };
+    let ended = std::process::Command::new("kill")
+        .arg(child.id().to_string())
+        .status();
+    assert!(ended.unwrap().success());
+    assert!(!child.wait().unwrap().success());
+    let is_there = || {
+        let state = std::process::Command::new("ps")
+            .args(["-o", "stat=", "-p", number.trim()])
+            .output();
+        let state = String::from_utf8(state.unwrap().stdout).unwrap();
+        !state.trim().is_empty() && !state.starts_with('Z')
+    };
+    for _ in 0..100 {
+        if !is_there() {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    panic!("the program goes on");
+}

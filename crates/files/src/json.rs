@@ -433,6 +433,16 @@ pub fn pretty(json: &str, mut level: usize) -> String {
     out
 }
 
+/// Returns the first number or text that the grammar allows and common readers refuse: a number beyond the
+/// range of a float, or half of a surrogate pair.
+pub fn unreadable(json: &str) -> Option<&str> {
+    tokens(json).find(|token| match token.as_bytes() {
+        [b'"', ..] => token.contains("\\u") && serde_json::from_str::<String>(token).is_err(),
+        [b'-' | b'0'..=b'9', ..] => serde_json::from_str::<f64>(token).is_err(),
+        _ => false,
+    })
+}
+
 /// Formats JSON on one line, without white space outside of strings.
 pub fn compact(json: &str) -> String {
     tokens(json).collect()

@@ -109,6 +109,24 @@ impl Llm {
     /// See [`Error`]. [`Error::paid`] and [`Error::raw_text`] return what was received before the
     /// error.
     pub async fn ask(&self, request: &Request, progress: OnProgress<'_>) -> Result<Reply, Error> {
+        self.answer(request, true, progress).await
+    }
+
+    /// As [`ask`](Self::ask), without the second question about an answer that does not match the schema.
+    ///
+    /// # Errors
+    ///
+    /// As for [`ask`](Self::ask).
+    pub async fn ask_once(&self, request: &Request) -> Result<Reply, Error> {
+        self.answer(request, false, &mut |_| {}).await
+    }
+
+    async fn answer(
+        &self,
+        request: &Request,
+        may_repair: bool,
+        progress: OnProgress<'_>,
+    ) -> Result<Reply, Error> {
         let limit = match self {
             Self::Chat(chat) => chat.connection.endpoint.limits.answer_within,
             Self::Exec(exec) => exec.answer_within,
@@ -119,7 +137,8 @@ impl Llm {
             draft: Draft::default(),
             earlier: None,
         };
-        let answer = tokio::time::timeout(limit, self.converse(request, &mut question)).await;
+        let answer =
+            tokio::time::timeout(limit, self.converse(request, may_repair, &mut question)).await;
         let bill = self.bill(&question);
         let text = answer.map_err(|_| {
             let error = timed_out(self.model(), limit);
@@ -144,6 +163,7 @@ impl Llm {
     async fn converse(
         &self,
         request: &Request,
+        may_repair: bool,
         question: &mut Question<'_>,
     ) -> Result<String, Error> {
         self.once(request, question).await?;
@@ -154,6 +174,16 @@ impl Llm {
             Ok(object) => return Ok(object.to_owned()),
             Err(reason) => reason,
         };
+        let unfit = |reason: &str| {
+            let message = format!(
+                "the answer of `{}` does not match the requested schema: {reason}",
+                self.model()
+            );
+            Error::new(ErrorKind::InvalidStructure, message)
+        };
+        if !may_repair {
+            return Err(unfit(&reason).after(self.bill(question)));
+        }
         (question.attempts.progress)(Progress::Repair { reason: &reason });
         let again = repair(request, schema, &question.draft.text, &reason);
         let first = self.bill(question);
@@ -174,11 +204,7 @@ impl Llm {
                 (format!("{reason}; asking again failed: {error}"), paid)
             }
         };
-        let message = format!(
-            "the answer of `{}` does not match the requested schema: {reason}",
-            self.model()
-        );
-        Err(Error::new(ErrorKind::InvalidStructure, message).after(paid))
+        Err(unfit(&reason).after(paid))
     }
 
     /// Reads one complete answer into the draft.

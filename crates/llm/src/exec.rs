@@ -26,6 +26,9 @@ const STDERR_TAIL: usize = 2048;
 /// Maximum size of an answer in bytes.
 const LONGEST: usize = 32 << 20;
 
+/// Bytes kept of an answer that is too long.
+const KEPT: usize = 64 << 10;
+
 /// Time that the pipes may stay open after the program has exited, since a child process can hold
 /// them open.
 const GRACE: Duration = Duration::from_millis(500);
@@ -115,6 +118,8 @@ impl Exec {
         let (status, read) = watch(&mut child, &mut group, pipes).await.map_err(failed)?;
         let message = match read {
             Err(error) if error.kind() == io::ErrorKind::FileTooLarge => {
+                // It is no answer; its beginning shows what the program did.
+                answer.truncate(answer.floor_char_boundary(KEPT));
                 format!("wrote more than {} bytes", self.longest)
             }
             Err(error) => return Err(failed(error)),

@@ -22,6 +22,9 @@ use crate::serve::token::{
     AUDIENCE, Jwks, Keys, Minted, NewToken, Secret, Verifier, default_file, mint,
 };
 
+/// Maximum time for a call of a model, below that of a request.
+const MODEL: Duration = Duration::from_secs(20);
+
 /// Maximum time for work that is still running after the server has stopped.
 const LAST: Duration = Duration::from_secs(5);
 
@@ -87,7 +90,10 @@ pub(crate) fn serve(context: &Context, args: &ServeArgs) -> Result<u8, UserError
             "set the clock; `memctl mcp` serves agents without HTTP",
         ));
     }
-    let workspace = context.workspace(args.model.as_deref())?;
+    let mut workspace = context.workspace(args.model.as_deref())?;
+    // A rule is made without a model that is slow, before the time of the request is over.
+    let answer_within = &mut workspace.providers.answer_within;
+    *answer_within = MODEL.min(*answer_within);
     workspace.begin()?;
     context.connection.follow(&workspace)?;
     let runtime = tokio::runtime::Builder::new_current_thread()

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use memctl_files::json;
 use serde_json::{Map, Value};
 
 use crate::cli::context::Context;
@@ -83,13 +84,8 @@ impl Report for RunReport {
     fn answer(&self) -> Option<String> {
         self.outcome.as_ref()?;
         let output = self.output.get();
-        let pretty = || {
-            let value: Value = serde_json::from_str(output).ok()?;
-            serde_json::to_string_pretty(&value).ok()
-        };
-        raw_output(output)
-            .or_else(pretty)
-            .or_else(|| Some(output.to_owned()))
+        // The layout alone changes: a reader of values would round a long number.
+        raw_output(output).or_else(|| Some(json::pretty(output, 0)))
     }
 
     fn page(&self, page: &mut Page) {

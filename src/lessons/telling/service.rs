@@ -88,7 +88,11 @@ impl HintService<'_> {
         // The whole text is redacted before a line of it becomes a key or a note.
         let error = memctl_redact::redact(&options.error).text;
         let code = memctl_redact::redact(options.command.as_deref().unwrap_or_default()).text;
-        let tool = options.tool.as_deref();
+        let tool = options
+            .tool
+            .as_deref()
+            .map(|tool| memctl_redact::redact(tool).text);
+        let tool = tool.as_deref();
         let mut report = HintReport::default();
         let session = options.session.as_deref();
         // A locked session scratch does not hold back a hint.

@@ -169,6 +169,11 @@ impl SyncReport {
 pub(super) async fn open(address: &Address) -> Result<Connection, Error> {
     let proof = check(address).await?;
     if !proof.passed {
+        // A schema of another version fails the check too, and has a way out of its own.
+        let connection = Connection::open(address).await?;
+        if let Err(error @ Error::Stopped(..)) = migrate::demand(&connection).await {
+            return Err(error);
+        }
         let wrong = proof.checks.into_iter().filter(|check| !check.ok);
         let wrong: Vec<String> = wrong.map(|c| format!("{}: {}", c.name, c.detail)).collect();
         return Err(Error::stopped(

@@ -163,10 +163,13 @@ impl Plans {
             moved.push_removed = removed;
         }
         warn_of_unfit(missed.unfit, report);
-        if missed.unreadable > 0 {
+        if let [first, rest @ ..] = missed.unreadable.as_slice() {
+            let more = match rest.len() {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
             report.warnings.push(format!(
-                "not shared, since they cannot be read: {} of the records; see `memctl doctor`",
-                missed.unreadable
+                "not shared, since a value in it cannot be read (a number such as 1e400?): `{first}`{more}"
             ));
         }
         Ok(())
@@ -217,13 +220,13 @@ impl Batch {
     }
 }
 
-/// Numbers of records that are not sent.
+/// Records that are not sent.
 #[derive(Debug, Default)]
 struct Missed {
-    /// They have no valid id or text.
+    /// Number of those that have no valid id or text.
     unfit: u64,
-    /// They are no valid records of their kind.
-    unreadable: u64,
+    /// Ids of those that are no valid records of their kind.
+    unreadable: Vec<String>,
 }
 
 /// Reads the records at the next places; `None` if there are no more.
@@ -244,7 +247,7 @@ fn next_batch(
         };
         match row(&outgoing) {
             Some(row) => batch.add(&outgoing.entry.id, row),
-            None => missed.unreadable += 1,
+            None => missed.unreadable.push(outgoing.entry.id),
         }
         if batch.is_full() {
             break;

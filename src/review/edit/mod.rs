@@ -70,6 +70,12 @@ pub struct Draft {
 /// Fields of an entry as JSON text, by name.
 type Fields = HashMap<String, Box<RawValue>>;
 
+/// Returns `true` if an editable field holds a text.
+pub fn is_text(kind: Kind, field: &str) -> bool {
+    let mut fields = editable(kind).iter();
+    fields.any(|(name, form)| *name == field && matches!(form, Form::Words | Form::Text))
+}
+
 /// Returns the text of a record.
 pub fn draft(workspace: &Workspace, id: &str) -> Result<Draft, Error> {
     let (kind, id) = locate(&workspace.store, id)?;

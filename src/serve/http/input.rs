@@ -1,6 +1,6 @@
 //! Request bodies and parameters, their errors, and JSON responses.
 //!
-//! Every body is a JSON object of at most [`Limits::body`](super::Limits) bytes. Below `/v1/`,
+//! Every body is a JSON object of at most [`Limits::body`](super::Limits) bytes. Below `/v1/` and `/rest/`,
 //! unknown fields are errors, so that a mistyped name is not silently ignored. Functions ignore
 //! unknown fields, as in the source document.
 //!
@@ -18,6 +18,8 @@ use serde_json::{Map, Value};
 use url::form_urlencoded;
 
 use crate::serve::http::problem::Problem;
+use crate::store::writer;
+use memctl_files::json::unreadable;
 
 /// Answer of a handler.
 pub(super) type Answer = Result<Response, Problem>;
@@ -89,7 +91,7 @@ fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
 fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
     let mut reader = serde_json::Deserializer::from_slice(bytes);
     let read = T::deserialize(&mut reader).and_then(|read| reader.end().map(|()| read));
-    read.map_err(|error| match error.classify() {
+    let read = read.map_err(|error| match error.classify() {
         serde_json::error::Category::Data => Problem::unfit(
             format!(
                 "the body does not match the schema: {}",
@@ -101,7 +103,12 @@ fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
             format!("the body is not valid JSON: {error}"),
             "correct the request",
         ),
-    })
+    })?;
+    // Refused here, so that none of several rows is stored.
+    match std::str::from_utf8(bytes).ok().and_then(unreadable) {
+        Some(value) => Err(writer::unreadable(value).into()),
+        None => Ok(read),
+    }
 }
 
 /// Returns the words of an error, after the field whose value is none of those that it lists.

@@ -261,9 +261,7 @@ fn user_error(error: Error) -> UserError {
         Error::EmptyCorrection => "say in `correction` what should change".to_owned(),
         Error::NotHeard { field, .. } => format!("call `correct` again with another `{field}`"),
         Error::OtherSkill { actual, .. } => format!("give `skill` as `{actual}`"),
-        Error::BadMemory { .. } => {
-            "remove `metadata`, or give the fields that the type requires".to_owned()
-        }
+        Error::BadMemory { .. } => "correct what the message names, or leave it out".to_owned(),
         Error::Suspicious { .. } => "only the user may add it, on the command line".to_owned(),
         _ => return error.into(),
     };

@@ -7,7 +7,7 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
-use memctl_files::named;
+use memctl_files::{json, named};
 use memctl_llm::{Llm, OnProgress, Request};
 use serde::Deserialize;
 use serde_json::json;
@@ -112,6 +112,8 @@ pub(crate) fn output(text: &str) -> Box<RawValue> {
     let fenced = fenced.and_then(|rest| rest.split_once('\n'));
     let inner = fenced.map_or(trimmed, |(_, inner)| inner.trim());
     let object = Some(inner).filter(|inner| inner.starts_with('{'));
+    // An object that could not be stored is kept as text.
+    let object = object.filter(|object| json::unreadable(object).is_none());
     let object = object.and_then(|object| serde_json::from_str(object).ok());
     let text = || serde_json::value::to_raw_value(&json!({ "raw_output": text })).ok();
     object.or_else(text).unwrap_or_default()
@@ -228,6 +230,7 @@ mod tests {
         check("[1, 2]", r#"{"raw_output":"[1, 2]"}"#);
         check("{broken", r#"{"raw_output":"{broken"}"#);
         check("", r#"{"raw_output":""}"#);
+        check("{\"a\": 1e400}", r#"{"raw_output":"{\"a\": 1e400}"}"#);
     }
 
     #[test]

@@ -11,6 +11,7 @@ pub(crate) use answer::{installed_agents, output, requested_files};
 use std::time::Instant;
 
 use answer::{answer, answer_offline};
+use memctl_files::json;
 use memctl_llm::{OnProgress, Request};
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
@@ -30,6 +31,7 @@ use crate::store::workspace::redacting_writer::redaction_warning;
 use crate::store::workspace::{
     Error, Scribe, Workspace, data, dollars, milliseconds, repair_warnings,
 };
+use crate::store::writer::unreadable;
 
 /// Runs a skill.
 pub async fn run(
@@ -46,6 +48,10 @@ pub async fn run(
         .map(|id| sessions::find(&workspace.store, &id))
         .transpose()?;
     let (input, sample_input) = input_or_sample(&skills, &skill, options.input)?;
+    // The record of the run could not be stored, after the model is paid.
+    if let Some(value) = json::unreadable(input.get()) {
+        return Err(unreadable(value));
+    }
     let no_memory =
         |how| format!("stateless: {how}; no rule was read, and the run is not recorded");
     let mut warnings: Vec<String> = options.stateless.map(no_memory).into_iter().collect();

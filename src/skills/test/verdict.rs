@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-use memctl_llm::{ErrorKind, Llm, Reply, Request, Schema};
+use memctl_llm::{ErrorKind, Llm, Progress, Reply, Request, Schema};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -56,11 +56,22 @@ pub(super) struct Meter {
 }
 
 impl Meter {
-    /// Calls the model if the cap allows it, and counts the call.
+    /// Calls the model if the cap allows it, and counts the calls: a second one asks for an answer that fits
+    /// its schema.
     pub(super) async fn ask(&mut self, llm: &Llm, request: &Request) -> Result<Reply, Stop> {
-        self.left = self.left.checked_sub(1).ok_or(Stop::Capped)?;
-        self.calls += 1;
-        let answer = llm.ask(request, &mut |_| {}).await;
+        let mut calls = 1;
+        let answer = match self.left {
+            0 => return Err(Stop::Capped),
+            1 => llm.ask_once(request).await,
+            _ => {
+                let mut count = |progress: Progress<'_>| {
+                    calls += usize::from(matches!(progress, Progress::Repair { .. }));
+                };
+                llm.ask(request, &mut count).await
+            }
+        };
+        self.left -= calls;
+        self.calls += calls;
         let cost = match &answer {
             Ok(reply) => reply.cost_usd,
             Err(error) => error.paid().map_or(Some(0.0), |paid| paid.cost_usd),

@@ -22,6 +22,7 @@ use crate::model::{self, IdShape, Kind, Record, Reflexion, Trust};
 use crate::store::files::data::offsets::Header;
 use crate::store::primary::copy::Sent;
 use crate::store::trust::{Mac, UserKey, acts, digest_of, digest_of_patterns, parse};
+use crate::store::writer::readable;
 use crate::store::{
     AuditAction, DataFile, Entry, Error, Row, Scoped, Snapshot, Step, Writer, redact, undo_journal,
 };
@@ -74,7 +75,7 @@ impl Addition {
         let outside = |named: Option<String>| {
             Error::OutOfScope(named.unwrap_or_else(|| kind.name().to_owned()))
         };
-        let mut text = serde_json::to_string(record)?;
+        let mut text = readable(record)?;
         let skill = field(&text, "skill").filter(|skill| !skill.is_empty());
         if !store.access().covers_skill(kind, skill.as_deref()) {
             return Err(outside(skill));

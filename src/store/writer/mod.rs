@@ -31,6 +31,7 @@ pub(crate) mod update;
 
 use std::borrow::Cow;
 
+use memctl_files::json;
 use serde::Serialize;
 
 use crate::model::Kind;
@@ -41,6 +42,25 @@ use crate::store::{
     DataFile, Error, Identity, Lock, Problem, Scoped, Snapshot, Step, ignore_local_files, redact,
     undo_journal,
 };
+
+/// Returns the JSON text of a value. Refuses what would be in the way of every later reader.
+fn readable(value: &impl Serialize) -> Result<String, Error> {
+    let text = serde_json::to_string(value)?;
+    match json::unreadable(&text) {
+        Some(value) => Err(unreadable(value)),
+        None => Ok(text),
+    }
+}
+
+/// Error of a JSON value that common readers refuse.
+pub(crate) fn unreadable(value: &str) -> Error {
+    let value = memctl_redact::redact(value).text;
+    let shown = &value[..value.floor_char_boundary(40)];
+    Error::input(
+        format!("no JSON reader takes `{}`", shown.escape_debug()),
+        "write a number beyond 1.8e308 as text, and whole characters in texts",
+    )
+}
 
 /// Exclusive write access. Keep it briefly: other writers wait for it.
 #[derive(Debug)]
@@ -143,8 +163,7 @@ impl Writer {
 
     /// Serializes a value, redacted.
     pub(crate) fn redacted(&mut self, value: &impl Serialize) -> Result<String, Error> {
-        let text = serde_json::to_string(value)?;
-        Ok(self.redact(&text).into_owned())
+        Ok(self.redact(&readable(value)?).into_owned())
     }
 
     /// Returns a JSON text with its secrets redacted.

@@ -12,7 +12,8 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::path::Path;
 
-use memctl_files::{json, named};
+use memctl_files::{hex, json, named};
+use sha2::{Digest as _, Sha256};
 
 use crate::model::Kind;
 use crate::store::files::directory::{self, PRIMARY, REPLICA};
@@ -160,11 +161,30 @@ impl Writer {
 }
 
 impl Scoped {
-    /// Returns the name of this copy, if it has one.
+    /// Returns the name of this copy, if it has one. A name that was given at another place belongs to the
+    /// original, and this directory is its copy.
     pub fn replica(&self) -> Option<String> {
         let text = self.directory().read_text(REPLICA, SMALL_FILE).ok()??;
         let name = text.trim();
-        is_origin(name).then(|| name.to_owned())
+        let [path, number] = self.place();
+        let is_here = match name.split_once('_') {
+            Some((_, place)) => place.starts_with(&path) || place.ends_with(&number),
+            // The names of earlier versions tell no place.
+            None => true,
+        };
+        (is_origin(name) && is_here).then(|| name.to_owned())
+    }
+
+    /// Digests of the path of the memory directory and of its number in the file system. A moved directory
+    /// keeps its number, a restored one its path, and a copied one neither.
+    fn place(&self) -> [String; 2] {
+        let path: &Path = self.directory().as_ref();
+        let number = named::state(path).map(|state| state.inode);
+        let digest = |of: &[u8]| hex(&Sha256::digest(of)[..4]);
+        [
+            digest(path.as_os_str().as_encoded_bytes()),
+            digest(&number.unwrap_or_default().to_le_bytes()),
+        ]
     }
 
     /// Returns the identity of the workspace and the name of this copy; creates missing ones.
@@ -177,7 +197,7 @@ impl Scoped {
         if let Some(name) = self.replica() {
             return Ok((identity, name));
         }
-        let name = random();
+        let name = format!("{}_{}", random(), self.place().concat());
         let text = format!("{name}\n");
         atomic::replace(self.directory(), REPLICA, text.as_bytes())?;
         Ok((identity, name))
@@ -223,6 +243,13 @@ mod tests_of_replica {
         let first = store.name_itself(&mut random).unwrap();
         assert_ne!(first.0.origin, first.1);
         assert_eq!(store.name_itself(&mut random).unwrap(), first);
-        assert_eq!(store.replica(), Some(first.1));
+        assert_eq!(store.replica().as_ref(), Some(&first.1));
+        let moved = dir.path().join("moved");
+        std::fs::create_dir(&moved).unwrap();
+        let copied = Scoped::new(&moved, Scope::All);
+        std::fs::write(moved.join(REPLICA), &first.1).unwrap();
+        assert_eq!(copied.replica(), None);
+        std::fs::write(moved.join(REPLICA), "of-an-earlier-version").unwrap();
+        assert!(copied.replica().is_some());
     }
 }

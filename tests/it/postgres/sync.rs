@@ -429,6 +429,8 @@ fn a_copy_of_a_workspace_takes_nothing_away() {
     ] {
         std::fs::copy(one.memory(name), two.memory(name)).unwrap();
     }
+    // As a backup, which has the name of the copy, too.
+    std::fs::copy(one.memory("replica"), two.memory("replica")).unwrap();
     correct(&one, &["Never ask for a photo."]);
     correct(&two, &["Always list languages with their level."]);
     one.json(&["sync"]);

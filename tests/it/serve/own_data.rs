@@ -337,6 +337,119 @@ fn rows_are_inserted_as_supabase_js_does() {
 }
 
 #[test]
+fn rows_are_stored_all_or_none_and_one_never_hides_the_others() {
+    let workspace = Workspace::sample();
+    let served = Served::start(&workspace, &[]);
+    let ada = token(&workspace, "ada", "*");
+    let rows = |path: &str| served.get(&ada, &format!("/rest/v1/{path}")).is(200).json();
+    let post = |table: &str, body: &str, prefer: &str| {
+        let (token, prefer) = (
+            bearer(&ada),
+            format!("Prefer: return=representation{prefer}"),
+        );
+        served.ask(
+            "POST",
+            &format!("/rest/v1/{table}"),
+            &[&token, &prefer],
+            body,
+        )
+    };
+    let sessions = post("agent_sessions", "[{}, {}]", "").is(201).json();
+    let [a, b] = [&sessions[0]["id"], &sessions[1]["id"]].map(|id| id.as_str().unwrap());
+    let line = |session: &str, more: &str| {
+        format!(
+            r#"{{"session_id": "{session}", "step_name": "s", "action_type": "tool_call", "status": "success"{more}}}"#
+        )
+    };
+    let note = |more: &str| format!(r#"{{"content": "x", "memory_type": "brand_memory"{more}}}"#);
+    let big = r#", "metadata": {"n": 12345678901234567890123}"#;
+    // A second row that does not fit, a value that no reader takes, a column that is not there, an upsert.
+    for (table, body, prefer) in [
+        (
+            "agent_sessions",
+            r#"[{}, {"progress_percentage": 500}]"#.to_owned(),
+            "",
+        ),
+        (
+            "agent_sessions",
+            r#"{"session_data": {"x": 1e400}}"#.to_owned(),
+            "",
+        ),
+        (
+            "agent_sessions",
+            r#"{"progres_percentage": 5}"#.to_owned(),
+            "",
+        ),
+        (
+            "agent_execution_logs",
+            format!("[{}, {}]", line(a, ""), line("SESS-none", "")),
+            "",
+        ),
+        (
+            "agent_execution_logs",
+            line(a, r#", "output_data": {"x": 1e400}"#),
+            "",
+        ),
+        (
+            "agent_execution_logs",
+            line(a, r#", "output_data": "\ud800""#),
+            "",
+        ),
+        (
+            "agent_memory",
+            format!("[{}, {}]", note(""), note(r#", "expires_at": "soon""#)),
+            "",
+        ),
+        ("agent_memory", note(r#", "expire_at": "2030-01-01""#), ""),
+        ("agent_memory", note(r#", "id": "MEM-001""#), ""),
+        ("agent_memory", note(""), ",resolution=merge-duplicates"),
+    ] {
+        let reply = post(table, &body, prefer);
+        assert!((400..500).contains(&reply.status), "{body}: {reply:?}");
+    }
+    assert_eq!(rows("agent_sessions").as_array().unwrap().len(), 2);
+    for table in ["agent_execution_logs", "agent_memory"] {
+        assert_eq!(rows(table), json!([]), "{table}");
+    }
+    // A number of any length goes in and out as it is.
+    let stored = post("agent_memory", &note(big), "").is(201);
+    assert!(
+        stored.text.contains("12345678901234567890123"),
+        "{stored:?}"
+    );
+    // A row of another program with such a value is answered with the others.
+    let file = workspace.read(".agentura/memories.json");
+    workspace.write(
+        ".agentura/memories.json",
+        file.replace("12345678901234567890123", "1e400"),
+    );
+    post("agent_memory", &note("").replace("\"x\"", "\"y\""), "").is(201);
+    let all = served.get(&ada, "/rest/v1/agent_memory").is(200);
+    assert!(
+        all.text.contains("1e400") && all.text.contains("\"y\""),
+        "{all:?}"
+    );
+    assert_eq!(
+        rows("agent_memory?select=content&content=eq.y"),
+        json!([{ "content": "y" }])
+    );
+    // Several sessions are read; an unknown column of an empty answer and a time that is none are errors.
+    let lines = format!("[{}, {}]", line(a, ""), line(b, ""));
+    post("agent_execution_logs", &lines, "").is(201);
+    let both = format!("agent_execution_logs?session_id=in.({a},{b})");
+    assert_eq!(rows(&both).as_array().unwrap().len(), 2);
+    for query in [
+        "content=eq.none&limt=eq.1",
+        "created_at=lt.garbage",
+        "order=id.nullsmiddle",
+    ] {
+        served
+            .get(&ada, &format!("/rest/v1/agent_memory?{query}"))
+            .is(400);
+    }
+}
+
+#[test]
 fn an_agent_keeps_its_session_and_its_log() {
     let workspace = Workspace::sample();
     let served = Served::start(&workspace, &[]);

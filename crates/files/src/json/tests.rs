@@ -111,6 +111,25 @@ fn whole_strings_change_and_nothing_else() {
 }
 
 #[test]
+fn what_common_readers_refuse_is_found() {
+    for (json, expected) in [
+        (
+            r#"{"a": [1e308, -0.0, 12345678901234567890123], "b": "\ud83d\ude00 1e400", "c": null}"#,
+            None,
+        ),
+        (r#"{"a": [1, 1e400]}"#, Some("1e400")),
+        (r#"{"\ud800": true}"#, Some(r#""\ud800""#)),
+        ("-1e999", Some("-1e999")),
+    ] {
+        assert_eq!(unreadable(json), expected, "{json}");
+        assert_eq!(
+            serde_json::from_str::<Value>(json).is_ok(),
+            expected.is_none()
+        );
+    }
+}
+
+#[test]
 fn pretty_changes_the_layout_only() {
     let json = r#"{"b":[1.0,{"a":"x, {y}"}],"a":{}, "e" : [ ]}"#;
     let expected = "{\n  \"b\": [\n    1.0,\n    {\n      \"a\": \"x, {y}\"\n    }\n  ],\n  \"a\": {},\n  \"e\": []\n}";

@@ -2,6 +2,7 @@
 
 pub(super) mod files;
 
+use std::io::IsTerminal as _;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -62,27 +63,40 @@ pub fn at_interrupt(act: impl FnOnce() + Send + 'static) -> io::Result<()> {
     Ok(())
 }
 
-/// Wait for an interrupt or a request to end, within an async runtime.
+/// Wait for an interrupt, a request to end or the end of the terminal, within an async runtime.
 #[derive(Debug)]
 pub struct Stop {
     interrupt: Signal,
     terminate: Signal,
+    /// `None` away from a terminal: `nohup` ignores this signal there, and a handler would not.
+    hangup: Option<Signal>,
 }
 
 impl Stop {
     /// Sets the handlers. From here on, an interrupt does not end the process.
     pub fn new() -> io::Result<Self> {
+        let is_at_terminal = io::stdin().is_terminal() || io::stderr().is_terminal();
         Ok(Self {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
+            hangup: is_at_terminal
+                .then(|| signal(SignalKind::hangup()))
+                .transpose()?,
         })
     }
 
-    /// Returns at the first interrupt or request to end.
+    /// Returns at the first of these signals.
     pub async fn wait(mut self) {
+        let hangup = async {
+            match &mut self.hangup {
+                Some(hangup) => drop(hangup.recv().await),
+                None => std::future::pending().await,
+            }
+        };
         tokio::select! {
             _ = self.interrupt.recv() => {}
             _ = self.terminate.recv() => {}
+            () = hangup => {}
         }
     }
 }

@@ -5,6 +5,8 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 
 use crate::model::MemoryType;
 use crate::notes;
@@ -15,7 +17,7 @@ use super::super::input::{Answer, Body, reply};
 use super::super::problem::Problem;
 use super::super::state::{Call, Use};
 use super::recall::{Hybrid, Near, SimilarRow};
-use super::tables::{MemoryBody, MemoryRow};
+use super::tables::{MemoryRow, options};
 
 /// Default similarity threshold. The source document's 0.7 is above the similarity of paraphrases
 /// with common embedders, including ours, and its client never sends another value.
@@ -90,8 +92,16 @@ pub(crate) async fn read(call: Call, Body(body): Body<ReadBody>) -> Answer {
 /// Typed memory to store.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct WriteBody {
-    #[serde(flatten)]
-    memory: MemoryBody,
+    /// Text of the memory.
+    #[schemars(length(min = 1), regex(pattern = r"\S"))]
+    content: String,
+    /// One of the five memory types.
+    memory_type: MemoryType,
+    /// Metadata: the fields of the type, and any others.
+    #[schemars(with = "Option<Map<String, Value>>")]
+    metadata: Option<Box<RawValue>>,
+    /// Expiry: a time, a date, or a duration such as `30d`.
+    expires_at: Option<String>,
     /// `true` returns the vector of the text, filled with zeros to 1,536 numbers.
     #[serde(default)]
     return_embedding: bool,
@@ -111,7 +121,10 @@ pub(crate) struct Read {
 
 /// `POST /functions/v1/agent-memory-write`
 pub(crate) async fn write(call: Call, Body(body): Body<WriteBody>) -> Answer {
-    let options = body.memory.options()?;
+    let has_vector = body.return_embedding;
+    let options = options(
+        body.memory_type, body.content, body.metadata, body.expires_at,
+    )?;
     let caller = call.caller.clone();
     let work = call.work(
         Use::Adds,
@@ -119,7 +132,7 @@ pub(crate) async fn write(call: Call, Body(body): Body<WriteBody>) -> Answer {
         async move |workspace| {
             // A memory that another copy has deleted must not be learned again.
             workspace.store.catch_up()?;
-            MemoryRow::add(workspace, &caller, &options, None, body.return_embedding)
+            MemoryRow::add(workspace, &caller, &options, None, has_vector)
         },
     );
     reply(&Written {

@@ -10,7 +10,7 @@ use super::super::input::{Answer, Body};
 use super::super::problem::Problem;
 use super::super::state::{Call, Use};
 use super::query::Query;
-use super::recall::{Hybrid, MEMORIES, Near, PROCEDURES};
+use super::recall::{Hybrid, MEMORIES, Near, PROCEDURES, SimilarRow};
 
 /// `POST /rest/v1/rpc/hybrid_search_context_eng_memories`
 pub(crate) async fn hybrid(call: Call, query: Query, Body(mut search): Body<Hybrid>) -> Answer {
@@ -32,7 +32,7 @@ pub(crate) async fn match_memory(call: Call, query: Query, Body(search): Body<Ne
     }
     let user = search.filter_user_id.as_deref();
     if user.is_some_and(|user| user != call.caller.user.as_str()) {
-        return query.reply::<()>(&[]);
+        return query.reply::<SimilarRow>(&[]);
     }
     let why = "serve match_memory";
     let work = call.work(Use::Any, why, async move |workspace| {

@@ -1,8 +1,9 @@
 //! Tables of the source documents, as `PostgREST` offers them below `/rest/v1/`, for `from(…).select()` and
 //! `insert()` of supabase-js.
 //!
-//! A caller reads and inserts only their own rows. The server writes ids, times and texts, and ignores
-//! values that a client sends for them. A vector must come from this memory's embedder.
+//! A caller reads and inserts only their own rows. All rows of a request are checked before the first is
+//! stored. The server writes ids and times: a row with one is refused, as one with an unknown column is. A
+//! vector must come from this memory's embedder.
 //!
 //! Deliberately absent: updates and deletions. Records are corrected and removed by the commands, which keep
 //! their history.
@@ -14,8 +15,8 @@ use serde_json::{Map, Value};
 
 use crate::lessons;
 use crate::model::{
-    ActionType, ExecutionLog, Kind, LogStatus, Memory, MemoryType, Procedure, Record, Session,
-    SessionState, Trust,
+    ActionType, Kind, LogStatus, Memory, MemoryType, Procedure, Record, Session, SessionState,
+    Trust,
 };
 use crate::notes::sessions::{self, NewAction, NewSession, SessionChange};
 use crate::notes::{self, AddOptions, GivenVector};
@@ -28,14 +29,14 @@ use super::super::input::{Answer, Items};
 use super::super::problem::Problem;
 use super::super::state::{Call, Use};
 use super::functions::{padded, vector};
-use super::query::{MOST, Query, Row};
+use super::query::{Query, Row};
 use super::recall::{self, Metadata};
 
 /// Maximum number of rows in one insertion.
 const ROWS: usize = 50;
 
 /// Row of a table that shows the caller's records of one kind.
-pub(crate) trait Shows: Serialize + From<Self::Of> + 'static {
+pub(crate) trait Shows: Serialize + JsonSchema + From<Self::Of> + 'static {
     /// Record of a row.
     type Of: Record;
 }
@@ -54,7 +55,7 @@ pub(crate) async fn select<T: Shows>(call: Call, query: Query) -> Answer {
 
 /// Audits a read. One that cannot be audited is answered, as everywhere.
 fn note_read(workspace: &Workspace, kind: Kind, rows: &[Row]) {
-    let text = |row: &Row, name: &str| row.get(name).and_then(Value::as_str).map(str::to_owned);
+    let text = |row: &Row, name: &str| row.cell(name).as_str().map(str::to_owned);
     let read: Vec<_> = rows
         .iter()
         .map(|row| (text(row, "id").unwrap_or_default(), text(row, "user_id")))
@@ -155,41 +156,38 @@ fn vector_of(
     }
 }
 
-/// Memory of a request.
+/// Returns the options that store a memory of a request.
+pub(crate) fn options(
+    memory_type: MemoryType,
+    content: String,
+    metadata: Option<Box<RawValue>>,
+    expires_at: Option<String>,
+) -> Result<AddOptions, Problem> {
+    Ok(AddOptions {
+        memory_type,
+        content: text("content", content, LONGEST_TEXT)?,
+        metadata,
+        expires_at,
+        replaces: Vec::new(),
+    })
+}
+
+/// Memory to store.
 #[derive(Debug, Deserialize, JsonSchema)]
-pub(crate) struct MemoryBody {
+#[serde(deny_unknown_fields)]
+pub(crate) struct NewMemory {
+    /// The caller; another user is refused.
+    user_id: Option<String>,
     /// Text of the memory.
     #[schemars(length(min = 1), regex(pattern = r"\S"))]
     content: String,
     /// One of the five memory types.
     memory_type: MemoryType,
     /// Metadata: the fields of the type, and any others.
-    metadata: Option<Map<String, Value>>,
+    #[schemars(with = "Option<Map<String, Value>>")]
+    metadata: Option<Box<RawValue>>,
     /// Expiry: a time, a date, or a duration such as `30d`.
     expires_at: Option<String>,
-}
-
-impl MemoryBody {
-    /// Returns the options that store it.
-    pub(crate) fn options(self) -> Result<AddOptions, Problem> {
-        let metadata = self.metadata.as_ref().map(to_raw_value).transpose();
-        Ok(AddOptions {
-            memory_type: self.memory_type,
-            content: text("content", self.content, LONGEST_TEXT)?,
-            metadata: metadata?,
-            expires_at: self.expires_at,
-            replaces: Vec::new(),
-        })
-    }
-}
-
-/// Memory to store.
-#[derive(Debug, Deserialize, JsonSchema)]
-pub(crate) struct NewMemory {
-    /// The caller; another user is refused.
-    user_id: Option<String>,
-    #[serde(flatten)]
-    memory: MemoryBody,
     /// Vector of this memory's embedder, as a list or as text; computed if absent.
     #[serde(default, deserialize_with = "recall::vector")]
     #[schemars(with = "Option<Vec<f32>>")]
@@ -206,12 +204,23 @@ pub(crate) async fn insert_memories(
     let mut all = Vec::new();
     for row in rows {
         is_own(&call, row.user_id.as_deref())?;
-        all.push((row.memory.options()?, row.embedding));
+        let NewMemory {
+            memory_type,
+            content,
+            metadata,
+            expires_at,
+            ..
+        } = row;
+        let options = options(memory_type, content, metadata, expires_at)?;
+        all.push((options, row.embedding));
     }
     let has_vector = query.names("embedding");
     let caller = call.caller.clone();
     let work = call.work(Use::Writes, "serve agent_memory", async move |workspace| {
         let given = fit(workspace, all.iter().map(|(_, given)| given.as_deref()))?;
+        for (options, _) in &all {
+            notes::check(workspace, options, caller.is_agent)?;
+        }
         let stored = all.iter().zip(given).map(|((options, _), given)| {
             MemoryRow::add(workspace, &caller, options, given, has_vector)
         });
@@ -266,6 +275,7 @@ impl From<Session> for SessionRow {
 
 /// Session to store.
 #[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct NewSessionRow {
     /// The caller; another user is refused.
     user_id: Option<String>,
@@ -301,22 +311,21 @@ pub(crate) async fn insert_sessions(
         Use::Writes,
         "serve agent_sessions",
         async move |workspace| {
-            let stored = rows.into_iter().map(|row| {
-                let new = NewSession {
-                    data: row.session_data,
-                    total_steps: row.total_steps,
-                    step: row.current_step,
-                    change: SessionChange {
-                        status: row.status.as_deref().map(SessionState::from),
-                        percent: row.progress_percentage,
-                        completed: row.completed_steps,
-                        error: row.error_message,
-                        ..SessionChange::default()
-                    },
-                };
-                Ok(sessions::start(workspace, new)?.session.into())
+            let new = rows.into_iter().map(|row| NewSession {
+                data: row.session_data,
+                total_steps: row.total_steps,
+                step: row.current_step,
+                change: SessionChange {
+                    status: row.status.as_deref().map(SessionState::from),
+                    percent: row.progress_percentage,
+                    completed: row.completed_steps,
+                    error: row.error_message,
+                    ..SessionChange::default()
+                },
             });
-            stored.collect::<Result<Vec<SessionRow>, Problem>>()
+            let started = sessions::start_all(workspace, new.collect())?;
+            let rows = started.into_iter().map(|new| new.session.into());
+            Ok(rows.collect::<Vec<SessionRow>>())
         },
     );
     query.inserted(&work.await?)
@@ -324,6 +333,7 @@ pub(crate) async fn insert_sessions(
 
 /// Line of the log of agents to store.
 #[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct NewLogRow {
     /// Session of the caller.
     session_id: String,
@@ -367,7 +377,7 @@ pub(crate) async fn insert_logs(call: Call, query: Query, Items(rows): Items<New
         Use::Writes,
         "serve agent_execution_logs",
         async move |workspace| {
-            let stored = rows.into_iter().map(|row| {
+            let actions = rows.into_iter().map(|row| {
                 let action = NewAction {
                     step: row.step_name,
                     tool: row.tool_name,
@@ -380,25 +390,25 @@ pub(crate) async fn insert_logs(call: Call, query: Query, Items(rows): Items<New
                     took_ms: row.execution_time_ms,
                     error: row.error_message,
                 };
-                Ok(sessions::log_action(workspace, &row.session_id, action)?.line)
+                (row.session_id, action)
             });
-            stored.collect::<Result<Vec<ExecutionLog>, Problem>>()
+            Ok(sessions::log_actions(workspace, actions.collect())?.lines)
         },
     );
     query.inserted(&work.await?)
 }
 
-/// `GET /rest/v1/agent_execution_logs`: the newest lines of the caller, or of one session. Lines belong to no domain,
-/// so a token for some domains sees none.
+/// `GET /rest/v1/agent_execution_logs`: the lines of the caller, or of one session, oldest first. Lines belong to
+/// no domain, so a token for some domains sees none.
 pub(crate) async fn logs(call: Call, query: Query) -> Answer {
     let work = call.work(Use::Any, "serve rows", async move |workspace| {
         if let Some(session) = query.equal("session_id") {
-            query.reply(&sessions::show(workspace, session, MOST)?.logs)
+            query.reply(&sessions::show(workspace, session, usize::MAX)?.logs)
         } else {
             let lines = workspace.store.execution_logs(LogSelection {
                 sessions: None,
                 since: "",
-                newest: MOST,
+                newest: usize::MAX,
             })?;
             query.reply(&lines.lines)
         }
@@ -408,7 +418,11 @@ pub(crate) async fn logs(call: Call, query: Query) -> Answer {
 
 /// Procedure to store.
 #[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct NewProcedure {
+    /// Ignored: the server writes the text of a procedure from its metadata.
+    #[serde(rename = "content")]
+    _content: Option<String>,
     /// Procedure: `{"status": "procedure_learned", "data": {…}}`.
     metadata: Map<String, Value>,
     /// Vector of this memory's embedder, as a list or as text; computed if absent.

@@ -4,7 +4,8 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, value::to_raw_value};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 
 use crate::model::{Correction, Execution, Outcome, SkillPath, Usage};
 use crate::rules::{self, CorrectOptions};
@@ -17,6 +18,7 @@ use super::super::problem::Problem;
 use super::super::route;
 use super::super::state::{Call, Use};
 use super::skill;
+use super::users::refuse_agents;
 
 /// Selection of records.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -86,10 +88,12 @@ pub(crate) struct ExecutionBody {
     #[schemars(regex(pattern = route::SKILL))]
     skill: String,
     /// Input of the skill.
-    input: Value,
+    #[schemars(with = "Value")]
+    input: Box<RawValue>,
     /// Output of the skill.
-    output: Value,
-    /// Verdict; `pending_review` if absent.
+    #[schemars(with = "Value")]
+    output: Box<RawValue>,
+    /// Verdict; `pending_review` if absent. A token of an agent cannot accept.
     #[schemars(extend("enum" = Outcome::NAMES))]
     outcome: Option<Outcome>,
     /// Cost in US dollars.
@@ -114,10 +118,14 @@ pub(crate) async fn log_execution(
 ) -> Result<(StatusCode, Response), Problem> {
     let outcome = body.outcome.unwrap_or_default();
     word("outcome", outcome.as_str(), Outcome::NAMES)?;
+    // An accepted output answers for the person.
+    if outcome == Outcome::Accepted {
+        refuse_agents(&call, "an agent cannot accept an output")?;
+    }
     let execution = Execution {
         skill: skill(&body.skill)?.to_string(),
-        input_summary: to_raw_value(&body.input)?,
-        output_summary: to_raw_value(&body.output)?,
+        input_summary: body.input,
+        output_summary: body.output,
         outcome,
         cost_usd: positive("cost_usd", body.cost_usd)?,
         latency_ms: positive("latency_ms", body.latency_ms)?,
@@ -161,7 +169,8 @@ pub(crate) struct CorrectionBody {
     #[schemars(length(min = 1), regex(pattern = r"\S"))]
     correction: String,
     /// Output as it should have been.
-    expected_output: Option<Value>,
+    #[schemars(with = "Option<Value>")]
+    expected_output: Option<Box<RawValue>>,
     /// `true` keeps the correction as a rule even if it reads like a remark about one output.
     #[serde(default)]
     as_rule: bool,
@@ -172,7 +181,6 @@ pub(crate) struct CorrectionBody {
 
 /// `POST /v1/corrections`
 pub(crate) async fn correct(call: Call, Body(body): Body<CorrectionBody>) -> Answer {
-    let expected = body.expected_output.as_ref().map(to_raw_value).transpose();
     let by_agent = call.caller.is_agent;
     if by_agent {
         screened(&body.correction)?;
@@ -184,7 +192,7 @@ pub(crate) async fn correct(call: Call, Body(body): Body<CorrectionBody>) -> Ans
             .map(|id| text("execution_id", id, LONGEST_NAME))
             .transpose()?,
         correction: text("correction", body.correction, LONGEST_TEXT)?,
-        expected: expected?,
+        expected: body.expected_output,
         assertions: Vec::new(),
         is_rule: body.as_rule,
         supersede: body.supersede,

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::model::Reflexion;
+use crate::model::{Kind, Reflexion};
 use crate::rules::{self, AddedRule};
 use crate::serve::arguments::{LONGEST_NAME, LONGEST_TEXT, text};
 use crate::serve::operations::screened;
@@ -151,10 +151,15 @@ pub(crate) async fn update_reflexion(
 ) -> Answer {
     refuse_agents(&call, "an agent cannot edit a rule")?;
     let given = updates.into_iter().map(|(field, value)| match value {
-        Value::String(text) => (field, text),
-        value => (field, value.to_string()),
+        Value::String(text) => Ok((field, text)),
+        value if value.is_null() || review::is_text(Kind::Reflexion, &field) => {
+            let found = if value.is_null() { "null" } else { "no text" };
+            let message = format!("`{}` is {found}", field.escape_debug());
+            Err(Problem::unfit(message, "give it a value, or leave it out"))
+        }
+        value => Ok((field, value.to_string())),
     });
-    let given: Vec<(String, String)> = given.collect();
+    let given: Vec<(String, String)> = given.collect::<Result<_, _>>()?;
     let work = call.work(Use::Writes, "serve reflexions", async move |workspace| {
         // Only rules are edited here.
         workspace.store.get::<Reflexion>(&id)?;
