@@ -377,6 +377,7 @@ mod tests {
                     },
                     why: String::new(),
                     advice: Vec::new(),
+                    changed_file: None,
                 }
             });
         proptest::collection::vec(hint, 0..4)
@@ -420,6 +421,7 @@ mod tests {
             trust: Trust::Observed,
             why: String::new(),
             advice: Vec::new(),
+            changed_file: None,
         };
         let text = rendered_within(vec![hint("a"), hint("b"), hint("c")], NONCE, LONGEST_ANSWER);
         assert_eq!(text.matches("  CORRECT:").count(), 1, "{text}");

@@ -96,6 +96,9 @@ pub(crate) fn lesson(context: &Context, command: LessonCommand) -> Done {
 }
 
 fn add(context: &Context, args: LessonAddArgs) -> Result<StoredLesson, UserError> {
+    // The form that an agent is told to answer in.
+    let words = args.given.as_deref().or(args.lesson.as_deref());
+    let is_form = words.is_some_and(|words| words.trim_start().starts_with(['{', '-']));
     let given = given(context, args)?;
     let workspace = context.workspace(None)?;
     let person = context.environment.person();
@@ -110,10 +113,10 @@ fn add(context: &Context, args: LessonAddArgs) -> Result<StoredLesson, UserError
         let project = context.project_name().unwrap_or_default();
         asking.add_of_person(&project, trust, &given)
     };
-    let stored = if given.session.is_none() && !is_agent {
-        // Through a pipe it is a script of theirs, or an agent that does not say so: nobody is seen who could
-        // approve it.
-        of_person(if context.is_interactive() {
+    let is_at_terminal = context.is_interactive();
+    let stored = if given.session.is_none() && !is_agent && (is_at_terminal || !is_form) {
+        // Through a pipe nobody is seen who could approve it.
+        of_person(if is_at_terminal {
             Trust::User
         } else {
             Trust::Observed
@@ -123,6 +126,7 @@ fn add(context: &Context, args: LessonAddArgs) -> Result<StoredLesson, UserError
         let own = own.map(|id| format!("claude-code/{id}"));
         match asking.session(given.session.as_deref(), own.as_deref()) {
             Some(session) => asking.add(&session, &given),
+            None if !is_agent => of_person(Trust::Observed),
             None => {
                 return Err(UserError::input(
                     "no session of an agent is known here, and its calls are what a lesson is checked against",

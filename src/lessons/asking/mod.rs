@@ -305,20 +305,24 @@ fn line(session: &SessionCalls, found: &FoundOut) -> String {
 }
 
 /// Mark of a line that is a lesson, in the last message of an agent.
-const MARK: &str = "LESSON ";
+const MARK: &str = "LESSON";
 
 /// Returns `true` if a message may carry lessons.
 pub fn carries_lessons(message: &str) -> bool {
     message.contains(MARK)
 }
 
-/// Returns the lessons in a message: each a line `LESSON {…}`. An unreadable one is an error with its
-/// reason.
+/// Returns the lessons in a message: each a line `LESSON {…}`, also in a list or in bold type. An unreadable one is an
+/// error with its reason.
 pub(crate) fn in_message(message: &str) -> Vec<Result<LessonArgs, String>> {
     let lines = message.lines().filter_map(|line| {
-        let line = line.trim().trim_start_matches(['-', '*', '`', ' ']);
-        let json = line.strip_prefix(MARK)?.trim().trim_end_matches('`');
-        json.starts_with('{').then_some(json)
+        let is_mark = |c: char| c.is_ascii_digit() || "-*•`.)_ ".contains(c);
+        let line = line.trim().trim_start_matches(is_mark);
+        let json = line
+            .strip_prefix(MARK)?
+            .trim_start_matches(['*', '_', '`', ':', ' ']);
+        json.starts_with('{')
+            .then(|| json.trim_end_matches(['`', '*', ' ']))
     });
     let read = lines.map(|json| serde_json::from_str(json).map_err(|error| error.to_string()));
     read.collect()

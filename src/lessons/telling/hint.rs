@@ -50,6 +50,9 @@ pub struct Hint {
     /// Commands that the lesson advises, to recognise a call that follows it.
     #[serde(skip)]
     pub(crate) advice: Vec<String>,
+    /// File that it was read from, if that has changed since.
+    #[serde(skip)]
+    pub(crate) changed_file: Option<String>,
 }
 
 impl Hint {
@@ -77,6 +80,7 @@ impl Hint {
             trust: procedure.trust(),
             why,
             advice: evidence::advice(procedure),
+            changed_file: None,
         }
     }
 }
@@ -305,6 +309,7 @@ mod tests_of_budget {
             trust: Trust::Observed,
             why: String::new(),
             advice: Vec::new(),
+            changed_file: None,
         }
     }
 

@@ -18,7 +18,7 @@ use crate::lessons::recovery::hazard::may_be_told;
 use crate::lessons::session::call_match::occurs;
 use crate::lessons::storage::table;
 use crate::lessons::telling::hint::Hint;
-use crate::lessons::telling::line_before;
+use crate::lessons::telling::{changed_file, line_before};
 use crate::lessons::vocabulary::WORDS;
 use crate::model::text::{
     key_words, one_line, quoted_names, same_program, similarity, telling_words, weight,
@@ -374,7 +374,13 @@ pub(crate) fn before_call(store: &Scoped, code: &str, here: &Here<'_>) -> Result
             let is_meant = !is_out
                 && runs(code, &applies.commands)
                 && !evidence::is_followed(code, &hint.advice);
-            Some(hint).filter(|hint| is_meant && is_admitted(hint))
+            let hint = Some(hint).filter(|hint| is_meant && is_admitted(hint))?;
+            let root = here.root;
+            let changed_file = root.and_then(|root| changed_file(root, &procedure.files));
+            Some(Hint {
+                changed_file,
+                ..hint
+            })
         })
         .collect();
     found.sort_by(|a, b| weight_of(b).total_cmp(&weight_of(a)));

@@ -105,19 +105,20 @@ fn line_of(procedure: &Procedure, root: Option<&Path>) -> Option<String> {
     };
     let text = told_line(&text, LINE);
     let changed = root.and_then(|root| changed_file(root, &procedure.files));
-    Some(match changed {
-        Some(path) => format!(
-            "  - {text} (`{}` has changed since)",
-            told_line(&path, LINE)
-        ),
-        None => format!("  - {text}"),
-    })
+    let changed = changed.as_deref().map(has_changed).unwrap_or_default();
+    Some(format!("  - {text}{changed}"))
+}
+
+/// Remark behind a lesson whose file has changed.
+fn has_changed(path: &str) -> String {
+    format!(" (`{}` has changed since)", told_line(path, LINE))
 }
 
 /// One line before a call: a lesson, or the two calls of a pattern; `None` for what is no such line.
 pub(crate) fn line_before(hint: &Hint) -> Option<String> {
     if !hint.lesson.is_empty() {
-        return Some(told_line(&hint.lesson, LINE));
+        let changed = hint.changed_file.as_deref().map(has_changed);
+        return Some(told_line(&hint.lesson, LINE) + &changed.unwrap_or_default());
     }
     let (failing, working) = (hint.failing_code.trim(), hint.working_code.trim());
     let calls = format!("`{working}` worked here where `{failing}` failed");
