@@ -168,6 +168,8 @@ impl Scoped {
         let name = text.trim();
         let [path, number] = self.place();
         let is_here = match name.split_once('_') {
+            // All copies of a memory in a database have the name of the one that began it.
+            _ if matches!(self.primary_name(), Ok(Some(_))) => true,
             Some((_, place)) => place.starts_with(&path) || place.ends_with(&number),
             // The names of earlier versions tell no place.
             None => true,
