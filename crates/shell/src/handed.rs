@@ -25,21 +25,20 @@ pub(crate) fn listed(words: &[Word]) -> Vec<String> {
     if program == "find" {
         let is_place = |word: &&&str| !word.starts_with(['-', '(', '!']);
         let places: Vec<&str> = rest.iter().take_while(is_place).copied().collect();
-        let named = rest.windows(3).filter(|three| {
+        let tests = rest.windows(3).filter(|three| {
             matches!(three[1], "-name" | "-iname") && !matches!(three[0], "!" | "-not")
         });
-        let mut names: Vec<&str> = named.map(|three| three[2]).collect();
-        if names.is_empty() {
-            names.push("*");
+        let mut patterns: Vec<&str> = tests.map(|three| three[2]).collect();
+        if patterns.is_empty() {
+            patterns.push("*");
         }
-        let in_place = |place: &&str| {
-            let place = place.trim_end_matches('/').to_owned();
-            names
+        let files = places.iter().flat_map(|place| {
+            let place = place.trim_end_matches('/');
+            patterns
                 .iter()
-                .map(move |name| format!("{place}/{name}"))
-                .collect::<Vec<_>>()
-        };
-        return places.iter().flat_map(in_place).collect();
+                .map(move |pattern| format!("{place}/{pattern}"))
+        });
+        return files.collect();
     }
     let prose = prose::in_command(words, false);
     let is_file =

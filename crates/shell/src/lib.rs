@@ -134,6 +134,21 @@ fn printed(raw: &Raw, input: &str) -> String {
     }
 }
 
+/// Command without its layers: `sudo`, `env A=b`, `timeout 5`, `xargs`.
+#[derive(Default)]
+struct Peeled {
+    /// Place of the first word that is left.
+    at: usize,
+    /// Words that the forms begin with.
+    starts: Vec<usize>,
+    /// It runs what it reads from its input.
+    reads_lines: bool,
+    /// What is handed to it is appended to its words.
+    is_appended: bool,
+    /// Lines of a shell that it runs.
+    lines: Vec<String>,
+}
+
 impl Peeler {
     /// Reads a line whose standard input is `input`.
     fn line(&mut self, line: &str, depth: usize, input: &str) {
@@ -249,51 +264,14 @@ impl Peeler {
         if self.found.len() >= MOST {
             return None;
         }
-        let mut at = 0;
-        // Words that the forms begin with.
-        let mut starts = vec![0];
-        let mut reads_lines = false;
         let handed = std::mem::take(&mut self.listed);
-        let mut is_appended = false;
-        let mut lines: Vec<String> = Vec::new();
-        loop {
-            let rest = &words[at..];
-            match layer(rest) {
-                Layer::Dropped(count) => {
-                    is_appended |= rest
-                        .first()
-                        .is_some_and(|word| basename(&word.text) == "xargs");
-                    at += count.clamp(1, rest.len().max(1));
-                }
-                Layer::Lines(inner) => {
-                    lines.extend(inner);
-                    break;
-                }
-                Layer::Input => {
-                    reads_lines = true;
-                    lines.push(raw.input.clone());
-                    break;
-                }
-                Layer::Commands(parts) if depth < DEEPEST => {
-                    for part in parts {
-                        let part = &rest[part];
-                        self.listed = listed(rest);
-                        let end = part.last().map_or(end, |word| word.end);
-                        self.command(line, raw, part, end, depth + 1);
-                    }
-                    break;
-                }
-                Layer::Commands(_) | Layer::Program => break,
-                Layer::Nothing => {
-                    self.loops.remember(rest);
-                    return None;
-                }
-            }
-            if at >= words.len() {
-                break;
-            }
-            starts.push(at);
-        }
+        let Peeled {
+            at,
+            starts,
+            mut reads_lines,
+            is_appended,
+            lines,
+        } = self.peeled(line, raw, words, end, depth)?;
         let inner = words.get(at..).unwrap_or_default();
         let program = inner.first().map_or("", |word| basename(&word.text));
         let (place, runners) = options::run(inner).unwrap_or_default();
@@ -364,6 +342,60 @@ impl Peeler {
         self.runners.truncate(outer);
         self.listed = listed(inner);
         Some(found_at)
+    }
+
+    /// Takes the layers off a command, and reads the commands that one of them holds; `None` for words of the shell
+    /// that run nothing.
+    fn peeled(
+        &mut self,
+        line: &str,
+        raw: &Raw,
+        words: &[Word],
+        end: usize,
+        depth: usize,
+    ) -> Option<Peeled> {
+        let mut peeled = Peeled {
+            starts: vec![0],
+            ..Peeled::default()
+        };
+        loop {
+            let rest = &words[peeled.at..];
+            match layer(rest) {
+                Layer::Dropped(count) => {
+                    let first = rest.first().map_or("", |word| basename(&word.text));
+                    peeled.is_appended |= first == "xargs";
+                    peeled.at += count.clamp(1, rest.len().max(1));
+                }
+                Layer::Lines(inner) => {
+                    peeled.lines.extend(inner);
+                    break;
+                }
+                Layer::Input => {
+                    peeled.reads_lines = true;
+                    peeled.lines.push(raw.input.clone());
+                    break;
+                }
+                Layer::Commands(parts) if depth < DEEPEST => {
+                    for part in parts {
+                        let part = &rest[part];
+                        self.listed = listed(rest);
+                        let end = part.last().map_or(end, |word| word.end);
+                        self.command(line, raw, part, end, depth + 1);
+                    }
+                    break;
+                }
+                Layer::Commands(_) | Layer::Program => break,
+                Layer::Nothing => {
+                    self.loops.remember(rest);
+                    return None;
+                }
+            }
+            if peeled.at >= words.len() {
+                break;
+            }
+            peeled.starts.push(peeled.at);
+        }
+        Some(peeled)
     }
 
     /// Returns `true` for a command in a container, given the names of its own runner.
