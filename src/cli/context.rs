@@ -87,8 +87,8 @@ impl Context {
     /// Opens the store for the caller's scope and user, at the current time.
     pub(crate) fn store(&self, config: &Config) -> Result<Scoped, UserError> {
         let viewer = config.viewer()?;
-        let (why, change) = (self.why.clone(), self.change.clone());
-        let audit_context = audit_context(&self.environment, &viewer, why, change);
+        let change = self.change.clone();
+        let audit_context = audit_context(&self.environment, &viewer, &self.why, change);
         let scope = self
             .global
             .scope
@@ -319,7 +319,7 @@ pub(crate) fn random() -> String {
 pub(crate) fn audit_context(
     environment: &Environment,
     viewer: &Viewer,
-    why: String,
+    why: &str,
     change: String,
 ) -> AuditContext {
     let user = viewer.user_id().map(str::to_owned);
@@ -332,7 +332,7 @@ pub(crate) fn audit_context(
         .to_rfc3339_opts(chrono::SecondsFormat::Micros, true);
     AuditContext {
         who,
-        why: memctl_redact::redact(&why).text.into_owned(),
+        why: memctl_redact::redact(why).text.into_owned(),
         at,
         change,
     }

@@ -38,7 +38,7 @@ pub(super) fn number(id: &str) -> u64 {
     xxh3_64(id.as_bytes())
 }
 
-/// RunVerdict on the answer of a run.
+/// Verdict on the answer of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RunVerdict {
     /// There is no answer.

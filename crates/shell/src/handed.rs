@@ -25,10 +25,10 @@ pub(crate) fn listed(words: &[Word]) -> Vec<String> {
     if program == "find" {
         let is_place = |word: &&&str| !word.starts_with(['-', '(', '!']);
         let places: Vec<&str> = rest.iter().take_while(is_place).copied().collect();
-        let tests = rest.windows(3).filter(|three| {
+        let conditions = rest.windows(3).filter(|three| {
             matches!(three[1], "-name" | "-iname") && !matches!(three[0], "!" | "-not")
         });
-        let mut patterns: Vec<&str> = tests.map(|three| three[2]).collect();
+        let mut patterns: Vec<&str> = conditions.map(|three| three[2]).collect();
         if patterns.is_empty() {
             patterns.push("*");
         }

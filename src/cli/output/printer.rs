@@ -28,6 +28,7 @@ const PIPED_WIDTH: usize = 100;
 
 /// Writer to standard output and standard error, with the output options.
 #[derive(Debug, Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "switches that do not depend on each other")]
 pub(crate) struct Printer {
     json: bool,
     quiet: bool,

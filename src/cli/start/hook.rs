@@ -173,7 +173,7 @@ fn answer(
     let viewer = viewer.unwrap_or(Viewer::Nobody);
     let why = format!("hook {}", received.host.name());
     let change = AuditContext::change_name(&random());
-    let audit_context = audit_context(&environment, &viewer, why, change);
+    let audit_context = audit_context(&environment, &viewer, &why, change);
     let store = Scoped::new(memory, Scope::All)
         .at(environment.now)
         .seen_by(viewer)

@@ -1,4 +1,4 @@
-//! CallOutcome of a step.
+//! Outcome of a step.
 //!
 //! The host's flag and the exit code take precedence over text. Without them, or if a pipe hides
 //! the relevant code, the text decides. It is matched by the formats of failure messages, not by
@@ -13,7 +13,7 @@ use crate::lessons::failure::error_line::{is_stated, plain, unframed};
 use crate::lessons::vocabulary::WORDS;
 use memctl_shell::basename;
 
-/// CallOutcome of a step.
+/// Outcome of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CallOutcome {
     /// Succeeded, as far as visible.

@@ -146,19 +146,15 @@ impl<'a> Place<'a> {
 
     /// Returns `true` if each option in a value has a value that may be told, or is in the error.
     fn are_options(&self, value: &str) -> bool {
-        value
-            .split_whitespace()
-            .all(|option| match option.split_once('=') {
-                Some((written, value)) => {
-                    !value.starts_with('-') && self.accepts(&Setting { written, value })
-                }
-                None => {
-                    let is_heap = option
-                        .strip_prefix("-Xmx")
-                        .is_some_and(|size| self.asks_for_memory() && is_size(size));
-                    is_heap || self.line.split_whitespace().any(|word| word == option)
-                }
-            })
+        value.split_whitespace().all(|option| {
+            if let Some((written, value)) = option.split_once('=') {
+                return !value.starts_with('-') && self.accepts(&Setting { written, value });
+            }
+            let is_heap = option
+                .strip_prefix("-Xmx")
+                .is_some_and(|size| self.asks_for_memory() && is_size(size));
+            is_heap || self.line.split_whitespace().any(|word| word == option)
+        })
     }
 
     /// Returns `true` if the error names an option or a variable.
@@ -252,7 +248,7 @@ fn is_installed(value: &str) -> bool {
         let rest = value.strip_prefix(*root);
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     };
-    INSTALLED.iter().any(|root| is_below(&root))
+    INSTALLED.iter().any(is_below)
         && !value.split('/').any(|part| part == "..")
         && value.chars().all(is_part)
 }

@@ -120,7 +120,7 @@ pub(crate) struct Shown {
     /// Call that failed in this session.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub call: String,
-    /// HintOutcome; `None` while it is open.
+    /// Outcome; `None` while it is open.
     pub outcome: Option<HintOutcome>,
     /// True if the evidence includes this use.
     pub counted: bool,
@@ -129,7 +129,7 @@ pub(crate) struct Shown {
     pub before: bool,
 }
 
-/// HintOutcome of a hint.
+/// Outcome of a hint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum HintOutcome {

@@ -52,7 +52,7 @@ pub(crate) struct Credit {
     pub id: String,
     /// True if the use is to be counted, false if it was counted before.
     pub shown: bool,
-    /// HintOutcome, if known.
+    /// Outcome, if known.
     pub outcome: Option<HintOutcome>,
 }
 

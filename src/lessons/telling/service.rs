@@ -311,7 +311,7 @@ impl HintService<'_> {
         let Some(mut writer) = unless_locked(opened)? else {
             self.store
                 .change_scratch(session, |scratch: &mut LessonScratch| {
-                    scratch.postpone(credits)
+                    scratch.postpone(credits);
                 })?;
             return Ok(false);
         };

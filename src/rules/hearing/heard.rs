@@ -233,7 +233,8 @@ fn patterns(
     let mut left_out = Vec::new();
     let is_content = |one: &SeeArg| one.part == CallPart::Content;
     let (see_content, see): (Vec<SeeArg>, Vec<SeeArg>) = see.into_iter().partition(is_content);
-    let is_placed = !paths.is_empty() && !(content.is_empty() && see_content.is_empty());
+    let has_content = !content.is_empty() || !see_content.is_empty();
+    let is_placed = has_content && !paths.is_empty();
     let mut acting = |field, all| acting(field, all, &mut left_out);
     let mut all = acting("commands", of_part(commands, CallPart::Command))?;
     let mut places = acting("paths", of_part(paths, CallPart::Path))?;

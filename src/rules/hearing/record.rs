@@ -135,14 +135,7 @@ fn record(
         return Err(refused("rule", "was removed on purpose by the person"));
     }
     let root = store.directory().parent();
-    let project = match heard.scope {
-        LessonScope::Everywhere => String::new(),
-        LessonScope::Project if !message.project.is_empty() => message.project.clone(),
-        // A rule without a project would act everywhere.
-        LessonScope::Project => root
-            .and_then(project_of)
-            .ok_or_else(|| refused("scope", "`project` is not known here"))?,
-    };
+    let project = project_for(heard.scope, message, root)?;
     let mut rules = store.list::<Reflexion>(&Selection::default())?.records;
     mark_observed(store, &mut rules);
     // A candidate is data of this memory; another unapproved rule comes from elsewhere.
@@ -164,16 +157,8 @@ fn record(
     let mut warnings = heard.left_out.clone();
     let is_whole = warnings.is_empty();
     let is_change = heard.earlier.is_some();
-    let in_force = rules
-        .iter()
-        .find(|rule| rule.is_in_use() && same_words(&rule.rule, &heard.rule));
-    if let Some(same) = in_force.filter(|_| !is_change && own.is_none()) {
-        if heard.seen_by.iter().all(|one| same.seen_by.contains(one)) {
-            let id = &same.reflexion_id;
-            return Err(refused("rule", format!("is in force already, as `{id}`")));
-        }
-        // Said again with what it is seen by, it takes the place of the first.
-        heard.earlier = Some(Earlier::Id(same.reflexion_id.clone()));
+    if !is_change && own.is_none() {
+        heard.earlier = said_again(&heard, &rules)?;
     }
     let earlier = match &heard.earlier {
         Some(earlier) => earlier_rule(earlier, rules, &mut near, heard.withdraws)?,
@@ -247,6 +232,37 @@ fn record(
         earlier,
         warnings,
     })
+}
+
+/// Returns the project that a rule is for; empty for every one.
+fn project_for(
+    scope: LessonScope,
+    message: &Message,
+    root: Option<&Path>,
+) -> Result<String, Error> {
+    match scope {
+        LessonScope::Everywhere => Ok(String::new()),
+        LessonScope::Project if !message.project.is_empty() => Ok(message.project.clone()),
+        // A rule without a project would act everywhere.
+        LessonScope::Project => root
+            .and_then(project_of)
+            .ok_or_else(|| refused("scope", "`project` is not known here")),
+    }
+}
+
+/// Returns the rule in force with the same words, whose place the heard one takes: it is seen by more.
+fn said_again(heard: &Heard, rules: &[Reflexion]) -> Result<Option<Earlier>, Error> {
+    let in_force = rules
+        .iter()
+        .find(|rule| rule.is_in_use() && same_words(&rule.rule, &heard.rule));
+    let Some(same) = in_force else {
+        return Ok(None);
+    };
+    let id = &same.reflexion_id;
+    if heard.seen_by.iter().all(|one| same.seen_by.contains(one)) {
+        return Err(refused("rule", format!("is in force already, as `{id}`")));
+    }
+    Ok(Some(Earlier::Id(id.clone())))
 }
 
 /// Returns the rule that a heard one replaces. The nearest one is removed from `near`.

@@ -96,7 +96,7 @@ impl SessionLog {
     ///
     /// [`Error`]
     pub fn append_beside_calls(&self, line: &str) -> Result<(), Error> {
-        if !self.directory.is_file(&self.name("calls")) {
+        if !self.directory.is_file(self.name("calls")) {
             return Ok(());
         }
         self.append("calls", &format!("{line}\n"))

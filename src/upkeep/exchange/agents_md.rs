@@ -197,7 +197,10 @@ fn with_items(text: &str, items: &[String]) -> Result<String, usize> {
         return Ok(text.to_owned());
     }
     let heading = if items.is_empty() { "" } else { HEADING };
-    let items: String = items.iter().map(|item| format!("{item}\n")).collect();
+    let items: String = items
+        .iter()
+        .flat_map(|item| [item.as_str(), "\n"])
+        .collect();
     let (place, gap, end) = match old {
         Some(place) => (place, "", ""),
         None if body.is_empty() => (0..0, "", "\n"),

@@ -230,9 +230,10 @@ impl From<Reflexion> for Event {
             rule: text.clone(),
             is_candidate,
         });
-        let what = match is_candidate {
-            true => "rule proposed",
-            false => "rule made",
+        let what = if is_candidate {
+            "rule proposed"
+        } else {
+            "rule made"
         };
         Self::other((&id, &at), id.clone(), (Style::Good, what), text, &document)
     }

@@ -142,7 +142,7 @@ impl Filter {
                 let values: Option<Vec<String>> = values.iter().map(|value| time(value)).collect();
                 Some(Self::Compared(orders, values?))
             }
-            is => Some(is),
+            is @ Self::Is(_) => Some(is),
         }
     }
 
@@ -401,7 +401,6 @@ mod tests {
         ok: bool,
     }
 
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
     fn number<S: serde::Serializer>(text: &&str, to: S) -> Result<S::Ok, S::Error> {
         RawValue::from_string((*text).to_owned())
             .unwrap()
