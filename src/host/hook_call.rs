@@ -44,6 +44,8 @@ pub struct HookSettings {
     pub hears_chat: bool,
     /// Setting `learning.ask`.
     pub asks: Asks,
+    /// `false` if a program reads the last message of the agent, and no person.
+    pub is_attended: bool,
     /// Words of the question that replace the built-in ones.
     pub words: Option<String>,
     /// The person at this machine.
@@ -94,7 +96,7 @@ impl HookCall<'_> {
         } else {
             ask(self.hints.store)
         };
-        Some(self.host.answer_stop(&text?))
+        Some(self.host.answer_stop(self.event, &text?))
     }
 
     fn at_call_or_session(&self) -> Option<String> {
@@ -164,6 +166,11 @@ impl HookCall<'_> {
     fn asked_at(&self, moment: Asks) -> Option<HookSettings> {
         let settings = self.may_write().then(self.settings)??;
         let asks = match settings.asks {
+            // The answer to a question at the stop would take the place of the result.
+            Asks::Stop if !settings.is_attended => match self.answer_by(&settings) {
+                AnswerBy::Lines => Asks::Never,
+                AnswerBy::Tool | AnswerBy::Command => Asks::Recovery,
+            },
             Asks::Stop if !self.host.asks_at_stop() => Asks::Recovery,
             asks => asks,
         };

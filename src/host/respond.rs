@@ -235,8 +235,10 @@ impl Host {
     }
 
     /// Returns the answer to an agent that is about to stop: it goes on with this text.
-    pub fn answer_stop(self, text: &str) -> String {
+    pub fn answer_stop(self, event: &Event, text: &str) -> String {
         let decision = match self {
+            // A blocked stop is shown as a problem, and the model gets the reason twice.
+            Self::ClaudeCode => return self.answer(event, text),
             Self::Gemini => "deny",
             _ => "block",
         };

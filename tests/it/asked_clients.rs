@@ -3,6 +3,7 @@
 //!
 //! Slow, and therefore ignored, as the other tests of clients.
 
+use std::fs;
 use std::path::Path;
 use std::process::Command;
 
@@ -47,7 +48,7 @@ fn repository() -> Workspace {
 
 fn make_executable(path: &Path) {
     use std::os::unix::fs::PermissionsExt as _;
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
 fn git(directory: &Path, arguments: &[&str]) {
@@ -108,6 +109,11 @@ fn claude_code_of_clients_is_asked_and_tells_the_next_session() {
     };
     let workspace = repository();
     workspace.json(&["hooks", "install", "claude-code"]);
+    // Nobody is asked at the stop of `claude -p`; these hooks are those of a person's session.
+    let settings = workspace.home().join(".claude/settings.json");
+    let text = fs::read_to_string(&settings).unwrap();
+    let of_person = "\"command\": \"env CLAUDE_CODE_ENTRYPOINT=cli CLAUDE_CODE_SESSION_ATTENDED=1 ";
+    fs::write(&settings, text.replace("\"command\": \"", of_person)).unwrap();
     let bash = |command: &str| ("Bash", json!({"command": command, "description": "build"}));
     let model = FakeModel::answering(move |request| {
         let messages = request.body["messages"].as_array();

@@ -59,13 +59,25 @@ fn stop(workspace: &Workspace, is_active: bool, message: &str) -> Ran {
     ran
 }
 
+#[test]
+fn nobody_is_asked_at_the_stop_of_a_session_whose_result_a_program_reads() {
+    for (name, value) in [
+        ("CLAUDE_CODE_SESSION_ATTENDED", "0"),
+        ("CLAUDE_CODE_ENTRYPOINT", "sdk-cli"),
+    ] {
+        let mut workspace = initialised();
+        building(&workspace);
+        workspace.set(name, value);
+        assert_eq!(stop(&workspace, false, "Built.").stdout, "", "{name}");
+    }
+}
+
 /// The question, or what was refused: Claude Code goes on with it.
 fn reason(ran: &Ran) -> String {
     let answer: Value = serde_json::from_str(&ran.stdout).unwrap_or_else(|_| panic!("{ran:?}"));
-    let keys: Vec<&String> = answer.as_object().unwrap().keys().collect();
-    assert_eq!(keys, ["decision", "reason"]);
-    assert_eq!(answer["decision"], "block");
-    answer["reason"].as_str().unwrap().to_owned()
+    let output = &answer["hookSpecificOutput"];
+    assert_eq!(output["hookEventName"], "Stop");
+    output["additionalContext"].as_str().unwrap().to_owned()
 }
 
 /// A session that found out how a bundle is built.

@@ -245,10 +245,18 @@ fn settings(environment: &Environment, places: &Places, config: &Config) -> Hook
             Some("recovery") => Asks::Recovery,
             _ => Asks::Never,
         },
+        is_attended: is_attended(environment),
         words: prompt(environment, &places.memory, WORDS).0,
         person: environment.person(),
         home: environment.home.clone(),
     }
+}
+
+/// Returns `true` unless Claude Code says that a program started the session and reads its result: `claude -p`, an SDK.
+fn is_attended(environment: &Environment) -> bool {
+    let of_claude = |name: &str| environment.var(&format!("CLAUDE_CODE_{name}"));
+    of_claude("SESSION_ATTENDED").as_deref() != Some("0")
+        && !of_claude("ENTRYPOINT").is_some_and(|entry| entry.starts_with("sdk"))
 }
 
 /// Returns `true` for a memory that this user neither began nor trusts, if somebody else has switched

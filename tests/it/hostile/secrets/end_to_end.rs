@@ -66,15 +66,17 @@ fn steps(case: &Case, number: usize) -> String {
     // So long that readers and records cut it, at another place each time.
     let filler = "an ordinary line of output\n".repeat(number * 17 % 300);
     let printed = format!(
-        "{filler}error: cannot find module 'm{number}'\n{}\n{filler}",
+        "{filler}error: missing option --module m{number}\n{}\n{filler}",
         case.text
     );
-    let failing = json!({ "tool": "Bash", "input": { "command": format!("run{number} --fast") }, "output": printed, "exit_code": 1 });
-    let code = format!(
+    let noted = format!(
         "run{number} --fast --note '{} {}'",
         "x".repeat(number * 131 % 4000),
         case.text.replace('\'', r"'\''")
     );
+    let code = format!("{noted} --module m{number}");
+    let failing =
+        json!({ "tool": "Bash", "input": { "command": noted }, "output": printed, "exit_code": 1 });
     let working = json!({ "tool": "Bash", "input": { "command": code }, "output": case.text, "exit_code": 0 });
     format!("{failing}\n{working}\n")
 }
