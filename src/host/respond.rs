@@ -67,7 +67,7 @@ pub(super) fn respond(
             let learned = hint_service.succeeded(&session, tool, &event.input, &event.output)?;
             let project = here.project_name().unwrap_or_default();
             for pattern in learned.iter().filter(|_| !here.is_of_user) {
-                // What cannot be stored now is learnt from the session later, and keeps no note back.
+                // A pattern that cannot be stored now is learnt from the session later, and keeps no note back.
                 drop(learn_at_once(
                     hint_service.store, pattern, &event.session_id, &project, hint_service.now,
                     hint_service.random,

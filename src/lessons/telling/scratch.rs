@@ -1,4 +1,4 @@
-//! What a running session was told: hints with their outcomes, pitfalls, and failures that came again.
+//! Notes on what a running session was told: hints with their outcomes, pitfalls, and failures that came again.
 //!
 //! After a hint, the next steps decide. Success in the hinted way counts for the lesson, the same error again
 //! counts against it, and anything else does not count. The first of the two decides.

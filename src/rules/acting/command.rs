@@ -87,7 +87,7 @@ pub(super) fn wants_runner(rule: &str, runners: &[String], program: &str) -> boo
     let lower = rule.to_lowercase();
     let is_runner = |word: &str| runners.iter().any(|runner| runner == word);
     let is_of_program = |clause: &str| {
-        // What a quotation mark ends is the whole command.
+        // Text up to a quotation mark is the whole command.
         let closed = clause.replace(['`', '"', '\''], " \u{1} ");
         let words: Vec<&str> = closed
             .split_whitespace()

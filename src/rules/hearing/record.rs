@@ -130,7 +130,7 @@ fn record(
     by: &'static str,
 ) -> Result<HeardReport, Error> {
     let store = &workspace.store;
-    // What a person removed, only they can say again.
+    // Only a person can say again what they removed.
     if by == AGENT && store.tombstone_of(Kind::Reflexion, &heard.rule)?.is_some() {
         return Err(refused("rule", "was removed on purpose by the person"));
     }

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use memctl::host::{Host, Item, Place, hook_command, respond};
+use memctl::host::{HookCall, Host, Item, Place, hook_command};
 use memctl::lessons::HintService;
 use memctl::model::Scope;
 use memctl::store::{Here, Scoped};
@@ -15,19 +15,25 @@ pub(crate) fn run(bytes: &[u8]) {
     let Ok(dir) = tempfile::tempdir() else { return };
     fs::write(dir.path().join("procedural_memory.json"), PROCEDURES).unwrap();
     let store = Scoped::new(dir.path(), Scope::All);
-    let hint_service = HintService {
-        store: &store,
-        now: chrono::DateTime::UNIX_EPOCH,
-        random: || "n0nce".to_owned(),
-        forbids: memctl::rules::forbids_advice,
-        here: Here::default(),
-    };
     for host in Host::ALL {
         let Some(event) = host.event(bytes) else {
             continue;
         };
-        let answer = respond(host, &event, &hint_service, &Here::default()).unwrap();
-        if let Some(answer) = answer {
+        let call = HookCall {
+            host,
+            event: &event,
+            hints: HintService {
+                store: &store,
+                now: chrono::DateTime::UNIX_EPOCH,
+                random: || "n0nce".to_owned(),
+                forbids: memctl::rules::forbids_advice,
+                here: Here::default(),
+            },
+            is_read_only: false,
+            settings: &|| None,
+            primary: &|| None,
+        };
+        if let Some(answer) = call.answer() {
             let answer: serde_json::Value = serde_json::from_str(&answer).unwrap();
             let fields = answer.as_object().unwrap();
             // Other hosts have answers of their own form.

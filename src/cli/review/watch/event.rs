@@ -65,7 +65,7 @@ pub(crate) struct ToldNote {
     tool: Option<String>,
     /// `start` of a session or a subagent, or `call`.
     moment: String,
-    /// What was told.
+    /// Texts that were told.
     records: Vec<ToldRecord>,
 }
 
