@@ -379,6 +379,7 @@ mod tests {
                     },
                     why: String::new(),
                     advice: Vec::new(),
+                    error_line: String::new(),
                     changed_file: None,
                 }
             });
@@ -423,6 +424,7 @@ mod tests {
             trust: Trust::Observed,
             why: String::new(),
             advice: Vec::new(),
+            error_line: String::new(),
             changed_file: None,
         };
         let text = rendered_within(vec![hint("a"), hint("b"), hint("c")], NONCE, LONGEST_ANSWER);

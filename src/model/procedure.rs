@@ -143,11 +143,11 @@ impl Record for Procedure {
 
     fn summary(&self) -> String {
         let named = [
-            Some(&self.lesson),
-            self.pattern.as_ref().map(|pattern| &pattern.error_key),
+            Some(self.lesson.as_str()),
+            self.pattern.as_ref().map(Pattern::line),
         ];
         let named = named.into_iter().flatten().find(|text| !text.is_empty());
-        one_line(named.unwrap_or(&self.content()))
+        named.map_or_else(|| one_line(&self.content()), one_line)
     }
 
     fn trust(&self) -> Trust {
@@ -364,6 +364,16 @@ pub struct Pattern {
     /// Tool that was used: `cargo test`, `Edit`.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub tool: String,
+}
+
+impl Pattern {
+    /// Line of the error as it came, or its key where another program has stored no line.
+    pub fn line(&self) -> &str {
+        match self.error_line.as_str() {
+            "" => &self.error_key,
+            line => line,
+        }
+    }
 }
 
 /// File that a lesson was read from.

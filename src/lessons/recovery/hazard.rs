@@ -12,10 +12,7 @@ use crate::model::Pattern;
 /// Returns `true` if the change of a stored pattern may be told: the same conditions as those of a new one, by the
 /// line that it has of the error. Another program, or an earlier version, may have stored it.
 pub(crate) fn may_be_told(pattern: &Pattern, change: &Change) -> bool {
-    let line = match pattern.error_line.as_str() {
-        "" => &pattern.error_key,
-        line => line,
-    };
+    let line = pattern.line();
     says_cure(change, line)
         && are_accepted(change, line)
         && !is_hazard(&change.added, &pattern.failing_code, line)

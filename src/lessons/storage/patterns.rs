@@ -152,10 +152,7 @@ pub(crate) fn procedure(pattern: Pattern, now: &str) -> Result<Procedure, Error>
 
 /// The eight fields of the source document, in the words of the calls. Nobody has named the cause.
 fn document(pattern: &Pattern) -> Result<Box<RawValue>, Error> {
-    let error = match pattern.error_line.as_str() {
-        "" => &pattern.error_key,
-        line => line,
-    };
+    let error = pattern.line();
     // A record of an agent itself names no tool.
     let tool = match pattern.tool.as_str() {
         "" => "code",

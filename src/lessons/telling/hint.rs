@@ -50,6 +50,9 @@ pub struct Hint {
     /// Commands that the lesson advises, to recognise a call that follows it.
     #[serde(skip)]
     pub(crate) advice: Vec<String>,
+    /// Line of the error of the pattern; empty for a procedure without a pattern.
+    #[serde(skip)]
+    pub(crate) error_line: String,
     /// File that it was read from, if that has changed since.
     #[serde(skip)]
     pub(crate) changed_file: Option<String>,
@@ -80,6 +83,7 @@ impl Hint {
             trust: procedure.trust(),
             why,
             advice: evidence::advice(procedure),
+            error_line: clean(pattern.line()),
             changed_file: None,
         }
     }
@@ -309,6 +313,7 @@ mod tests_of_budget {
             trust: Trust::Observed,
             why: String::new(),
             advice: Vec::new(),
+            error_line: String::new(),
             changed_file: None,
         }
     }

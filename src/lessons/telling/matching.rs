@@ -237,10 +237,7 @@ impl Failure {
 
     /// Returns the change of a pattern if this is its failure.
     fn same_failure(&self, pattern: &Pattern) -> Option<Change> {
-        let line = match pattern.error_line.as_str() {
-            "" => one_line(&pattern.error_key),
-            line => one_line(line),
-        };
+        let line = one_line(pattern.line());
         let is_line = |own: &ErrorLine| one_line(&own.text) == line;
         if line.is_empty() || !self.lines.first().is_some_and(is_line) {
             return None;

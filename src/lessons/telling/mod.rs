@@ -17,7 +17,7 @@ use memctl_redact::{fence, length};
 use crate::lessons::storage::source_files::changed_file;
 use crate::lessons::telling::hint::{Hint, render_blocks};
 use crate::model::text::told_line;
-use crate::model::{Kind, Procedure, Record as _, Trust};
+use crate::model::{Kind, Pattern, Procedure, Record as _, Trust};
 use crate::store::here::Here;
 use crate::store::workspace::Error;
 use crate::store::{Scoped, Selection};
@@ -93,9 +93,14 @@ fn weight(procedure: &Procedure) -> f64 {
     procedure.evidence().posterior() + procedure.occurrences.unwrap_or(1.0).min(10.0) / 20.0
 }
 
-/// One line about a procedure: its lesson, else its name and steps; `None` if it has neither.
+/// One line about a procedure: its lesson, else the calls of its pattern, else its name and steps; `None` if it has
+/// none of them.
 fn line_of(procedure: &Procedure, root: Option<&Path>) -> Option<String> {
-    let text = if procedure.lesson.is_empty() {
+    let pattern = procedure.pattern.as_ref();
+    let of_pattern = pattern.filter(|_| procedure.lesson.is_empty());
+    let text = if let Some(line) = of_pattern.and_then(line_of_pattern) {
+        line
+    } else if procedure.lesson.is_empty() {
         let fields = procedure.fields();
         let steps = (1..).zip(fields.steps());
         let steps: Vec<String> = steps.map(|(n, step)| format!("{n}. {step}")).collect();
@@ -120,11 +125,20 @@ pub(crate) fn line_before(hint: &Hint) -> Option<String> {
         let changed = hint.changed_file.as_deref().map(has_changed);
         return Some(told_line(&hint.lesson, LINE) + &changed.unwrap_or_default());
     }
-    let (failing, working) = (hint.failing_code.trim(), hint.working_code.trim());
+    line_of_calls(&hint.failing_code, &hint.working_code, &hint.error_line)
+}
+
+fn line_of_pattern(pattern: &Pattern) -> Option<String> {
+    line_of_calls(&pattern.failing_code, &pattern.working_code, pattern.line())
+}
+
+/// Returns the calls of a pattern with the line of the error; `None` if a call is missing, or too long for a line.
+fn line_of_calls(failing: &str, working: &str, line: &str) -> Option<String> {
+    let (failing, working) = (failing.trim(), working.trim());
     let calls = format!("`{working}` worked here where `{failing}` failed");
     // Half of a command is none.
     let is_line = !failing.is_empty() && !calls.contains('\n') && calls.chars().count() <= LINE;
-    is_line.then(|| told_line(&format!("{calls}: {}", hint.error_key), LINE))
+    is_line.then(|| told_line(&format!("{calls}: {line}"), LINE))
 }
 
 /// Text before a call: as many lessons as fit.

@@ -206,6 +206,7 @@ mod tests {
             trust: Trust::Observed,
             why: String::new(),
             advice: Vec::new(),
+            error_line: String::new(),
             changed_file: None,
         }
     }

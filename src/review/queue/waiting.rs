@@ -444,10 +444,7 @@ impl Waiting {
             self.part("scope", applies.scope.name());
         }
         if let Some(pattern) = &procedure.pattern {
-            let error = match pattern.error_line.as_str() {
-                "" => &pattern.error_key,
-                line => line,
-            };
+            let error = pattern.line();
             self.part("error", error);
             self.part("failed", &pattern.failing_code);
             self.part("worked", &pattern.working_code);
