@@ -428,7 +428,7 @@ fn codex_is_told_a_rule_before_the_call() {
                 "I look.",
                 Some(&(
                     "exec_command",
-                    json!({"cmd": "cd . && npm --version && echo it ran"}),
+                    json!({"cmd": "cd . && npm prefix && echo it ran"}),
                 )),
             ),
             _ => calls(request, "All done.", None),
