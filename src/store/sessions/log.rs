@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 
 use memctl_files::Directory;
 
-use super::{by_age, forget_oldest, must_exist, read, stem};
+use super::{BINARY, by_age, forget_oldest, must_exist, read, stem};
 use crate::store::files::log::backwards;
 use crate::store::{DERIVED, Error, Scoped, atomic};
 
@@ -81,7 +81,9 @@ impl SessionLog {
         let mut flow = ControlFlow::Continue(());
         for ending in ["calls", "older"] {
             let read = backwards(&self.directory, &self.name(ending), &mut |line| {
-                flow = visit(line);
+                if line != BINARY.trim_ascii_end() {
+                    flow = visit(line);
+                }
                 flow
             });
             if read.is_err() || flow.is_break() {
@@ -127,7 +129,14 @@ impl SessionLog {
 
     fn append(&self, ending: &str, text: &str) -> Result<(), Error> {
         let name = self.name(ending);
-        let written = self.directory.append(&name, text.as_bytes(), false);
+        let first = if self.directory.is_file(&name) {
+            &[]
+        } else {
+            BINARY
+        };
+        let written = self
+            .directory
+            .append(&name, &[first, text.as_bytes()].concat(), false);
         written.map_err(Error::io("write", &self.directory.join(&name)))
     }
 
@@ -168,6 +177,33 @@ mod tests {
         });
         newest.reverse();
         assert_eq!(newest.join(&b'\n'), text.trim_end().as_bytes());
+    }
+
+    #[test]
+    fn a_search_of_the_project_prints_no_line_of_a_session() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Scoped::new(dir.path(), Scope::All);
+        let log = store.session_log("a");
+        for call in ["needle 1", "needle 2"] {
+            log.append_call("first", call).unwrap();
+        }
+        log.mark("needle 3").unwrap();
+        store
+            .change_scratch("a", |seen: &mut String| *seen = "needle 4".into())
+            .unwrap();
+        for file in ["calls", "sessions"].map(|folder| dir.path().join(".index").join(folder)) {
+            for file in std::fs::read_dir(file).unwrap() {
+                let bytes = std::fs::read(file.unwrap().path()).unwrap();
+                assert_eq!(
+                    bytes.iter().filter(|byte| **byte == 0).count(),
+                    1,
+                    "{bytes:?}"
+                );
+            }
+        }
+        assert_eq!(log.calls(), b"first\nneedle 1\nneedle 2\n");
+        assert_eq!(log.marks(), b"needle 3\n");
+        assert_eq!(store.scratch_of::<String>("a"), "needle 4");
     }
 
     #[test]

@@ -2,6 +2,8 @@
 //! from one event to the next.
 //!
 //! Files are named by a hash, because a session's name is untrusted. Those of the oldest sessions are removed.
+//! Each begins with [`BINARY`], so that an agent that searches the project with `grep -r` does not read its own
+//! calls again.
 //!
 //! Deliberately absent: the meaning of lines and scratch files, redaction (the caller's), and syncing to disk.
 
@@ -30,9 +32,20 @@ pub(super) fn stem(session: &str) -> String {
     hex(&Sha256::digest(session.as_bytes()))
 }
 
+/// First bytes of a file: `grep` takes a file with a zero byte for binary, and prints no line of it.
+pub(super) const BINARY: &[u8] = b"\0\n";
+
+/// Reads what follows [`BINARY`]; empty if there is nothing.
 pub(super) fn read(directory: &Directory, name: &str) -> Vec<u8> {
-    let bytes = directory.read(name, LARGEST).ok().flatten();
-    bytes.unwrap_or_default()
+    let mut bytes = directory
+        .read(name, LARGEST)
+        .ok()
+        .flatten()
+        .unwrap_or_default();
+    if bytes.starts_with(BINARY) {
+        bytes.drain(..BINARY.len());
+    }
+    bytes
 }
 
 /// Makes room for one more file. If there is none, a quarter of the files is removed, the least recently changed

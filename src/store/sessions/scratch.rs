@@ -11,7 +11,7 @@ use memctl_files::Directory;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::{forget_oldest, must_exist, read, stem};
+use super::{BINARY, forget_oldest, must_exist, read, stem};
 use crate::store::files::directory;
 use crate::store::{DERIVED, Error, Scoped, atomic};
 
@@ -142,7 +142,7 @@ impl SessionScratch {
             atomic::create_dir(&self.directory)?;
             forget_oldest(&self.directory, NEWEST);
         }
-        let saved = self.directory.replace_derived(&self.name, &[bytes]);
+        let saved = self.directory.replace_derived(&self.name, &[BINARY, bytes]);
         saved.map_err(Error::io("write", &self.directory.join(&self.name)))
     }
 }
