@@ -4,7 +4,6 @@
 //! other parts leave, which is at least three fifths.
 
 use crate::lessons::telling;
-use crate::lessons::telling::hint::HintOutcome;
 use crate::lessons::telling::hint::render_pitfalls;
 use crate::lessons::telling::scratch::LessonScratch;
 use crate::lessons::telling::service::{HintService, Moment};
@@ -39,11 +38,17 @@ impl HintService<'_> {
         let nonce = (self.random)();
         let frame = memctl_redact::length(&memctl_redact::fence::<&str>(&[], &nonce));
         let briefing = self.briefing(session, here, LONGEST - frame)?;
-        // Nothing depends on this number but the status line.
-        drop(self.record_rules_at_start(session, briefing.told.len()));
         let ids = briefing.told.iter().chain(&briefing.lessons);
         let ids: Vec<&str> = ids.map(String::as_str).collect();
         if !ids.is_empty() {
+            // Only the status line depends on it.
+            let changed = self
+                .store
+                .try_change_scratch(session, |scratch: &mut LessonScratch| {
+                    scratch.rules_at_start = briefing.told.len();
+                    scratch.lessons_at_start.clone_from(&briefing.lessons);
+                });
+            drop(changed);
             self.log_delivered(session, Moment::Start, &ids);
         }
         let mut text = briefing.rules;
@@ -181,7 +186,9 @@ pub struct SessionCounts {
     pub told_at_calls: usize,
     /// Of these, rules that no later call has broken.
     pub heeded: usize,
-    /// Hints that helped: lessons with a success after they were shown.
+    /// Lessons that it was told, at the start or at calls.
+    pub lessons: usize,
+    /// Of these, lessons with a success after they were shown.
     pub helped: usize,
     /// Candidate rules among the newest rules that wait for a decision.
     pub waiting: usize,
@@ -207,26 +214,14 @@ impl HintService<'_> {
             })?;
         let at_calls = session.map(|session| session_receipts(self.store, session));
         let (told_at_calls, heeded) = at_calls.unwrap_or_default();
-        let witnessed = scratch.witnessed.iter();
-        let helped = witnessed.filter(|(_, outcome)| *outcome == HintOutcome::Helped);
+        let (lessons, helped) = scratch.lessons_told();
         Ok(SessionCounts {
             told: scratch.rules_at_start,
             told_at_calls,
             heeded,
-            helped: helped.count(),
+            lessons,
+            helped,
             waiting,
         })
-    }
-
-    /// Records the number of rules that a session was told when it started.
-    pub(crate) fn record_rules_at_start(&self, session: &str, told: usize) -> Result<(), Error> {
-        let before: LessonScratch = self.store.scratch_of(session);
-        if before.rules_at_start == told {
-            return Ok(());
-        }
-        self.store
-            .try_change_scratch(session, |scratch: &mut LessonScratch| {
-                scratch.rules_at_start = told;
-            })
     }
 }

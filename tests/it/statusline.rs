@@ -45,7 +45,7 @@ fn status_line_has_rules_hints_and_candidates() {
     let [first, last] = [&inputs[0], &inputs[1]].map(ToString::to_string);
     assert_eq!(shown(&workspace, &first).stdout, "", "no memory yet");
     workspace.run(&["init"]).succeeds();
-    insta::assert_snapshot!(shown(&workspace, &first).stdout, @"memctl: 0 rules told");
+    insta::assert_snapshot!(shown(&workspace, &first).stdout, @"memctl: nothing told yet");
     workspace.write(".agentura/reflexion_entries.json", rules().to_string());
     let event = |name: &str, other: Value| {
         let mut event = json!({"hook_event_name": name, "session_id": session,
@@ -77,16 +77,27 @@ fn status_line_has_rules_hints_and_candidates() {
     let coloured = shown(&workspace, &last).stdout;
     insta::assert_snapshot!(
         coloured.escape_debug(),
-        @r"memctl: 2 rules told, 1 hint helped, \u{1b}[33m1 candidate waits: memctl review\u{1b}[0m\n"
+        @r"memctl: 2 rules told, 1 lesson told, 1 helped, \u{1b}[33m1 candidate waits: memctl review\u{1b}[0m\n"
     );
-    let plain = "memctl: 2 rules told, 1 hint helped, 1 candidate waits: memctl review\n";
+    let plain = "memctl: 2 rules told, 1 lesson told, 1 helped, 1 candidate waits: memctl review\n";
     let stripped = coloured.replace("\u{1b}[33m", "").replace("\u{1b}[0m", "");
     assert_eq!(stripped, plain);
     // A candidate that was decided is gone at once.
     workspace.run(&["memory", "approve", "REFL-003"]).succeeds();
     assert_eq!(
         shown(&workspace, &last).stdout,
-        "memctl: 2 rules told, 1 hint helped\n"
+        "memctl: 2 rules told, 1 lesson told, 1 helped\n"
+    );
+    // A pattern that was approved is told to the next session when it starts.
+    workspace.run(&["approve", "PROC-001"]).succeeds();
+    event(
+        "SessionStart",
+        json!({"source": "startup", "session_id": "next"}),
+    );
+    let next = json!({"session_id": "next", "cwd": workspace.root()}).to_string();
+    assert_eq!(
+        shown(&workspace, &next).stdout,
+        "memctl: 3 rules told, 1 lesson told\n"
     );
     workspace.write(".agentura/reflexion_entries.json", rules().to_string());
     workspace.set("NO_COLOR", "1");
@@ -107,7 +118,10 @@ fn status_line_shows_no_trouble() {
     );
     // A file that cannot be read has no rules that could wait; `memctl doctor` reports it.
     workspace.write(".agentura/reflexion_entries.json", "{broken");
-    assert_eq!(shown(&workspace, &first).stdout, "memctl: 0 rules told\n");
+    assert_eq!(
+        shown(&workspace, &first).stdout,
+        "memctl: nothing told yet\n"
+    );
     workspace.run(&["memory", "disable"]).succeeds();
     assert_eq!(shown(&workspace, &first).stdout, "memctl: off\n");
 }

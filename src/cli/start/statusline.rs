@@ -31,7 +31,7 @@ const DEADLINE: Duration = Duration::from_millis(400);
 /// Maximum size of the input: 1 MiB. That of Claude Code 2.1.329 has 2 kB.
 const LARGEST: u64 = 1 << 20;
 
-/// Print a status line for Claude Code: rules told, hints that helped, candidates
+/// Print a status line for Claude Code: rules and lessons told, candidates
 ///
 /// Claude Code calls it after each message, with the session as JSON on stdin. `memctl setup` installs it
 /// in `settings.json` if there is no status line yet. It only reads, and prints nothing if it cannot.
@@ -119,25 +119,34 @@ fn input() -> Option<Input> {
     serde_json::from_slice(&bytes).ok()
 }
 
-/// Returns the line. A part with the number 0 is left out; a session that was told nothing says so.
+/// Returns the line. A part with the number 0 is left out; a session without any part was told nothing.
 fn text(counts: SessionCounts, marks: Option<Marks>, colour: bool) -> String {
     let has_session = marks.is_some();
     let SessionCounts {
         told,
         told_at_calls,
         heeded,
+        lessons,
         helped,
         waiting,
     } = counts;
     let mut parts = Vec::new();
-    if has_session && (told > 0 || helped + waiting == 0) {
+    if told > 0 {
         parts.push(format!("{} told", plural(told as u64, "rule")));
     }
-    if told_at_calls > 0 {
-        parts.push(format!("{told_at_calls} at calls, {heeded} heeded"));
+    match told_at_calls {
+        0 => {}
+        calls if told > 0 => parts.push(format!("{calls} at calls, {heeded} heeded")),
+        calls => {
+            let rules = plural(calls as u64, "rule");
+            parts.push(format!("{rules} told at calls, {heeded} heeded"));
+        }
+    }
+    if lessons > 0 {
+        parts.push(format!("{} told", plural(lessons as u64, "lesson")));
     }
     if helped > 0 {
-        parts.push(format!("{} helped", plural(helped as u64, "hint")));
+        parts.push(format!("{helped} helped"));
     }
     if let Some(marks) = marks {
         let lessons = plural(marks.lessons as u64, "lesson");
@@ -162,6 +171,8 @@ fn text(counts: SessionCounts, marks: Option<Marks>, colour: bool) -> String {
         });
     } else if !has_session {
         parts.push("no candidates wait".to_owned());
+    } else if parts.is_empty() {
+        parts.push("nothing told yet".to_owned());
     }
     format!("memctl: {}", parts.join(", "))
 }
@@ -172,13 +183,14 @@ mod tests {
 
     #[test]
     fn the_line_has_what_there_is() {
-        let check = |[told, told_at_calls, heeded, helped, waiting]: [usize; 5],
+        let check = |[told, told_at_calls, heeded, lessons, helped, waiting]: [usize; 6],
                      has_session: bool,
                      expected: &str| {
             let counts = SessionCounts {
                 told,
                 told_at_calls,
                 heeded,
+                lessons,
                 helped,
                 waiting,
             };
@@ -186,18 +198,18 @@ mod tests {
             assert_eq!(text(counts, marks, false), expected);
         };
         check(
-            [4, 3, 2, 1, 2],
+            [4, 3, 2, 1, 1, 2],
             true,
-            "memctl: 4 rules told, 3 at calls, 2 heeded, 1 hint helped, 2 candidates wait: memctl review",
+            "memctl: 4 rules told, 3 at calls, 2 heeded, 1 lesson told, 1 helped, 2 candidates wait: memctl review",
         );
-        check([0, 0, 0, 0, 0], true, "memctl: 0 rules told");
-        check([0, 0, 0, 2, 0], true, "memctl: 2 hints helped");
-        check(
-            [0, 0, 0, 0, 1],
-            true,
-            "memctl: 1 candidate waits: memctl review",
-        );
-        check([0, 0, 0, 0, 0], false, "memctl: no candidates wait");
+        check([0; 6], true, "memctl: nothing told yet");
+        let expected = "memctl: 1 rule told at calls, 1 heeded";
+        check([0, 1, 1, 0, 0, 0], true, expected);
+        let expected = "memctl: 2 lessons told, 1 helped";
+        check([0, 0, 0, 2, 1, 0], true, expected);
+        let expected = "memctl: 1 candidate waits: memctl review";
+        check([0, 0, 0, 0, 0, 1], true, expected);
+        check([0; 6], false, "memctl: no candidates wait");
     }
 
     #[test]

@@ -5,6 +5,8 @@
 //!
 //! A session counts at most once for and once against a lesson, however often a loop repeats.
 
+use std::collections::HashSet;
+
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -42,6 +44,9 @@ pub(crate) struct LessonScratch {
     pub repeated: Vec<(u64, u64)>,
     /// Number of rules that the agent got at the start of the session.
     pub rules_at_start: usize,
+    /// Lessons that it got there.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub lessons_at_start: Vec<String>,
 }
 
 /// Addition to a lesson's evidence.
@@ -102,6 +107,21 @@ impl LessonScratch {
     /// Ids of everything that was shown.
     pub(crate) fn shown_ids(&self) -> Vec<String> {
         self.shown.iter().map(|shown| shown.id.clone()).collect()
+    }
+
+    /// Number of lessons that the session was told, at its start or at a call, and of those that helped it.
+    pub(crate) fn lessons_told(&self) -> (usize, usize) {
+        let shown = self.shown.iter().map(|shown| &shown.id);
+        let witnessed = self.witnessed.iter().map(|(id, _)| id);
+        let told: HashSet<&String> = self
+            .lessons_at_start
+            .iter()
+            .chain(shown)
+            .chain(witnessed)
+            .collect();
+        let helped = self.witnessed.iter();
+        let helped = helped.filter(|(_, outcome)| *outcome == HintOutcome::Helped);
+        (told.len(), helped.count())
     }
 
     /// Records the hints shown for an error, or before a call.
