@@ -57,10 +57,20 @@ fn every_command_of_the_readme_runs() {
     );
     fs::create_dir(workspace.home().join(".claude")).unwrap();
     git_repository(&workspace);
+    git(
+        &workspace,
+        "add -A && git -c user.name=a -c user.email=a@example.com commit -qm a",
+    );
     let mut count = 0;
     for line in shell_lines() {
         let is_ours = line.starts_with("memctl ");
-        let is_known = is_ours || line.starts_with("make ") || line.starts_with("cargo install ");
+        // The setup is typed in a terminal, see `first_minute`.
+        let others = [
+            "make ",
+            "cargo install ",
+            "cd your-project && memctl setup ",
+        ];
+        let is_known = is_ours || others.iter().any(|other| line.starts_with(other));
         assert!(is_known, "a command that no test runs: {line}");
         if !is_ours {
             continue;
@@ -68,16 +78,22 @@ fn every_command_of_the_readme_runs() {
         count += 1;
         let ran = Ran::of(shell(&workspace).arg("-c").arg(line).output().unwrap());
         assert_eq!(ran.code, 0, "{line}: {ran:?}");
+        if line == "memctl undo" {
+            assert_eq!(git(&workspace, "status --porcelain"), "", "after {line}");
+        }
     }
     assert!(count >= 12, "only {count} commands were found");
 }
 
 fn git_repository(workspace: &Workspace) {
-    let ran = shell(workspace)
-        .args(["-c", "git init -q"])
-        .output()
-        .unwrap();
-    assert!(ran.status.success(), "{ran:?}");
+    git(workspace, "init -q");
+}
+
+/// What a command of git prints.
+fn git(workspace: &Workspace, command: &str) -> String {
+    let line = format!("git {command}");
+    let ran = Ran::of(shell(workspace).args(["-c", &line]).output().unwrap());
+    ran.succeeds().stdout.clone()
 }
 
 #[test]

@@ -191,6 +191,7 @@ impl Role {
 /// Files with fixed names, in the order of an export.
 const NAMED: &[(&str, Role)] = &[
     (tombstones::FILE, Role::Tombstones),
+    (tombstones::LOCAL, Role::Tombstones),
     (HINTS, Role::Log),
     (EXECUTION_LOGS, Role::Log),
     (JOURNAL, Role::Journal),
@@ -307,7 +308,7 @@ const PATTERNS: [&str; 19] = [
 ];
 
 /// Returns `true` if git ignores a file directly below the memory directory.
-fn is_ignored(name: &str) -> bool {
+pub(crate) fn is_ignored(name: &str) -> bool {
     let matches = |pattern: &str| match pattern.split_once('*') {
         Some((start, end)) => name.starts_with(start) && name.ends_with(end),
         None => name == pattern.trim_end_matches('/'),
@@ -481,8 +482,8 @@ mod tests_of_ignored {
             "procedural_memory.json", "memories.json", "tombstones.jsonl",
         ]);
         assert_eq!(shared, expected);
-        for (name, role) in lined() {
-            assert_eq!(is_ignored(name), role != Role::Tombstones, "{name}");
+        for (name, _) in lined() {
+            assert_eq!(is_ignored(name), name != tombstones::FILE, "{name}");
         }
         for name in ["workspace.json", "config.toml", "prompts", ".gitignore"] {
             assert!(!is_ignored(name), "{name}");

@@ -2,7 +2,8 @@
 //! reused.
 //!
 //! A tombstone holds the id, the time, and a keyed hash of the content. The hash identifies the
-//! same content when it is presented again, and reveals nothing otherwise.
+//! same content when it is presented again, and reveals nothing otherwise. Git sees it only if it has seen the record:
+//! what this machine alone had leaves nothing behind that others would merge.
 
 use std::collections::{HashMap, HashSet};
 
@@ -14,10 +15,15 @@ use sha2::Sha256;
 
 use crate::model::{IdShape, Kind};
 use crate::store::files::directory;
+use crate::store::files::inventory::is_ignored;
 use crate::store::files::log::{self, Sync};
-use crate::store::{Error, Lock};
+use crate::store::{DataFile, Error, Lock};
 
 pub(crate) const FILE: &str = "tombstones.jsonl";
+/// Tombstones of records in files that git ignores, line by line as well.
+pub(crate) const LOCAL: &str = "tombstones.local.json";
+/// All files of tombstones.
+pub(crate) const FILES: [&str; 2] = [FILE, LOCAL];
 
 /// One removal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -52,26 +58,41 @@ impl Tombstone {
     }
 }
 
-/// Appends tombstone lines.
-pub(crate) fn append(lock: &Lock, lines: &[String]) -> Result<(), Error> {
-    log::append_all(lock, FILE, lines, Sync::Wait)
+/// Returns the name of the file with the tombstones of the records in a file.
+pub(crate) fn beside(file: DataFile) -> &'static str {
+    if is_ignored(file.name()) { LOCAL } else { FILE }
 }
 
-/// Appends lines that revoke the tombstones of restored records.
+/// Appends tombstone lines.
+pub(crate) fn append(lock: &Lock, file: &str, lines: &[String]) -> Result<(), Error> {
+    log::append_all(lock, file, lines, Sync::Wait)
+}
+
+/// Appends lines that revoke the tombstones of restored records, each to the file that has the tombstone.
 pub(crate) fn lift(lock: &Lock, kind: Kind, ids: &[&str], at: &str) -> Result<(), Error> {
-    let mut lines = Vec::new();
-    for id in ids {
-        lines.push(serde_json::to_string(&Tombstone {
-            lifted: true,
-            ..Tombstone::new(kind, id, at)
-        })?);
+    for file in FILES {
+        let mut lines = Vec::new();
+        for dead in in_force_in(lock.directory(), file)? {
+            if dead.kind == kind && ids.contains(&dead.id.as_str()) {
+                lines.push(serde_json::to_string(&Tombstone {
+                    lifted: true,
+                    ..Tombstone::new(kind, &dead.id, at)
+                })?);
+            }
+        }
+        append(lock, file, &lines)?;
     }
-    append(lock, &lines)
+    Ok(())
 }
 
 /// Returns the tombstones that are not revoked.
 pub(crate) fn in_force(directory: &Directory) -> Result<Vec<Tombstone>, Error> {
-    let mut all: Vec<Tombstone> = log::read(directory, FILE)?;
+    let [shared, local] = FILES.map(|file| in_force_in(directory, file));
+    Ok([shared?, local?].concat())
+}
+
+fn in_force_in(directory: &Directory, file: &str) -> Result<Vec<Tombstone>, Error> {
+    let mut all: Vec<Tombstone> = log::read(directory, file)?;
     // The newest line of a record counts.
     let mut newest: HashMap<(Kind, String), bool> = HashMap::new();
     for line in all.iter().rev() {
@@ -95,8 +116,8 @@ pub(crate) fn of_kind(
 /// Returns the highest id ever removed. An unreadable file yields none; ids are then unique only
 /// among existing records.
 pub(crate) fn highest(directory: &Directory, kind: Kind) -> IdShape {
-    let all: Vec<Tombstone> = log::read(directory, FILE).unwrap_or_default();
-    let of_kind = all.iter().filter(|t| t.kind == kind);
+    let all = FILES.map(|file| log::read::<Tombstone>(directory, file).unwrap_or_default());
+    let of_kind = all.iter().flatten().filter(|t| t.kind == kind);
     of_kind
         .filter_map(|t| IdShape::of(kind, &t.id))
         .max()

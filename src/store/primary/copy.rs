@@ -260,7 +260,7 @@ fn set_aside(directory: &Directory, before: Reached) -> Result<(), Error> {
     let aside = directory.below(RECOVERED);
     atomic::create_dir(&aside)?;
     let files = DataFile::ALL.into_iter().map(DataFile::name);
-    for name in files.chain([tombstones::FILE]) {
+    for name in files.chain(tombstones::FILES) {
         let to = aside.join(format!("{name}.until-{}.txt", before.seq));
         atomic::set_aside(directory, name, &to)?;
     }
@@ -283,7 +283,7 @@ fn take_over(store: &Scoped, lock: &Lock, batch: &[PrimaryChange]) -> Result<(),
         for change in of_kind().filter(|c| c.text.is_none() && !removed.contains(&c.id)) {
             tombstones.push(tombstone(kind, change)?);
         }
-        tombstones::append(lock, &tombstones)?;
+        tombstones::append(lock, tombstones::FILE, &tombstones)?;
         // Each record goes to its own file, and leaves the other.
         for file in DataFile::of(kind) {
             let is_here = |text: &&str| DataFile::for_record(kind, text.as_bytes()) == file;

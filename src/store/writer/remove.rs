@@ -27,6 +27,9 @@ use crate::store::{
 pub enum RemovalMode {
     /// The undo journal keeps the text.
     Undoable,
+    /// The undo journal keeps the text; an addition is reverted, and git gets no tombstone: nobody has decided that
+    /// the record is to stay away.
+    Reverted,
     /// The undo journal forgets the record too.
     Permanent,
 }
@@ -138,10 +141,14 @@ impl Writer {
                     .map(|(row, entry)| ((row, None), entry))
                     .unzip();
                 let buried = writer.announce_removal(file, &entries, content, at, mode)?;
+                let stones = match mode {
+                    RemovalMode::Reverted => tombstones::LOCAL,
+                    RemovalMode::Undoable | RemovalMode::Permanent => tombstones::beside(file),
+                };
                 of_file = entries;
                 writer.write_through(kind, &Sent::Removals(&buried), |writer| {
                     let lines: Vec<String> = buried.iter().map(|(_, line)| line.clone()).collect();
-                    tombstones::append(&writer.lock, &lines)?;
+                    tombstones::append(&writer.lock, stones, &lines)?;
                     writer.store.file(file).change(snapshot, &rows)
                 })
             })?;
@@ -162,7 +169,7 @@ impl Writer {
     ) -> Result<Vec<(String, String)>, Error> {
         let kind = file.kind;
         match mode {
-            RemovalMode::Undoable => {
+            RemovalMode::Undoable | RemovalMode::Reverted => {
                 // In reverse order, so that undo restores them in the order of the file.
                 for entry in going.iter().rev() {
                     let text = std::str::from_utf8(&entry.text);

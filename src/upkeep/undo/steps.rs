@@ -55,7 +55,12 @@ pub(super) fn perform(
                 let id = writer.store().current_id(kind, target)?;
                 let is_moved = dry_run || writer.move_back(kind, &id, *to_local)?;
                 let did = if is_moved { "moved back" } else { "unchanged" };
-                undone(did, &id, String::new())
+                let whose = if *to_local { "ignores" } else { "keeps" };
+                let mut what = format!("to the file that git {whose}");
+                if *to_local && id != *target {
+                    what.extend([", as ", target]);
+                }
+                undone(did, &id, what)
             }
             (
                 Effect::Approval {
@@ -135,7 +140,7 @@ fn remove_run(
             .iter()
             .map(|(id, text)| (id.as_str(), text.as_str()));
         let removals: Vec<_> = removals.collect();
-        writer.remove_several(kind, &removals, now, RemovalMode::Undoable)?;
+        writer.remove_several(kind, &removals, now, RemovalMode::Reverted)?;
     }
     Ok(steps)
 }
