@@ -182,9 +182,9 @@ impl Spending<'_> {
         let (models, cost) = (self.models.join("`, `"), price(self.cost_usd));
         let calls = plural(self.calls as u64, "call");
         let Self { about, also, .. } = self;
-        context.printer.note(&format!(
-            "calling `{models}`: {calls}{about}, about {cost}{also}"
-        ));
+        context
+            .printer
+            .note(&format!("calling `{models}`: {calls}{about}, {cost}{also}"));
         self.is_wanted(context, yes)
     }
 
@@ -197,7 +197,7 @@ impl Spending<'_> {
         }
         // The cost again, because `--quiet` hides the note.
         let (calls, cost) = (plural(self.calls as u64, "call"), price(self.cost_usd));
-        confirms(format!("{calls}, about {cost}. Go on?"), false)
+        confirms(format!("{calls}, {cost}. Go on?"), false)
     }
 
     /// Returns `true` if the calls cost more than a limit, or if nobody knows what many calls cost.
@@ -211,7 +211,9 @@ impl Spending<'_> {
 
 /// Returns a cost in words.
 pub(crate) fn price(cost: Option<f64>) -> String {
-    cost.map_or("an unknown cost".to_owned(), |cost| format!("${cost:.4}"))
+    cost.map_or("price unknown".to_owned(), |cost| {
+        format!("about ${cost:.4}")
+    })
 }
 
 #[cfg(test)]

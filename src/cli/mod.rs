@@ -254,7 +254,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, environment: Environme
     };
     let Cli { global, command } = cli;
     let plain = plain || global.no_color;
-    let printer = Printer::new(global.json, global.quiet, plain).at(environment.now);
+    let printer = Printer::new(global.json, global.quiet, plain).of(&environment);
     let context = Context::new(
         environment,
         global,

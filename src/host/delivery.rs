@@ -1,5 +1,5 @@
-//! Proof that hooks are delivered: the last event of each agent host with its answer, and the last one at which
-//! something was told: the events after it may all have nothing to say.
+//! Proof that hooks are delivered: the last event of each agent host with its answer, and of each kind of event the
+//! last one at which something was told: the events after it may all have nothing to say.
 //!
 //! A note is one small file of this user outside of every memory, so that an event in a folder without a
 //! memory is recorded too. It is not synced to the disk, because an agent waits and a lost note does no harm.
@@ -11,6 +11,7 @@ use chrono::{DateTime, Utc};
 use memctl_files::json::leaves;
 use memctl_files::named;
 use memctl_redact::{Clean, beginning};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -20,7 +21,9 @@ use crate::store::workspace::stamp;
 /// Name of the directory with the notes.
 const DIRECTORY: &str = "delivered";
 /// Maximum size of a note, in bytes.
-const LARGEST: u64 = 8 << 10;
+const LARGEST: u64 = 64 << 10;
+/// Maximum number of kinds of events in a note.
+const KINDS: usize = 8;
 /// Maximum length of the first words of an answer, in characters.
 const LONGEST: usize = 90;
 
@@ -63,9 +66,10 @@ impl Delivery {
         read(&file(state_dir?, host.name()))
     }
 
-    /// Returns the last event of an agent host at which something was told; `None` if nothing was.
-    pub fn last_told(state_dir: Option<&Path>, host: Host) -> Option<Self> {
-        read(&file(state_dir?, &told(host)))
+    /// Returns the last events of an agent host at which something was told, one of each kind, the newest first.
+    pub fn last_told(state_dir: Option<&Path>, host: Host) -> Vec<Self> {
+        let told = state_dir.and_then(|dir| read(&file(dir, &told(host))));
+        told.unwrap_or_default()
     }
 
     /// Notes the event. A failure is not reported: an agent waits.
@@ -78,6 +82,11 @@ impl Delivery {
         };
         write(&file(dir, host.name()), &text);
         if self.told.is_some() {
+            let mut all = Self::last_told(state_dir, host);
+            all.retain(|one| one.event != self.event);
+            all.insert(0, self.clone());
+            all.truncate(KINDS);
+            let text = serde_json::to_vec(&all).unwrap_or_default();
             write(&file(dir, &told(host)), &text);
         }
     }
@@ -87,12 +96,12 @@ fn file(state_dir: &Path, name: &str) -> PathBuf {
     state_dir.join(DIRECTORY).join(format!("{name}.json"))
 }
 
-/// Name of the note about the last event at which something was told.
+/// Name of the note about the last events at which something was told.
 fn told(host: Host) -> String {
     format!("{}-told", host.name())
 }
 
-fn read(path: &Path) -> Option<Delivery> {
+fn read<T: DeserializeOwned>(path: &Path) -> Option<T> {
     serde_json::from_slice(&named::read(path, LARGEST).ok()?).ok()
 }
 
@@ -158,7 +167,13 @@ mod tests {
         Delivery::of(&event("Stop"), None, "off", now).note(state, Host::Codex);
         let last = Delivery::last(state, Host::Codex).unwrap();
         assert_eq!((&*last.event, last.told), ("Stop", None));
-        assert_eq!(Delivery::last_told(state, Host::Codex), Some(delivery));
+        let last_told = || Delivery::last_told(state, Host::Codex);
+        assert_eq!(last_told(), std::slice::from_ref(&delivery));
+        // A question at the stop hides no note before a call.
+        let asked = Delivery::of(&event("Stop"), Some(answer), "", now);
+        asked.note(state, Host::Codex);
+        delivery.note(state, Host::Codex);
+        assert_eq!(last_told(), [delivery, asked]);
     }
 
     #[test]

@@ -208,7 +208,7 @@ fn a_line_of_the_person_ends_a_repeat() {
     assert_eq!(repeats()[0]["what"], "make check");
 }
 
-/// `n` is remembered, and Esc decides nothing.
+/// `n` is remembered, and Esc decides nothing: at the line, and at the keys.
 #[test]
 fn a_repeat_that_is_refused_is_not_asked_about_again() {
     let machine = Machine::new();
@@ -221,10 +221,17 @@ fn a_repeat_that_is_refused_is_not_asked_about_again() {
     terminal.keys(&["e"]);
     terminal.wait_for("One line for agents: make check TARGET=web");
     terminal.keys(&["Escape"]);
-    // The keys of the same repeat stand there again.
+    // The keys of the same repeat stand there again, as they do after a key that is none of them.
     let again = terminal.wait_for("nothing kept");
     assert!(again.ends_with("q later"), "{again}");
-    terminal.keys(&["q"]);
+    for key in ["Enter", "x"] {
+        let shown = terminal.screen().matches("q later").count();
+        terminal.keys(&[key]);
+        terminal.wait_until("q later", |screen| {
+            screen.matches("q later").count() > shown
+        });
+    }
+    terminal.keys(&["Escape"]);
     terminal.wait_for("memctl search");
     let repeats = || machine.json(&["stats"])["past"]["repeats"].clone();
     assert_eq!(repeats().as_array().unwrap().len(), 1);
@@ -258,13 +265,13 @@ fn the_agent_of_the_person_words_a_repeat() {
     let script = fs::read_to_string(&claude).unwrap();
     fs::write(&claude, "#!/bin/sh\necho not logged in >&2\nexit 1\n").unwrap();
     terminal.keys(&["w"]);
-    terminal.wait_for("One call of `exec/claude`, about an unknown cost?");
+    terminal.wait_for("One call of `claude -p`, price unknown: your plan. Go on?");
     terminal.keys(&["y"]);
     let failed = terminal.wait_for("not logged in");
     assert!(failed.ends_with("q later"), "{failed}");
     fs::write(&claude, script).unwrap();
     terminal.keys(&["w"]);
-    let price = terminal.wait_for("One call of `exec/claude`, about an unknown cost?");
+    let price = terminal.wait_for("One call of `claude -p`, price unknown: your plan. Go on?");
     assert!(!price.contains("Seed the tables with"), "{price}");
     terminal.keys(&["y"]);
     let worded = terminal.wait_for("y keep them");
@@ -353,7 +360,10 @@ fn the_book_shows_the_first_minute_as_it_is() {
         return;
     };
     for (key, then) in [
-        ("w", "One call of `exec/claude`, about an unknown cost?"),
+        (
+            "w",
+            "One call of `claude -p`, price unknown: your plan. Go on?",
+        ),
         ("y", "y keep them"),
         ("y", "you said it"),
         ("y", "3  failed"),
@@ -400,4 +410,21 @@ fn the_book_shows_the_first_minute_as_it_is() {
         told.join("\n"),
     );
     assert_kept("../tutorials/first-minute.md", &page);
+}
+
+/// The page and `why` count a lesson alike.
+#[test]
+fn a_lesson_has_one_number() {
+    let machine = Machine::new();
+    for day in [16, 17, 18, 19] {
+        machine.past(day, "Seed the tables.", SEED);
+    }
+    let page = machine.run(&["setup", "--yes"]).stdout;
+    let times = "failed 4 times in 4 sessions";
+    assert!(page.contains(times), "{page}");
+    let lesson = &machine.json(&["list", "lessons"])["records"][0]["id"];
+    let why = machine.run(&["why", lesson.as_str().unwrap()]).stdout;
+    let (head, _) = why.split_once('\n').unwrap();
+    assert!(head.contains("  pattern  "), "{why}");
+    assert!(head.contains("  seen 4 times"), "{why}");
 }

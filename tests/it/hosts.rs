@@ -751,6 +751,8 @@ fn the_last_event_and_its_answer_are_shown() {
     assert!(told.contains("Use pnpm here, never npm."), "{told}");
     workspace.json(&["hooks", "install", "claude-code"]);
     let page = workspace.run(&["hooks", "status", "claude-code"]).stdout;
+    let settings = "installed (~/.claude/settings.json)";
+    assert!(page.contains(settings), "{page}");
     assert!(page.contains("last event:   PreToolUse ("), "{page}");
     assert!(!page.contains("last told:"), "{page}");
     // The end of a session, which says nothing, does not hide what was told before it.

@@ -178,7 +178,14 @@ fn second_run_changes_no_byte_and_undo_restores_the_settings() {
     assert_eq!(again["learned"]["unchanged"], 2, "{again}");
     assert_eq!(ignored(everything(&workspace)), before);
 
+    let plan = workspace.json(&["setup", "--undo", "--dry-run"]);
+    assert_eq!(ignored(everything(&workspace)), before);
     let undone = workspace.json(&["setup", "--undo"]);
+    let planned: Vec<String> = states(&plan)
+        .iter()
+        .map(|state| state.replace("planned", "done"))
+        .collect();
+    assert_eq!(planned, states(&undone));
     assert_eq!(
         states(&undone),
         [

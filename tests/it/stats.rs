@@ -126,7 +126,9 @@ fn the_figures_are_those_of_the_history() {
         "Week of     Sessions  Calls  Failed  Helped   Right  Learned",
         "2025-12-29                                   1 of 2        3",
         "2026-01-05         1     10       2  2 of 4  3 of 4",
-        "helped:       50 % (2 of 4; 95 %: 15 to 85 %)",
+        "told:         4 times\n",
+        "helped:       50 % (2 of 4; 95 %: 15 to 85 %): a later call followed it and worked\n",
+        "told at calls: in 1 session, 10 calls, of which 2 failed\n",
     ] {
         assert!(page.stdout.contains(line), "{page:?}");
     }
@@ -332,8 +334,6 @@ fn sessions_are_compared_by_what_they_were_told() {
         [json!(2), json!(25.0), json!(4.5), json!(4000.0)]
     );
     let page = workspace.run(&["stats"]).stdout;
-    assert!(
-        page.contains("2 sessions: 11 calls, 0.5 failed, 1250 tokens each"),
-        "{page}"
-    );
+    let told = "in 2 sessions, on average 11 calls, of which 0.5 failed; 1250 tokens";
+    assert!(page.contains(told), "{page}");
 }

@@ -109,14 +109,17 @@ impl Terminal {
 
     /// Waits until the screen shows a text, and no longer changes.
     pub(crate) fn wait_for(&self, text: &str) -> String {
+        // The typed line is not output.
+        let shows = |line: &str| line.contains(text) && !line.starts_with(['$', '#']);
+        self.wait_until(text, |screen| screen.lines().any(shows))
+    }
+
+    /// Waits until the screen is as wanted, and no longer changes.
+    pub(crate) fn wait_until(&self, text: &str, is_wanted: impl Fn(&str) -> bool) -> String {
         let start = Instant::now();
         loop {
             let screen = self.screen();
-            // The typed line is not output.
-            let is_there = screen
-                .lines()
-                .any(|l| l.contains(text) && !l.starts_with(['$', '#']));
-            if is_there {
+            if is_wanted(&screen) {
                 std::thread::sleep(Duration::from_millis(40));
                 let later = self.screen();
                 if later == screen {

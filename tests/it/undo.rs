@@ -30,9 +30,9 @@ fn state(workspace: &Workspace) -> BTreeMap<String, Vec<u8>> {
             let name = path.file_name().unwrap().to_string_lossy().into_owned();
             let aside = [
                 ".index", ".lock", "changes.jsonl", "audit.jsonl", "audit.anchor",
-                "execution_logs.jsonl",
+                "execution_logs.jsonl", "tombstones.jsonl", "tombstones.local.json",
             ];
-            if aside.contains(&name.as_str()) || name == "tombstones.jsonl" {
+            if aside.contains(&name.as_str()) {
                 continue;
             }
             if path.is_dir() {
@@ -124,6 +124,8 @@ fn undo_restores_every_byte_of_a_command() {
             "rule=When it rains, ALWAYS say so.",
         ]);
     });
+    // Nothing was deleted for good, so there is nothing for git to see.
+    assert!(!workspace.memory("tombstones.jsonl").exists());
     there_and_back(&workspace, "a removal", |workspace| {
         workspace.json(&["memory", "forget", "REFL-001"]);
     });
@@ -331,4 +333,20 @@ fn an_undo_that_was_cut_short_can_be_taken_back_and_said_again() {
     let again = workspace.json(&["memory", "undo"]);
     assert_eq!(again["change"], correction);
     assert_eq!(workspace.json(&["memory", "status"])["reflexions"], 0);
+}
+
+/// An approval moves a lesson to the shared file, under another id.
+#[test]
+fn the_page_of_an_undone_approval_says_where_the_lesson_is() {
+    let workspace = Workspace::sample();
+    workspace.json(&["learn", "fixtures/transcripts/steps.jsonl"]);
+    let own = workspace.json(&["list", "lessons"])["records"][0]["id"].clone();
+    let own = own.as_str().unwrap();
+    workspace.json(&["approve", own]);
+    let page = workspace.run(&["undo"]).stdout;
+    assert!(page.contains("  approve by you\n"), "{page}");
+    let moved = format!("PROC-001  to the file that git ignores, as {own}\n");
+    assert!(page.contains(&moved), "{page}");
+    let ends = page.lines().find(|line| line.ends_with(' '));
+    assert_eq!(ends, None, "{page}");
 }

@@ -196,7 +196,7 @@ fn demand_without_an_assertion_is_judged() {
     );
     assert!(
         ran.stderr
-            .contains("calling `exec/python3`: 4 calls, about an unknown cost\n"),
+            .contains("calling `exec/python3`: 4 calls, price unknown\n"),
         "{ran:?}"
     );
 }

@@ -99,7 +99,7 @@ fn a_rule_tells_where_it_came_from_and_where_it_went() {
         "├─ distilled from CORR-001",
         "│  └─ corrects EXEC-",
         "├─ injected into EXEC-",
-        "  and 2 more executions",
+        "  in 5 executions",
         "evidence:     shown 5, helped 1, harmed 0",
     ] {
         assert!(shown.contains(part), "{part}: {shown}");
@@ -222,14 +222,14 @@ fn a_procedure_tells_the_sessions_that_showed_it() {
     let report = workspace.json(&["memory", "why", "PROC-001"]);
     assert_eq!(
         (&report["chain"][1]["kind"], &report["chain"][1]["summary"]),
-        (&json!("transcript"), &json!("step 0 in `project`"))
+        (&json!("transcript"), &json!("in `project`"))
     );
     assert_eq!(report["chain"][0]["origins"], 1);
     assert_eq!(report["chain"][0]["state"], "episode");
     let shown = workspace.run(&["memory", "why", "PROC-001"]);
     let shown = &shown.succeeds().stdout;
     assert!(
-        shown.contains("└─ seen in build-17  step 0 in `project`"),
+        shown.contains("└─ seen in build-17  in `project`"),
         "{shown}"
     );
 }

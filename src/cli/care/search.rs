@@ -259,7 +259,7 @@ pub(crate) fn index(context: &Context, args: &IndexArgs) -> Done<IndexReport> {
 /// Returns a sentence with the number of texts, the host that receives them, and the cost.
 pub(crate) fn sending(texts: usize, to: &Destination) -> String {
     let cost = match to.highest_cost(texts) {
-        Some(cost) if cost > 0.0 => format!(", at most about {}", price(Some(cost))),
+        Some(cost) if cost > 0.0 => format!(", at most {}", price(Some(cost))),
         _ => String::new(),
     };
     format!(

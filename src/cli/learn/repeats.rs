@@ -6,7 +6,7 @@
 
 use std::io;
 
-use console::Term;
+use console::{Key, Term};
 use memctl_llm::Progress;
 
 use crate::cli::ask::{ask, confirms, line, price};
@@ -188,24 +188,33 @@ fn note(context: &Context, what: &str) {
     context.printer.note_page(note);
 }
 
-/// Waits for one of these keys.
+/// Waits for one of these keys. The last one is the way out: Esc and Ctrl-D mean it, too. Any other shows the keys
+/// again.
 fn key(keys: &[(char, &str)]) -> Result<char, UserError> {
     let term = Term::stderr();
     let all: Vec<String> = keys
         .iter()
         .map(|(key, what)| format!("{key} {what}"))
         .collect();
-    term.write_str(&format!("   {}  ", all.join(" · ")))?;
+    let line = format!("   {}  ", all.join(" · "));
+    term.write_str(&line)?;
     ask(|| {
         loop {
-            let typed = term.read_char()?.to_ascii_lowercase();
-            if typed == '\u{3}' {
-                return Err(io::Error::from(io::ErrorKind::Interrupted).into());
-            }
-            if keys.iter().any(|(key, _)| *key == typed) {
+            let typed = match term.read_key()? {
+                Key::CtrlC | Key::Char('\u{3}') => {
+                    return Err(io::Error::from(io::ErrorKind::Interrupted).into());
+                }
+                Key::Escape | Key::Char('\u{4}') => keys.last().map(|(key, _)| *key),
+                Key::Char(typed) => Some(typed.to_ascii_lowercase()),
+                _ => None,
+            };
+            let typed = typed.filter(|typed| keys.iter().any(|(key, _)| key == typed));
+            if let Some(typed) = typed {
                 term.write_line(&typed.to_string())?;
                 return Ok(typed);
             }
+            term.write_line("")?;
+            term.write_str(&line)?;
         }
     })
 }
@@ -298,8 +307,11 @@ fn worded(context: &Context, repeat: &Repeat, model: &str) -> Result<Answer, Use
         note(context, before);
         return Ok(Answer::Nothing);
     };
-    let cost = price(plan.report.cost_usd);
-    let prompt = format!("   One call of `{}`, about {cost}?", plan.report.model);
+    let price = price(plan.report.cost_usd);
+    let prompt = match model.strip_prefix("exec:") {
+        Some(command) => format!("   One call of `{command}`, {price}: your plan. Go on?"),
+        None => format!("   One call of `{}`, {price}. Go on?", plan.report.model),
+    };
     if !confirms(prompt, true)? {
         return Ok(Answer::Nothing);
     }

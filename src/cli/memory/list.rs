@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::cli::context::Context;
 use crate::cli::memory::{marked, of_rule};
-use crate::cli::output::{Done, Page, Report, Style, Table, change, clean, day, plural};
+use crate::cli::output::{Done, Page, Report, Style, Table, change, clean, day, end, plural};
 use crate::model::error::UserError;
 use crate::model::{
     CANDIDATE, Condition, EPISODE, Evidence, Kind, MemoryType, QUARANTINED, REJECTED, Receipts,
@@ -20,8 +20,12 @@ use crate::notes::{self, ListReport, Listed, ShowReport};
 use crate::serve::arguments::{LISTED, TYPED};
 use crate::store::workspace::{Error, Workspace};
 
-/// Maximum width of a change.
-const CHANGE: usize = 60;
+/// Maximum width of a change: of one line, and of two.
+const CHANGE: [usize; 2] = [55, 110];
+/// Maximum width of the error that a pattern is about.
+const ERROR: usize = 60;
+/// Maximum number of lines of a text, in the list of one kind: those of a lesson or a rule of usual length.
+const LINES: usize = 5;
 /// Statuses of rules and procedures.
 const STATUSES: [&str; 8] = [
     "active", CANDIDATE, REJECTED, "suspended", "superseded", "retired", QUARANTINED, EPISODE,
@@ -146,13 +150,18 @@ fn of_kind(
 /// Adds records as a table, whose empty columns are left out: those of all kinds, or of one with the columns of that.
 /// The outcome of a record is on a line of its own, since the text needs the width.
 fn table(page: &mut Page, records: &[(Kind, &Listed)], is_of_all: bool) {
-    let mut table = Table::new("Kind|ID|Skill|Type|User|>Age|Expires|~Text", &[7, 2]);
+    let lines = if is_of_all { 1 } else { LINES };
+    let columns = "Kind|ID|Skill|Type|User|>Age|Expires|~Text";
+    let mut table = Table::new(columns, &[7, 2]).with_lines(lines);
     for (kind, record) in records {
         let of_one =
             |cell: Option<&str>| cell.filter(|_| !is_of_all).unwrap_or_default().to_owned();
         let (status, source) = (record.status.as_deref(), record.source.as_deref());
         let pinned = if record.pinned { "pinned: " } else { "" };
-        let text = [pinned, &record.summary, &of_one(Some(&heard(record)))].concat();
+        // What to do, before the error that it is about.
+        let change = change_of(record, CHANGE[usize::from(!is_of_all)]);
+        let shown = change.as_ref().unwrap_or(&record.summary);
+        let text = [pinned, shown, &of_one(Some(&heard(record)))].concat();
         table.row([
             if is_of_all { kind.noun() } else { "" }.to_owned(),
             record.id.clone(),
@@ -177,17 +186,23 @@ fn table(page: &mut Page, records: &[(Kind, &Listed)], is_of_all: bool) {
     page.table(&table);
 }
 
-/// Returns the outcome of a record: the receipts of a rule; the change that a lesson is about, its approval and use.
+/// Returns the outcome of a record: the receipts of a rule; the approval and use of a lesson, and the error that a
+/// pattern is about.
 fn more(kind: Kind, record: &Listed) -> String {
     if kind != Kind::Procedure {
         return record.receipts.map(Receipts::words).unwrap_or_default();
     }
-    let lesson = record.lesson.as_ref();
-    let lesson = lesson.filter(|lesson| !lesson.working_code.is_empty());
-    let change = lesson.map(|of| change(&of.failing_code, &of.working_code, CHANGE));
-    let parts = [about(record), change.unwrap_or_default()];
-    let parts = parts.into_iter().filter(|part| !part.is_empty());
-    parts.collect::<Vec<_>>().join(": ")
+    match change_of(record, ERROR) {
+        Some(_) => format!("{}: {}", about(record), end(&record.summary, ERROR)),
+        None => about(record),
+    }
+}
+
+/// Returns the change that a pattern is: a recovery that nobody has worded.
+fn change_of(record: &Listed, width: usize) -> Option<String> {
+    let lesson = record.lesson.as_ref()?;
+    let is_pattern = lesson.lesson.is_empty() && !lesson.working_code.is_empty();
+    is_pattern.then(|| change(&lesson.failing_code, &lesson.working_code, width))
 }
 
 /// Messages that a rule was heard in, after its text; empty for other records.

@@ -1,5 +1,7 @@
 //! Page of text, built before anything is written, with its warnings and its exit code.
 
+use std::sync::Arc;
+
 use chrono::{DateTime, Utc};
 
 use crate::cli::output::text::{clean, when, wrap};
@@ -12,6 +14,8 @@ pub(crate) struct Page {
     colour: bool,
     now: DateTime<Utc>,
     quiet: bool,
+    /// Home directory of the user, which pages write as `~`.
+    home: Option<Arc<str>>,
     /// Problems that did not stop the command; they go to standard error.
     pub(crate) warnings: Vec<String>,
     /// Exit code of the command: 1 if a check found something.
@@ -27,6 +31,7 @@ impl Page {
             colour,
             now,
             quiet: false,
+            home: None,
             warnings: Vec::new(),
             exit_code: 0,
         }
@@ -36,6 +41,21 @@ impl Page {
     pub(crate) fn quietly(mut self, quiet: bool) -> Self {
         self.quiet = quiet;
         self
+    }
+
+    /// Sets the home directory of the user.
+    pub(crate) fn of_home(mut self, home: Option<Arc<str>>) -> Self {
+        self.home = home;
+        self
+    }
+
+    /// Returns a path with `~` for the home directory.
+    pub(crate) fn path(&self, path: &str) -> String {
+        let home = self.home.as_deref().filter(|home| home.len() > 1);
+        match home.and_then(|home| path.strip_prefix(home)) {
+            Some(rest) if rest.is_empty() || rest.starts_with(['/', '\\']) => format!("~{rest}"),
+            _ => path.to_owned(),
+        }
     }
 
     /// Returns `true` if only results are asked for, not what was done and what comes next.
@@ -188,7 +208,7 @@ impl Page {
 
     /// Returns an empty page of the same form, for what comes after something that it decides.
     pub(crate) fn beside(&self) -> Self {
-        Self::new(self.width, self.colour, self.now)
+        Self::new(self.width, self.colour, self.now).of_home(self.home.clone())
     }
 
     /// Adds the text of another page.
@@ -224,6 +244,14 @@ mod tests {
             page.into_text(),
             "rule:         When screening, ALWAYS\n              check the design of\n              systems\n"
         );
+    }
+
+    #[test]
+    fn home_is_a_tilde() {
+        let page = Page::new(40, false, DateTime::UNIX_EPOCH).of_home(Some("/home/ann".into()));
+        let paths = ["/home/ann/shop", "/home/ann", "/home/anna", "/srv"];
+        let expected = ["~/shop", "~", "/home/anna", "/srv"];
+        assert_eq!(paths.map(|path| page.path(path)), expected);
     }
 
     #[test]

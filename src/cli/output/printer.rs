@@ -17,6 +17,7 @@ use memctl_llm::Progress;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
+use crate::cli::config::Environment;
 use crate::cli::output::page::Page;
 use crate::cli::output::text::{clean, escape_json, wrap};
 use crate::cli::output::{Report, Style};
@@ -37,6 +38,8 @@ pub(crate) struct Printer {
     is_terminal: bool,
     /// Time that the ages on pages are relative to.
     now: DateTime<Utc>,
+    /// Home directory of the user, which pages write as `~`.
+    home: Option<Arc<str>>,
     /// Reason why standard output could not be written, shared by all copies.
     failure: Arc<OnceLock<String>>,
 }
@@ -56,13 +59,16 @@ impl Printer {
             width: columns.filter(|_| is_terminal).unwrap_or(PIPED_WIDTH),
             is_terminal,
             now: DateTime::UNIX_EPOCH,
+            home: None,
             failure: Arc::default(),
         }
     }
 
-    /// Sets the time that the ages on pages are relative to.
-    pub(crate) fn at(mut self, now: DateTime<Utc>) -> Self {
-        self.now = now;
+    /// Sets the time that the ages on pages are relative to, and the home directory of the user.
+    pub(crate) fn of(mut self, environment: &Environment) -> Self {
+        self.now = environment.now;
+        let home = environment.home.as_ref();
+        self.home = home.map(|home| home.display().to_string().into());
         self
     }
 
@@ -78,7 +84,13 @@ impl Printer {
 
     /// Returns an empty page for this terminal.
     pub(crate) fn page(&self) -> Page {
-        Page::new(self.width, self.colour, self.now).quietly(self.quiet)
+        self.empty_page(self.colour)
+    }
+
+    fn empty_page(&self, colour: bool) -> Page {
+        Page::new(self.width, colour, self.now)
+            .of_home(self.home.clone())
+            .quietly(self.quiet)
     }
 
     /// Prints the result of a command and returns its exit code.
@@ -109,7 +121,7 @@ impl Printer {
 
     /// Returns the page of a report.
     fn page_of(&self, report: &dyn Report, colour: bool) -> Page {
-        let mut page = Page::new(self.width, colour, self.now).quietly(self.quiet);
+        let mut page = self.empty_page(colour);
         report.page(&mut page);
         page
     }

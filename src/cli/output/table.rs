@@ -1,7 +1,8 @@
-//! Table that fits the terminal: an elastic column drops the middle of its cells, or the end of prose.
+//! Table that fits the terminal: an elastic column drops the middle of its cells, or the end of prose, unless prose
+//! goes on below.
 
 use crate::cli::output::Style;
-use crate::cli::output::text::{end, middle};
+use crate::cli::output::text::{end, middle, one_line, wrap};
 
 /// Alignment and shortening of a column's cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,6 +22,8 @@ pub(crate) struct Table {
     /// Columns that shrink on a narrow terminal, in this order; of an empty list, the widest.
     elastic: &'static [usize],
     rows: Vec<Vec<(Style, String)>>,
+    /// Maximum number of lines of prose.
+    lines: usize,
 }
 
 /// Minimum width of an elastic column.
@@ -46,6 +49,7 @@ impl Table {
             columns: columns.split('|').map(column).collect(),
             elastic,
             rows: Vec::new(),
+            lines: 1,
         }
     }
 
@@ -56,7 +60,14 @@ impl Table {
             columns: columns.collect(),
             elastic: &[],
             rows: Vec::new(),
+            lines: 1,
         }
+    }
+
+    /// Lets prose have so many lines.
+    pub(crate) fn with_lines(mut self, lines: usize) -> Self {
+        self.lines = lines;
+        self
     }
 
     /// Adds a row of plain cells.
@@ -83,11 +94,32 @@ impl Table {
             .iter()
             .map(|(name, _)| (Style::Dim, name.as_str()));
         let mut lines = vec![self.line(headings, &widths, colour)];
-        for row in &self.rows {
+        for row in self.rows.iter().flat_map(|row| self.rows_of(row, &widths)) {
             let cells = row.iter().map(|(style, text)| (*style, text.as_str()));
             lines.push(self.line(cells, &widths, colour));
         }
         lines.join("\n")
+    }
+
+    /// Returns a row, and those below it in which its prose goes on.
+    fn rows_of(&self, row: &[(Style, String)], widths: &[usize]) -> Vec<Vec<(Style, String)>> {
+        let mut rows = vec![row.to_vec()];
+        let cells = row.iter().zip(&self.columns).zip(widths).enumerate();
+        for (column, (((style, text), (_, align)), width)) in cells {
+            if *align != Align::Prose || self.lines == 1 {
+                continue;
+            }
+            let all = wrap(&one_line(text), *width);
+            let mut shown: Vec<String> = all.iter().take(self.lines - 1).cloned().collect();
+            shown.extend(all.get(self.lines - 1..).map(|rest| rest.join(" ")));
+            for (at, text) in shown.into_iter().enumerate() {
+                if at == rows.len() {
+                    rows.push(vec![(*style, String::new()); row.len()]);
+                }
+                rows[at][column].1 = text;
+            }
+        }
+        rows
     }
 
     /// Returns a row as one line, without spaces at its end.
@@ -171,5 +203,10 @@ mod tests {
         let mut table = Table::new("ID|Skill|~Text", &[2]);
         table.row(["R-1".into(), String::new(), "use tabs here".into()]);
         assert_eq!(table.render(18, false), "ID   Text\nR-1  use tabs here");
+        // Prose that goes on below is cut in its last line.
+        let mut table = Table::new("ID|~Text", &[1]).with_lines(2);
+        table.row(["R-1".into(), "use tabs here, and never spaces".into()]);
+        let expected = "ID   Text\nR-1  use tabs here,\n     and never spac…";
+        assert_eq!(table.render(20, false), expected);
     }
 }

@@ -54,7 +54,7 @@ pub(crate) fn product(text: &str) -> Cow<'_, str> {
 }
 
 /// Returns the text on one line. It is redacted before it is joined, which would hide secrets from the redactor.
-fn one_line(text: &str) -> String {
+pub(crate) fn one_line(text: &str) -> String {
     let text = clean(&memctl_redact::redact(text).text);
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

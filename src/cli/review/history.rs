@@ -4,9 +4,9 @@ use clap::Args;
 use serde::Serialize;
 
 use crate::cli::context::Context;
-use crate::cli::output::{Done, Page, Report, Style, end, plural};
+use crate::cli::output::{Done, Page, Report, Style, Table, end, plural};
 use crate::model::error::UserError;
-use crate::model::{Kind, mark};
+use crate::model::{EPISODE, Kind, mark};
 use crate::serve::arguments::TYPED;
 use crate::upkeep::undo::{self, ChangeReport, UndoReport};
 use crate::upkeep::{self, Link, Relation, WhyReport};
@@ -97,15 +97,11 @@ impl Report for UndoReport {
             "reverted "
         };
         let change = &self.change;
-        page.good(
-            done,
-            format!("{}  {} by {}", change.change, change.why, change.who),
-        );
+        let who = if change.is_own { "you" } else { &change.who };
+        page.good(done, format!("{}  {} by {who}", change.change, change.why));
         for step in &self.steps {
-            page.field(
-                step.did,
-                &format!("{}  {}", step.target, end(&step.what, 60)),
-            );
+            let target = [step.target.as_str(), &end(&step.what, 60)].join("  ");
+            page.field(step.did, target.trim_end());
         }
         if let Some(undo) = &self.undo {
             let place = if self.of_user_store {
@@ -128,14 +124,27 @@ pub(crate) struct Changes {
 impl Report for Changes {
     fn page(&self, page: &mut Page) {
         if self.changes.is_empty() {
-            page.line("No changes yet.");
+            return page.line("No changes yet.");
         }
-        page.document(self, &[]);
+        let mut table = Table::new("Change|>Age|Who|Command|~Records|", &[4, 3]);
+        for change in &self.changes {
+            table.row([
+                change.change.clone(),
+                page.age(&change.at),
+                if change.is_own { "you" } else { &change.who }.to_owned(),
+                change.why.clone(),
+                change.touched.join(", "),
+                if change.undone { "undone" } else { "" }.to_owned(),
+            ]);
+        }
+        page.table(&table);
     }
 }
 
 /// Minimum width of a summary; a shorter one is useless.
 const LEAST: usize = 8;
+/// Maximum number of rows of the text of the record itself.
+const ROWS: usize = 6;
 /// Minimum length of a text that is not repeated in a chain.
 const SAID: usize = 30;
 
@@ -161,18 +170,23 @@ pub(crate) fn why(context: &Context, args: &WhyArgs) -> Done<WhyReport> {
     Ok(upkeep::why(&workspace, &id)?)
 }
 
-/// Returns what a link says of executions or places that are not listed: ` and 2 more executions`.
-fn unnamed(chain: &[Link], link: &Link) -> Option<String> {
-    let (count, noun, kind) = match (link.executions, link.origins) {
-        (Some(count), _) => (count, "execution", "execution"),
-        (_, Some(count)) => (count, "place", "transcript"),
+/// Returns the number of executions of a link, or of times that it was seen, if only the newest are listed.
+fn in_all(chain: &[Link], link: &Link) -> Option<String> {
+    let (count, words, relation) = match (link.executions, link.origins) {
+        (Some(count), _) => {
+            let words = format!("  in {}", plural(count, "execution"));
+            (count, words, Relation::InjectedInto)
+        }
+        (_, Some(count)) => {
+            let words = format!("  seen {}", plural(count, "time"));
+            (count, words, Relation::SeenIn)
+        }
         _ => return None,
     };
-    let is_named = |other: &&Link| {
-        other.kind == kind && other.to.as_ref() == Some(&link.id) && other.depth > link.depth
-    };
-    let more = count.saturating_sub(chain.iter().filter(is_named).count() as u64);
-    (more > 0).then(|| format!("  and {}", plural(more, noun).replacen(' ', " more ", 1)))
+    let is_listed =
+        |other: &&Link| other.relation == relation && other.to.as_ref() == Some(&link.id);
+    let listed = chain.iter().filter(is_listed).count() as u64;
+    (count > listed).then_some(words)
 }
 
 /// Returns the text of a link, without the words of a link above it.
@@ -215,7 +229,10 @@ impl Report for WhyReport {
             let trust = link.trust.filter(|_| link.kind == Kind::Reflexion.name());
             let state = mark(link.status.as_deref(), link.source.as_deref(), trust);
             let state = state.as_deref().or(link.state.as_deref());
-            let state = state.unwrap_or_default();
+            let state = match state.unwrap_or_default() {
+                EPISODE => "pattern",
+                state => state,
+            };
             let style = match state {
                 "accepted" | "approved" => Style::Good,
                 "rejected" | "error" => Style::Bad,
@@ -231,17 +248,22 @@ impl Report for WhyReport {
                 (Style::Strong, end(&link.id, page.width())),
                 (style, spaced(state.to_owned())),
                 (Style::Dim, spaced(page.age(&link.at))),
-                (Style::Dim, unnamed(&self.chain, link).unwrap_or_default()),
+                (Style::Dim, in_all(&self.chain, link).unwrap_or_default()),
             ];
             let used = parts
                 .iter()
                 .map(|(_, text)| console::measure_text_width(text));
             let room = page.width().saturating_sub(used.sum::<usize>() + 2);
-            if room >= LEAST {
+            // The text of the record itself is shown in full.
+            let whole = (at == 0 && link.summary.len() > room).then_some(&link.summary);
+            if room >= LEAST && whole.is_none() {
                 parts.push((Style::Plain, spaced(end(&new_words(&self.chain, at), room))));
             }
             let parts: Vec<(Style, &str)> = parts.iter().map(|(s, t)| (*s, t.as_str())).collect();
             page.styled(&parts);
+            if let Some(whole) = whole {
+                page.sentence(Style::Plain, "   ", &end(whole, page.width() * ROWS));
+            }
         }
         let of = self.evidence;
         let (shown, helped, harmed) = (of.shown, of.helped, of.harmed);

@@ -19,6 +19,7 @@ use crate::cli::review::queue;
 use crate::model::error::UserError;
 use crate::model::{self, CallAction, Kind, SkillPath};
 use crate::review::queue::{Part, Waiting, WaitingKind};
+use crate::store::shown_project;
 use crate::{review, rules, upkeep};
 
 /// Width of a rule in the question which one stays.
@@ -417,7 +418,7 @@ fn origin(waiting: &Waiting, page: &Page) -> String {
     };
     let words = [
         ("skill ", waiting.skill.as_deref().unwrap_or_default()),
-        ("project ", &of.project),
+        ("project ", shown_project(&of.project)),
         ("session ", &of.session),
         ("tool ", &of.tool),
         ("source ", &of.source),

@@ -11,6 +11,7 @@ use serde::Serialize;
 use crate::cli::context::Context;
 use crate::cli::learn::repeats;
 use crate::cli::output::{Done, Page, Report, Style, Table, ms, number, plural, usd};
+use crate::model::Evidence;
 use crate::model::error::UserError;
 use crate::review::Repeats;
 use crate::store::workspace::Error;
@@ -115,6 +116,7 @@ impl Report for Shown {
             page.line("");
         }
         match &report.days {
+            Some([first, last]) if first == last => page.styled(&[(Style::Strong, first)]),
             Some([first, last]) => page.styled(&[(Style::Strong, &format!("{first} to {last}"))]),
             None if self.past.is_none() => {
                 page.line("No data yet: run a skill, or learn from sessions.");
@@ -143,13 +145,13 @@ impl Report for Shown {
 fn sessions(sessions: &AgentSessions, page: &mut Page) {
     let means = |of: &SessionMeans| {
         let (calls, failed) = of.calls.zip(of.failed)?;
-        let tokens = of.tokens.map(|mean| format!(", {} tokens", number(mean)));
+        let tokens = of.tokens.map(|mean| format!("; {} tokens", number(mean)));
         let tokens = tokens.unwrap_or_default();
         let (calls, failed) = (number(calls), number(failed));
         let all = plural(of.sessions, "session");
-        let each = if of.sessions == 1 { "" } else { " each" };
+        let mean = if of.sessions == 1 { "" } else { "on average " };
         Some(format!(
-            "{all}: {calls} calls, {failed} failed{tokens}{each}"
+            "in {all}, {mean}{calls} calls, of which {failed} failed{tokens}"
         ))
     };
     let [told, not_told] =
@@ -247,9 +249,14 @@ fn hints(report: &StatsReport, page: &mut Page) {
     }
     page.line("");
     page.styled(&[(Style::Strong, "Lessons told")]);
-    page.field("shown", &hints.evidence.shown.to_string());
-    page.some("helped", part(&hints.precision));
-    page.field("harmed", &hints.evidence.harmed.to_string());
+    let Evidence { shown, harmed, .. } = hints.evidence;
+    let helped = part(&hints.precision);
+    // Most calls of such a session are about something else.
+    let helped = helped.map(|share| format!("{share}: a later call followed it and worked"));
+    page.field("told", &plural(shown, "time"));
+    page.some("helped", helped);
+    let harmed = (harmed > 0).then(|| format!("{harmed}: a later call followed it and failed"));
+    page.some("harmed", harmed);
 }
 
 fn learning(report: &StatsReport, page: &mut Page) {

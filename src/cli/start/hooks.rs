@@ -38,8 +38,8 @@ pub(crate) enum HooksCommand {
     Uninstall(HostArgs<true>),
     /// Show where hooks are installed, the last event of each, and what may block them
     ///
-    /// The last event that a hook received, and its answer, show that an agent host calls it. If nothing
-    /// was told there, the last event at which something was told follows.
+    /// The last event that a hook received, and its answer, show that an agent host calls it. The last
+    /// events at which something was told follow, one of each kind.
     /// A settings file that cannot be read does not hide the other agent hosts; the exit code is 1.
     ///
     /// ```console
@@ -341,9 +341,11 @@ impl OnPage for FoundHooks {
             None => {}
         }
         // The last event of a session never says anything.
-        let earlier = self.last_told.as_ref();
-        if let Some(earlier) = earlier.filter(|_| self.last != self.last_told) {
-            page.field("last told", &received(earlier, page));
+        let is_shown = |one: &&Delivery| Some(*one) == self.last.as_ref();
+        let earlier = self.last_told.iter().filter(|one| !is_shown(one));
+        for (at, earlier) in earlier.enumerate() {
+            let label = if at == 0 { "last told" } else { "" };
+            page.field(label, &received(earlier, page));
             page.some("", told(earlier));
         }
         self.notes
@@ -355,7 +357,8 @@ impl OnPage for FoundHooks {
 
 /// Event of an agent host, with its age and the folder of the session.
 fn received(of: &Delivery, page: &Page) -> String {
-    format!("{} ({}) in {}", of.event, page.age(&of.at), of.directory)
+    let (age, directory) = (page.age(&of.at), page.path(&of.directory));
+    format!("{} ({age}) in {directory}", of.event)
 }
 
 /// What an agent was told; `None` if nothing was.
@@ -373,7 +376,7 @@ impl<T: OnPage> Report for Installed<T> {
             (false, true) => "removed from ",
             (false, false) => "not installed in ",
         };
-        page.good(done, self.settings.display().to_string());
+        page.good(done, page.path(&self.settings.display().to_string()));
         page.append(&more);
         self.notes.iter().for_each(|note| page.field("note", note));
     }
@@ -408,7 +411,8 @@ impl<T: OnPage> Report for Statuses<T> {
                 InstallationStatus::Broken => (Style::Bad, "settings cannot be read"),
             };
             let name = format!("{}: ", found.host);
-            let path = format!(" ({})", found.settings.display());
+            let path = page.path(&found.settings.display().to_string());
+            let path = format!(" ({path})");
             page.styled(&[(Style::Plain, &name), (style, state), (Style::Dim, &path)]);
             let problem = found.problem.iter();
             problem.for_each(|problem| page.bad("  error: ", problem));

@@ -89,15 +89,25 @@ impl Settings<'_> {
         Ok(true)
     }
 
+    /// Returns `true` if the file has an entry that [`Settings::remove`] takes out.
+    pub(super) fn has(self, entry: &dyn Entry) -> Result<bool, Error> {
+        let now = read(self.file)?.unwrap_or_default();
+        self.is_in(entry, &now, self.change(entry.name()).is_some())
+    }
+
+    fn is_in(self, entry: &dyn Entry, now: &str, is_kept: bool) -> Result<bool, Error> {
+        if !entry.is_ours(now, is_kept) {
+            return Ok(false);
+        }
+        let found = entry.find(now).map_err(|fault| self.fault(fault))?;
+        Ok(found != InstallationStatus::Absent)
+    }
+
     /// Takes an entry out. Returns `false` if it is not there.
     pub(super) fn remove(self, entry: &dyn Entry) -> Result<bool, Error> {
         let change = self.change(entry.name());
         let now = read(self.file)?.unwrap_or_default();
-        let mut is_there = entry.is_ours(&now, change.is_some());
-        if is_there {
-            let found = entry.find(&now).map_err(|fault| self.fault(fault))?;
-            is_there = found != InstallationStatus::Absent;
-        }
+        let is_there = self.is_in(entry, &now, change.is_some())?;
         if is_there {
             let text = self.without(entry, &now, change.as_ref())?;
             let change = change.unwrap_or_default();

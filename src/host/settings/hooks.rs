@@ -49,8 +49,8 @@ pub struct FoundHooks {
     pub commands: Vec<String>,
     /// Last event that a hook of this host received; null if none was.
     pub last: Option<Delivery>,
-    /// Last event at which an agent was told something; null if none was.
-    pub last_told: Option<Delivery>,
+    /// Last events at which an agent was told something, one of each kind, the newest first.
+    pub last_told: Vec<Delivery>,
     /// Known reasons why the hooks do not run.
     pub notes: Vec<String>,
 }

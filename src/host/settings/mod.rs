@@ -203,6 +203,18 @@ impl Place {
         Ok(changed)
     }
 
+    /// Returns `true` if there is something of the item that [`Place::remove`] takes out.
+    pub fn is_there(&self) -> Result<bool, Error> {
+        let mut is_there = false;
+        self.with_entries(&mut |entries| {
+            for (file, entry) in entries {
+                is_there |= self.in_file(file).has(*entry)?;
+            }
+            Ok(())
+        })?;
+        Ok(is_there)
+    }
+
     /// Takes the item out. Returns `false` if it is not there.
     pub fn remove(&self) -> Result<bool, Error> {
         let mut changed = false;

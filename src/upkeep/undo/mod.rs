@@ -43,6 +43,9 @@ pub struct ChangeReport {
     pub touched: Vec<String>,
     /// `true` if it is reverted now.
     pub undone: bool,
+    /// `true` if the user who asks made it.
+    #[serde(skip)]
+    pub is_own: bool,
 }
 
 /// Outcome of [`revert()`].
@@ -72,15 +75,17 @@ pub struct Undone {
     pub did: &'static str,
     /// Id of a record, or path of a file.
     pub target: String,
-    /// Reverted content: field names, the summary of a record, or a number of actions.
+    /// Reverted content: field names, the summary of a record, a number of actions, or the file that a record
+    /// moved to.
     pub what: String,
 }
 
 /// Returns the newest changes, newest first.
 pub fn changes(store: &Scoped, limit: usize) -> Result<Vec<ChangeReport>, Error> {
     let lines = store.changes()?;
-    let changes = changes_of(&lines);
-    Ok(changes.iter().rev().take(limit).map(report).collect())
+    let changes = changes_of(&lines).into_iter().rev().take(limit);
+    let who = &store.audit_context().who;
+    Ok(changes.map(|change| report(&change, who)).collect())
 }
 
 /// Reverts the change whose name starts with `name`, else the last one that a command of this user
@@ -104,7 +109,7 @@ pub fn revert(
     let mut done = UndoReport {
         change: ChangeReport {
             undone: !dry_run,
-            ..report(change)
+            ..report(change, who)
         },
         steps: Vec::new(),
         undo: None,
@@ -198,7 +203,7 @@ fn pick(changes: &[Change<'_>], name: Option<&str>, who: &str) -> Result<usize, 
     Ok(place)
 }
 
-fn report(change: &Change<'_>) -> ChangeReport {
+fn report(change: &Change<'_>, who: &str) -> ChangeReport {
     let first: Option<&&ChangeLine> = change.lines.first();
     let text = |of: fn(&ChangeLine) -> &String| first.map(|line| of(line).clone());
     let mut touched: Vec<String> = change.targets().into_iter().map(str::to_owned).collect();
@@ -211,6 +216,7 @@ fn report(change: &Change<'_>) -> ChangeReport {
         why: text(|line| &line.why).unwrap_or_default(),
         touched,
         undone: change.is_undone,
+        is_own: change.is_by(who),
     }
 }
 

@@ -15,7 +15,7 @@ use crate::model::{
     Correction, Evidence, Execution, Kind, Procedure, Record, Reflexion, Said, Session, Trust, utc,
 };
 use crate::store::workspace::{Error, document};
-use crate::store::{Entry, Scoped, Selection, TrustSnapshot};
+use crate::store::{Entry, Scoped, Selection, TrustSnapshot, shown_project};
 use crate::upkeep::runs;
 
 /// Maximum number of executions of a rule, and of origins of a procedure, in a chain: the newest.
@@ -323,16 +323,8 @@ impl<'a> Walk<'a> {
         link.executions = link.executions.filter(|count| *count > 0);
         link.origins = Some(one.origins.len() as u64);
         for origin in one.origins.iter().rev().take(NAMED) {
-            // The steps of a running session have no number here, and a person who types has none.
-            let mut summary = String::new();
-            if !origin.live {
-                summary = format!("step {}", origin.step);
-            }
-            if !origin.workspace.is_empty() {
-                summary.extend([" in `", &origin.workspace, "`"]);
-            }
-            let summary = summary.trim_start().to_owned();
-            leads.other(Relation::SeenIn, "transcript", &origin.session, summary);
+            let place = in_project(&origin.workspace);
+            leads.other(Relation::SeenIn, "transcript", &origin.session, place);
         }
         self.told(&link.id, &mut leads)?;
         Ok(leads)
@@ -420,9 +412,15 @@ impl<'a> Walk<'a> {
 
 /// Describes the message that a rule was heard in.
 fn message(source: &Said) -> String {
-    let mut summary = format!("message: \"{}\"", source.quote);
-    if !source.workspace.is_empty() {
-        summary.extend([" in `", &source.workspace, "`"]);
+    let place = in_project(&source.workspace);
+    let message = format!("message: \"{}\" {place}", source.quote);
+    message.trim_end().to_owned()
+}
+
+/// Returns the project of a session in words; empty if none is known.
+fn in_project(name: &str) -> String {
+    match shown_project(name) {
+        "" => String::new(),
+        name => format!("in `{name}`"),
     }
-    summary
 }

@@ -43,7 +43,7 @@ pub(crate) mod steps;
 /// $ memctl setup
 /// $ memctl setup claude-code --yes
 /// $ memctl setup --dry-run
-/// $ memctl setup --undo
+/// $ memctl setup --undo --dry-run
 /// ```
 #[derive(Debug, Args)]
 pub(crate) struct SetupArgs {
@@ -54,7 +54,7 @@ pub(crate) struct SetupArgs {
     #[arg(short, long)]
     yes: bool,
     /// Show the plan, and change nothing
-    #[arg(long, conflicts_with_all = ["yes", "undo"])]
+    #[arg(long, conflicts_with = "yes")]
     dry_run: bool,
     /// Remove the hooks and the MCP server again; the memory stays
     #[arg(long)]
@@ -75,7 +75,7 @@ pub(crate) fn setup(context: &Context, args: &SetupArgs) -> Done<SetupReport> {
         named.map(|host| SetupHost::new(host, None)).collect()
     };
     if args.undo {
-        return Ok(steps::undo(context, hosts));
+        return Ok(steps::undo(context, hosts, args.dry_run));
     }
     let mut report = steps::plan(context, hosts);
     if args.dry_run {
@@ -234,9 +234,6 @@ pub(crate) struct SetupReport {
     pub(crate) git: Vec<String>,
     /// Next steps, at most three.
     pub(crate) next: Vec<String>,
-    /// Home directory of the user, which pages write as `~`.
-    #[serde(skip)]
-    pub(crate) home: Option<String>,
     /// `true` if a person has just seen the plan.
     #[serde(skip)]
     pub(crate) is_confirmed: bool,
@@ -248,16 +245,7 @@ pub(crate) struct SetupReport {
 }
 
 impl SetupReport {
-    /// Path with `~` for the home directory.
-    fn short(&self, path: &str) -> String {
-        let home = self.home.as_deref().filter(|home| home.len() > 1);
-        match home.and_then(|home| path.strip_prefix(home)) {
-            Some(rest) if rest.starts_with('/') => format!("~{rest}"),
-            _ => path.to_owned(),
-        }
-    }
-
-    fn show(&self, step: &Step, page: &mut Page) {
+    fn show(step: &Step, page: &mut Page) {
         let (style, mark) = match step.state {
             State::Planned => (Style::Strong, "will     "),
             State::Done => (Style::Good, "done     "),
@@ -266,7 +254,7 @@ impl SetupReport {
             State::Skipped => (Style::Dim, "skipped  "),
         };
         let what = step.in_words();
-        let path = step.path.as_deref().map(|path| self.short(path));
+        let path = step.path.as_deref().map(|path| page.path(path));
         let beside = path.as_ref().map(|path| format!(" ({path})"));
         let beside = beside.unwrap_or_default();
         let fits = mark.len() + what.len() + beside.len() <= page.width();
@@ -313,12 +301,12 @@ impl Report for SetupReport {
         }
         for host in self.hosts.iter().filter(|_| !self.is_confirmed) {
             if let Some(found_by) = &host.found_by {
-                let found = format!("{} ({})", host.name, self.short(found_by));
+                let found = format!("{} ({})", host.name, page.path(found_by));
                 page.note("found ", found);
             }
         }
         for step in &self.steps {
-            self.show(step, page);
+            Self::show(step, page);
         }
         if !self.is_confirmed {
             show_git(&self.git, page);

@@ -149,16 +149,8 @@ pub(crate) fn plan(context: &Context, hosts: Vec<SetupHost>) -> SetupReport {
     let settings = settings.filter_map(|step| Some(PathBuf::from(step.path.as_deref()?)));
     SetupReport {
         git: seen_by_git(context, settings.collect()),
-        steps,
-        ..report(context, hosts)
-    }
-}
-
-fn report(context: &Context, hosts: Vec<SetupHost>) -> SetupReport {
-    let home = context.environment.home.as_ref();
-    SetupReport {
         hosts,
-        home: home.map(|home| home.display().to_string()),
+        steps,
         ..SetupReport::default()
     }
 }
@@ -263,8 +255,8 @@ fn act(
     }
 }
 
-/// Removes hooks and servers. The memory stays.
-pub(crate) fn undo(context: &Context, hosts: Vec<SetupHost>) -> SetupReport {
+/// Removes hooks and servers, or plans it with `dry_run`. The memory stays.
+pub(crate) fn undo(context: &Context, hosts: Vec<SetupHost>, dry_run: bool) -> SetupReport {
     let mut steps = Vec::new();
     for host in &hosts {
         // In the reverse order of the installation, so that the original file comes back.
@@ -273,9 +265,18 @@ pub(crate) fn undo(context: &Context, hosts: Vec<SetupHost>) -> SetupReport {
                 continue;
             };
             let mut step = Step::new(action, true);
-            let place = place(context, item, of, &mut step);
-            let removed = place.and_then(|place| Ok(place.remove()?));
+            let removed = place(context, item, of, &mut step).and_then(|place| {
+                let removed = if dry_run {
+                    place.is_there()
+                } else {
+                    place.remove()
+                };
+                Ok(removed?)
+            });
             step.ended(removed.map(|changed| (changed, None)));
+            if dry_run && step.state == State::Done {
+                step.state = State::Planned;
+            }
             steps.push(step);
         }
     }
@@ -286,9 +287,10 @@ pub(crate) fn undo(context: &Context, hosts: Vec<SetupHost>) -> SetupReport {
         "The memory stays; `memctl memory purge` deletes it."
     };
     SetupReport {
+        hosts,
         steps,
         note: Some(note.to_owned()),
-        ..report(context, hosts)
+        ..SetupReport::default()
     }
 }
 
