@@ -16,6 +16,8 @@ pub(crate) struct Run {
     pub(crate) name: String,
     /// Arguments that are not flags.
     pub(crate) operands: Vec<String>,
+    /// Words behind options of a script, before its subcommand: their values, or the subcommand behind a switch.
+    pub(crate) values: Vec<String>,
     /// Words of code arguments.
     pub(crate) code: HashSet<String>,
     /// Words of prose arguments, such as a message or a title.
@@ -48,6 +50,7 @@ impl Run {
         }
         let mut code = HashSet::new();
         let mut operands: Vec<String> = Vec::new();
+        let mut values = Vec::new();
         if WORDS.interpreters.contains(&name) {
             let valued = [
                 "-cp", "-classpath", "--class-path", "-W", "-X", "--require", "-r", "-I",
@@ -80,12 +83,12 @@ impl Run {
                 Some(at) => {
                     // `./x.py`, `python x.py` and `python3 -u x.py` run the same program.
                     let script = basename(&words[at]).to_owned();
-                    (name, words) = with_subcommands(script, &words[at + 1..]);
+                    (name, words) = with_subcommands(script, &words[at + 1..], &mut values);
                 }
                 None => {}
             }
         } else if WORDS.layered.contains(&name) || by_path {
-            (name, words) = with_subcommands(name, words);
+            (name, words) = with_subcommands(name, words, &mut values);
         }
         if !simple.body.is_empty() {
             code.extend(code_words(&simple.body));
@@ -104,6 +107,7 @@ impl Run {
         Self {
             name,
             operands,
+            values,
             code,
             prose,
             looks,
@@ -152,14 +156,27 @@ fn module_of(program: &str, rest: &[String]) -> Option<usize> {
 }
 
 /// Program name with subcommands, and the remaining arguments.
-fn with_subcommands(mut name: String, mut words: &[String]) -> (String, &[String]) {
+fn with_subcommands<'w>(
+    mut name: String,
+    mut words: &'w [String],
+    values: &mut Vec<String>,
+) -> (String, &'w [String]) {
+    let is_known = WORDS.layered.contains(&name);
     let mut depth = 0;
     while depth < 2 {
-        // `git -C DIR status`: the value of a flag is not a subcommand.
+        // `git -C DIR status`: the value of an option is not a subcommand. A script of a project may have any options.
+        let may_be_valued = |option: &str, next: &str| {
+            let is_long = option.starts_with("--") && option.len() > 2 && !option.contains('=');
+            let is_of_script = !is_known && depth == 0 && is_long && !next.starts_with('-');
+            takes_value(&name, option, next) || is_of_script
+        };
         if let [option, value, rest @ ..] = words
             && option.starts_with('-')
-            && takes_value(&name, option, value)
+            && may_be_valued(option, value)
         {
+            if !is_known {
+                values.push(value.clone());
+            }
             words = rest;
             continue;
         }

@@ -43,9 +43,25 @@ pub fn error_line(text: &str) -> Option<String> {
         }
     }
     let best = best?;
+    if let Some(above) = (best.rank == Rank::Summary)
+        .then(|| above_runner(&ranked))
+        .flatten()
+    {
+        return Some(above.message.clone());
+    }
     let is_chain = text.contains("above exception");
     let cause = ranked.iter().find(|line| line.is_cause_of(best, is_chain));
     Some(cause.unwrap_or(best).message.clone())
+}
+
+/// Line above the last one in which a runner only says that its program failed: that of the program. The runner may
+/// print the command, which is no message.
+fn above_runner(ranked: &[Line]) -> Option<&Line> {
+    let runner = ranked.iter().rposition(|line| line.rank == Rank::Summary)?;
+    let mut above = ranked[..runner].iter().rev();
+    let line = above.find(|line| !matches!(line.rank, Rank::Summary | Rank::Aside))?;
+    let is_message = line.message.contains(": ") || line.message.ends_with(['.', '!', '?']);
+    is_message.then_some(line)
 }
 
 /// Maximum distance of a verdict from the line that names what is missing.

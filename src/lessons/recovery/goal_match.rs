@@ -123,7 +123,14 @@ fn asked_otherwise(failed: &[Run], later: &[Run]) -> bool {
 fn runs(failed: &Run, later: &Run) -> Match {
     // `docker-compose up` and `docker compose up`.
     let as_words = |run: &Run| run.name.replacen('-', " ", 1);
-    if failed.name != later.name && as_words(failed) != as_words(later) {
+    // `./x --fast pack` and `./x pack`.
+    let is_behind = |short: &Run, long: &Run| {
+        let rest = long.name.strip_prefix(&short.name);
+        let subcommand = rest.and_then(|rest| rest.strip_prefix(' '));
+        subcommand.is_some_and(|name| short.values.iter().any(|value| value == name))
+    };
+    let is_named = failed.name == later.name || as_words(failed) == as_words(later);
+    if !is_named && !is_behind(failed, later) && !is_behind(later, failed) {
         return Match::No;
     }
     if !failed.code.is_empty() || !later.code.is_empty() {
@@ -133,7 +140,12 @@ fn runs(failed: &Run, later: &Run) -> Match {
             _ => Match::No,
         };
     }
-    let (old, new) = (&failed.operands, &later.operands);
+    // An added option leaves the goal; another value of it may not.
+    let both_have_values = !failed.values.is_empty() && !later.values.is_empty();
+    let [old, new] = [failed, later].map(|run| {
+        let values = run.values.iter().filter(|_| both_have_values);
+        run.operands.iter().chain(values).collect::<Vec<_>>()
+    });
     let (old_prose, new_prose) = (&failed.prose, &later.prose);
     if !old_prose.is_empty() && overlap(old_prose, new_prose) < 0.5 {
         // Another message or statement means another goal, unless it follows directly.
@@ -145,7 +157,7 @@ fn runs(failed: &Run, later: &Run) -> Match {
     if failed.looks {
         return old
             .iter()
-            .flat_map(|a| new.iter().map(move |b| looked_at(a, b)))
+            .flat_map(|a| new.iter().map(|b| looked_at(a, b)))
             .max()
             .unwrap_or(Match::No);
     }
@@ -157,11 +169,11 @@ fn runs(failed: &Run, later: &Run) -> Match {
             Match::Similar
         };
     }
-    let near = |a: &String, b: &String| {
+    let near = |a: &str, b: &str| {
         a == b
             || basename(a) == basename(b)
-            || a.contains(b.as_str())
-            || b.contains(a.as_str())
+            || a.contains(b)
+            || b.contains(a)
             || strsim::normalized_levenshtein(a, b) >= 0.6
     };
     let shared = old.iter().filter(|a| new.iter().any(|b| near(a, b)));

@@ -9,7 +9,7 @@ use chrono::{DateTime, Utc};
 use serde_json::json;
 use serde_json::value::RawValue;
 
-use crate::lessons::recovery::change::Change;
+use crate::lessons::recovery::change::{Change, common, wider};
 use crate::lessons::storage::table::prepare;
 use crate::model::text::one_line;
 use crate::model::{EPISODE, Kind, OBSERVED, Origin, Pattern, Procedure, QUARANTINED, Record as _};
@@ -62,14 +62,41 @@ pub(crate) fn store(
             };
             own == *new || own.is_of_other_names(new, &line)
         };
-        one_line(&own.error_line) == line && (is_equal() || is_alike())
+        let is_of_one = || is_alike() || common(own, pattern).is_some();
+        one_line(&own.error_line) == line && (is_equal() || is_of_one())
     };
+    // What was deleted on purpose for any argument does not come back for one.
+    for wider in wider(pattern) {
+        let content = procedure(wider, "")?.content();
+        if let Some(removed) = writer.store().tombstone_of(Kind::Procedure, &content)? {
+            return Ok(Stored::Forgotten(removed));
+        }
+    }
     let procedure = Procedure {
         state: state(pattern).to_owned(),
         origins: vec![origin],
         ..procedure(pattern.clone(), &stamp(now))?
     };
-    store_unless(writer, existing, procedure, &is_same, now)
+    let stored = store_unless(writer, existing, procedure, &is_same, now)?;
+    if let Stored::Again(id) = &stored {
+        let twin = existing.iter_mut().find(|one| one.procedure_id == *id);
+        widen(writer, twin, pattern)?;
+    }
+    Ok(stored)
+}
+
+/// Leaves in a pattern what it has in common with another one, unless a person has approved it as it is.
+fn widen(writer: &mut Writer, twin: Option<&mut Procedure>, other: &Pattern) -> Result<(), Error> {
+    let Some(twin) = twin.filter(|twin| twin.is_episode()) else {
+        return Ok(());
+    };
+    let both = twin.pattern.as_ref().and_then(|own| common(own, other));
+    if let Some(both) = both.filter(|both| twin.pattern.as_ref() != Some(both)) {
+        let changes = [("pattern", raw(&both)?), ("data", document(&both)?)];
+        writer.update(Kind::Procedure, &twin.procedure_id, &changes)?;
+        twin.pattern = Some(both);
+    }
+    Ok(())
 }
 
 /// Stores a procedure, or counts up the one that is the same.

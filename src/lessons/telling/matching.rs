@@ -75,6 +75,13 @@ pub(crate) fn at_failure(
         let heavier = || weight_of(&b.hint).total_cmp(&weight_of(&a.hint));
         a.rank.cmp(&b.rank).then_with(heavier)
     });
+    // What a person approved is told once, and not as a note of others, too.
+    let approved = found.iter().filter(|one| one.hint.trust != Trust::Observed);
+    let approved: Vec<Change> = approved.filter_map(|one| one.change.clone()).collect();
+    found.retain(|one| {
+        let is_repeated = |change: &Change| approved.iter().any(|own| own.repeats(change));
+        one.hint.trust != Trust::Observed || !one.change.as_ref().is_some_and(is_repeated)
+    });
     let mut lessons = 0;
     let mut seen = HashSet::new();
     for Found { rank, hint, .. } in found {
@@ -100,6 +107,7 @@ enum Rank {
 struct Found {
     rank: Rank,
     hint: Hint,
+    /// What a pattern changes in the failing call.
     change: Option<Change>,
 }
 
@@ -214,7 +222,10 @@ impl Failure {
             return None;
         }
         let why = ["similar error", "same error"][usize::from(is_same)];
-        make(Rank::Recorded, score, why, &pattern.error_key)
+        Some(Found {
+            change: Change::of(pattern),
+            ..make(Rank::Recorded, score, why, &pattern.error_key)?
+        })
     }
 
     /// Returns `true` if the conditions of a lesson hold.
@@ -279,10 +290,11 @@ impl Failure {
 
 /// Removes the patterns of one failure that say different things.
 fn silence_conflicts(found: &mut Vec<Found>) {
-    let changes: Vec<&Change> = found.iter().filter_map(|one| one.change.as_ref()).collect();
+    let same = found.iter().filter(|one| one.rank == Rank::SameFailure);
+    let changes: Vec<&Change> = same.filter_map(|one| one.change.as_ref()).collect();
     let is_conflict = changes.iter().any(|a| changes.iter().any(|b| !a.agrees(b)));
     if is_conflict {
-        found.retain(|one| one.change.is_none());
+        found.retain(|one| one.rank != Rank::SameFailure);
     }
 }
 
