@@ -54,7 +54,25 @@ pub struct Event {
     pub is_renewed: bool,
 }
 
+/// Bytes at the beginning of a session file of Codex that tell how it was started.
+const START: u64 = 4 << 10;
+
 impl Event {
+    /// Returns `true` for a session of Codex whose result a program reads: `codex exec`, an SDK.
+    pub(super) fn is_of_program(&self) -> bool {
+        let rollout = self.transcript_path.as_deref();
+        let start = rollout.and_then(|path| {
+            let mut start = Vec::new();
+            let file = named::open_plain(path).ok()?;
+            file.take(START).read_to_end(&mut start).ok()?;
+            Some(String::from_utf8_lossy(&start).into_owned())
+        });
+        let first = start.as_deref().and_then(|start| start.lines().next());
+        first.is_some_and(|meta| {
+            meta.contains(r#""type":"session_meta""#) && meta.contains(r#""source":"exec""#)
+        })
+    }
+
     /// Returns the input, redacted and clipped, before a call as after it.
     pub(super) fn clean_input(&self) -> String {
         if self.command.is_empty() {

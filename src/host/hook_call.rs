@@ -167,10 +167,10 @@ impl HookCall<'_> {
         let settings = self.may_write().then(self.settings)??;
         let asks = match settings.asks {
             // The answer to a question at the stop would take the place of the result.
-            Asks::Stop if !settings.is_attended => match self.answer_by(&settings) {
-                AnswerBy::Lines => Asks::Never,
-                AnswerBy::Tool | AnswerBy::Command => Asks::Recovery,
-            },
+            Asks::Stop if !settings.is_attended && self.answer_by(&settings) == AnswerBy::Lines => {
+                Asks::Never
+            }
+            Asks::Stop if !settings.is_attended || self.event.is_of_program() => Asks::Recovery,
             Asks::Stop if !self.host.asks_at_stop() => Asks::Recovery,
             asks => asks,
         };

@@ -66,10 +66,10 @@ pub(super) fn respond(
             let tool = event.tool.as_deref();
             let learned = hint_service.succeeded(&session, tool, &event.input, &event.output)?;
             let project = here.project_name().unwrap_or_default();
-            for pattern in learned.iter().filter(|_| !here.is_of_user) {
+            for recovered in learned.iter().filter(|_| !here.is_of_user) {
                 // A pattern that cannot be stored now is learnt from the session later, and keeps no note back.
                 drop(learn_at_once(
-                    hint_service.store, pattern, &event.session_id, &project, hint_service.now,
+                    hint_service.store, recovered, &event.session_id, &project, hint_service.now,
                     hint_service.random,
                 ));
             }

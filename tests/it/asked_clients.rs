@@ -175,6 +175,13 @@ fn claude_code_of_clients_is_asked_and_tells_the_next_session() {
     assert_eq!(told(&text), 1, "{text}");
 }
 
+/// Runs a hook of Codex with the session file that a person's session has.
+const AS_PERSON: &str = r#"event=$(cat)
+path=$(printf '%s' "$event" | sed 's/.*"transcript_path":"\([^"]*\)".*/\1/')
+sed 's/"source":"exec"/"source":"cli"/' "$path" >"$path.cli"
+printf '%s' "$event" | sed "s|$path|$path.cli|" | "$@"
+"#;
+
 #[test]
 #[ignore = "needs the real Codex: make test-clients"]
 fn codex_of_clients_is_asked_and_tells_the_next_session() {
@@ -182,13 +189,14 @@ fn codex_of_clients_is_asked_and_tells_the_next_session() {
         return;
     };
     let workspace = repository();
+    let printed = std::cell::Cell::new(String::new());
     workspace.json(&["hooks", "install", "codex"]);
     let shell = |command: &str| ("exec_command", json!({"cmd": command}));
     let model = FakeModel::answering(move |request| builds(request, &shell));
     configure_codex(&workspace, &model);
     let session = |task: &str| -> Vec<RecordedRequest> {
         let before = model.requests().len();
-        run(&workspace, &program, |command| {
+        let ran = run(&workspace, &program, |command| {
             command.args([
                 "exec",
                 "--skip-git-repo-check",
@@ -196,18 +204,30 @@ fn codex_of_clients_is_asked_and_tells_the_next_session() {
                 "--dangerously-bypass-hook-trust",
                 task,
             ]);
-        })
-        .succeeds();
+        });
+        ran.succeeds();
+        printed.set(ran.stdout.clone());
         model.requests().split_off(before)
     };
+    // Nobody is asked at the stop of `codex exec`: its last message is the result.
+    let requests = session("build the web bundle");
+    let is_asked = |requests: &[RecordedRequest]| {
+        let mut texts = requests.iter().map(|request| request.body.to_string());
+        texts.any(|text| text.contains(QUESTION))
+    };
+    assert!(!is_asked(&requests));
+    assert_eq!(printed.take(), "Built.\n");
+    // These hooks are those of a person's session.
+    let as_person = workspace.home().join("as_person");
+    fs::write(&as_person, AS_PERSON).unwrap();
+    let hooks = workspace.home().join(".codex/hooks.json");
+    let text = fs::read_to_string(&hooks).unwrap();
+    let of_person = format!("\"command\": \"sh {} ", as_person.display());
+    fs::write(&hooks, text.replace("\"command\": \"", &of_person)).unwrap();
     let requests = session("build the web bundle");
     was_asked_once(&workspace, &requests, "agent:codex");
     let requests = session("build it once more");
     let first = requests.iter().find(|request| has_tools(request)).unwrap();
     assert!(first.body.to_string().contains(NOTE), "{}", first.body);
-    assert!(
-        !requests
-            .iter()
-            .any(|request| request.body.to_string().contains(QUESTION))
-    );
+    assert!(!is_asked(&requests));
 }

@@ -72,6 +72,44 @@ fn nobody_is_asked_at_the_stop_of_a_session_whose_result_a_program_reads() {
     }
 }
 
+#[test]
+fn codex_is_asked_at_its_stop_only_if_a_person_reads_its_last_message() {
+    for (source, expected) in [("exec", false), ("cli", true)] {
+        let workspace = initialised();
+        let rollout = workspace.root().join("rollout.jsonl");
+        let meta = json!({"type": "session_meta", "payload": {"id": "s", "source": source}});
+        workspace.write("rollout.jsonl", &format!("{meta}\n"));
+        let event = |name: &str, more: Value| {
+            let mut event = json!({"hook_event_name": name, "session_id": "s", "transcript_path": rollout,
+                "cwd": workspace.root(), "tool_name": "Bash"});
+            event
+                .as_object_mut()
+                .unwrap()
+                .extend(more.as_object().unwrap().clone());
+            hook(&workspace, "codex", event.to_string())
+                .succeeds()
+                .stdout
+                .clone()
+        };
+        let call = |command: &str, output: &str| {
+            let more = json!({"tool_input": {"command": command}, "tool_response": output});
+            event("PostToolUse", more)
+        };
+        call("tools/build web", "error: output would not be reproducible");
+        let beside = call("tools/build --epoch 0 web", "web 3f2a");
+        assert_eq!(
+            beside.contains("tool `lesson` of memctl"),
+            !expected,
+            "{beside}"
+        );
+        let stop = event(
+            "Stop",
+            json!({"stop_hook_active": false, "last_assistant_message": "Built."}),
+        );
+        assert_eq!(stop.contains("Before you end"), expected, "{stop}");
+    }
+}
+
 /// The question, or what was refused: Claude Code goes on with it.
 fn reason(ran: &Ran) -> String {
     let answer: Value = serde_json::from_str(&ran.stdout).unwrap_or_else(|_| panic!("{ran:?}"));

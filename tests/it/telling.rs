@@ -256,25 +256,100 @@ fn third_equal_failure_is_named_once() {
     assert_eq!(fails(), "");
 }
 
+/// A failure in a session of its own, and the call that cured it.
+fn recover(
+    workspace: &Workspace,
+    session: &str,
+    error: &str,
+    [failing, cured]: [&str; 2],
+) -> String {
+    let told_at_failure = failure(workspace, session, failing, error);
+    let (input, output) = (json!({ "command": cured }), json!({ "stdout": "ok" }));
+    told(
+        workspace,
+        &after(workspace, session, "Bash", &input, &output),
+    );
+    told_at_failure
+}
+
 #[test]
 fn two_recoveries_of_one_failure_silence_each_other() {
-    let workspace = initialised();
     let error = "error: the region is missing, set one";
-    let recover = |session: &str, cured: &str| {
-        failure(&workspace, session, "deploy app", error);
-        let input = json!({ "command": cured });
-        let done = after(
-            &workspace,
-            session,
-            "Bash",
-            &input,
-            &json!({ "stdout": "ok" }),
-        );
-        told(&workspace, &done);
+    // The second need not be one that would be told itself.
+    for cured in ["REGION=us deploy app", "deploy --region any app"] {
+        let workspace = initialised();
+        let recover = |session: &str, cured: &str| {
+            recover(&workspace, session, error, ["deploy app", cured]);
+        };
+        recover("a", "deploy --region eu app");
+        let text = failure(&workspace, "b", "deploy app", error);
+        assert!(text.contains("--region eu"), "{text}");
+        recover("c", cured);
+        assert_eq!(failure(&workspace, "d", "deploy app", error), "", "{cured}");
+    }
+}
+
+const SEASON: &str = "pack: no season: give --season dry or --season wet";
+
+#[test]
+fn option_before_the_operand_is_no_subcommand() {
+    for [failing, cured] in [
+        ["tools/pack red", "tools/pack --season dry red"],
+        ["tools/pack", "tools/pack --season dry"],
+    ] {
+        let workspace = initialised();
+        recover(&workspace, "a", SEASON, [failing, cured]);
+        let text = failure(&workspace, "b", failing, SEASON);
+        assert!(text.contains(cured), "{text}");
+    }
+}
+
+#[test]
+fn calls_that_differ_in_an_argument_are_told_what_they_have_in_common() {
+    let workspace = initialised();
+    let with = |box_of: &str| {
+        let failing = format!("tools/pack {box_of}");
+        let cured = format!("{failing} --season dry");
+        [failing, cured]
     };
-    recover("a", "deploy --region eu app");
-    let text = failure(&workspace, "b", "deploy app", error);
-    assert!(text.contains("--region eu"), "{text}");
-    recover("c", "REGION=us deploy app");
-    assert_eq!(failure(&workspace, "d", "deploy app", error), "");
+    let recover = |session: &str, box_of: &str| {
+        let [failing, cured] = with(box_of);
+        recover(&workspace, session, SEASON, [&failing, &cured])
+    };
+    let records = || {
+        let files = ["procedural_memory.json", "procedural_memory.local.json"];
+        let files = files
+            .into_iter()
+            .filter(|name| workspace.memory(name).is_file());
+        let entries = files.map(|name| workspace.stored(name)["entries"].clone());
+        entries
+            .map(|all| all.as_array().unwrap().len())
+            .sum::<usize>()
+    };
+    let first = recover("a", "red");
+    assert_eq!(first, "");
+    recover("b", "blue");
+    let text = failure(&workspace, "c", "tools/pack green", SEASON);
+    assert!(
+        text.contains("`") || text.contains("tools/pack … --season dry"),
+        "{text}"
+    );
+    assert_eq!(records(), 1);
+    workspace.run(&["approve", "PROC-001"]).succeeds();
+    let text = before(&workspace, "d", "tools/pack green --fast");
+    assert!(text.contains("`tools/pack … --season dry`"), "{text}");
+    assert_eq!(before(&workspace, "d", "tools/pack green --season wet"), "");
+    // It is told once, as what a person approved.
+    let text = recover("e", "black");
+    assert_eq!(text.matches("CORRECT").count(), 1, "{text}");
+    assert!(!text.contains("memctl-data-"), "{text}");
+    // What is in force is neither asked about nor learnt again.
+    let stop = json!({"hook_event_name": "Stop", "session_id": "e", "cwd": workspace.root(),
+        "transcript_path": "/none.jsonl", "stop_hook_active": false, "last_assistant_message": "Packed."});
+    assert_eq!(told(&workspace, &stop), "");
+    assert_eq!(records(), 1);
+    // Nor does it come back for one argument after it was deleted.
+    workspace.run(&["forget", "PROC-001"]).succeeds();
+    recover("f", "white");
+    assert_eq!(failure(&workspace, "g", "tools/pack white", SEASON), "");
 }

@@ -216,18 +216,8 @@ fn outcome(episode: &EpisodeReport, room: usize) -> (Style, String) {
         let change = change(&fix.failing_code, &fix.working_code, room);
         return (Style::Good, change);
     }
-    (Style::Dim, format!("no pattern: {}", reason(episode)))
-}
-
-/// Reason why a recovery is no pattern.
-fn reason(episode: &EpisodeReport) -> &'static str {
-    match episode.no_fix.unwrap_or_default() {
-        "retry" => "the same call worked later",
-        "still_fails" => "its output has an error, or its exit code is hidden",
-        "dangerous" => "it goes around a safeguard",
-        "one_off" => "more than an addition that its error asks for",
-        _ => "no error was printed",
-    }
+    let why = episode.why.unwrap_or_default();
+    (Style::Dim, format!("no pattern: {why}"))
 }
 
 /// Shows each pattern once, and how many recoveries are none.
@@ -237,7 +227,7 @@ fn patterns(episodes: &[EpisodeReport], page: &mut Page) {
     let mut none: BTreeMap<_, usize> = BTreeMap::new();
     for episode in episodes {
         if episode.fix.is_none() {
-            *none.entry(reason(episode)).or_default() += 1;
+            *none.entry(episode.why.unwrap_or_default()).or_default() += 1;
             continue;
         }
         let pattern = (&episode.error_key, outcome(episode, room).1);

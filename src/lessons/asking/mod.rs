@@ -16,13 +16,14 @@ use memctl_redact::{Person, beginning};
 
 use crate::lessons::failure::error_line::error_line;
 use crate::model::text::one_line;
-use crate::model::{Procedure, Trust};
+use crate::model::{Pattern, Procedure, Trust};
 use crate::store::workspace::{Error, Records};
 use crate::store::{Selection, same_project};
 
 use super::session::call_match::{Occurrence, occurrence, peeled};
 use super::session::calls::{NewestCalls, SessionCalls, SessionHead};
 use super::session::marks::Marks;
+use super::storage::advice::covers;
 use super::storage::checks::{LessonArgs, Proof, check, check_words, refuse};
 use super::storage::new_lesson::{LessonOrigin, StoredLesson, is_in_use, store_lesson};
 use found_out::{FoundOut, found_out};
@@ -112,10 +113,12 @@ impl Asking<'_> {
         }
         let store = self.records.store;
         let mut existing = store.list::<Procedure>(&Selection::default())?.records;
+        let trust = store.trust_snapshot();
         existing.retain(|one| {
-            is_in_use(one) && one.is_of(&|name| same_project(name, &calls.head.project))
+            let is_told = is_in_use(one) || one.is_active() && trust.level(one) != Trust::Observed;
+            is_told && one.is_of(&|name| same_project(name, &calls.head.project))
         });
-        news.retain(|one| !existing.iter().any(|lesson| says(lesson, calls, one)));
+        news.retain(|one| !existing.iter().any(|own| says(own, calls, one)));
         Ok((!news.is_empty()).then_some(news))
     }
 
@@ -203,27 +206,30 @@ impl Asking<'_> {
     }
 }
 
-/// Returns `true` if a lesson says what was found out: its error is that of the failure, or the call
-/// that worked is one of its commands.
-fn says(lesson: &Procedure, session: &SessionCalls, found: &FoundOut) -> bool {
-    let Some(applies) = &lesson.applies else {
+/// Returns `true` if a lesson says what was found out: its error is that of the failure, the call that worked is one
+/// of its commands, or does what it advises. So does an approved pattern.
+fn says(own: &Procedure, session: &SessionCalls, found: &FoundOut) -> bool {
+    let call = |at: usize| session.calls.get(at);
+    let (failed, worked) = (found.failed.and_then(call), call(found.worked));
+    let recovery = failed.zip(worked).map(|(failed, worked)| Pattern {
+        failing_code: failed.call.clone(),
+        working_code: worked.call.clone(),
+        ..Pattern::default()
+    });
+    if recovery.is_some_and(|recovery| covers(own, &recovery)) {
+        return true;
+    }
+    let Some(applies) = &own.applies else {
         return false;
     };
-    let of_error = found
-        .failed
-        .and_then(|at| session.calls.get(at))
-        .is_some_and(|call| {
-            let output = call.output.to_lowercase();
-            let mut phrases = applies.errors.iter().chain(&applies.expected);
-            phrases.any(|phrase| output.contains(&phrase.to_lowercase()))
-        });
-    let worked = session.calls.get(found.worked).map(std::slice::from_ref);
-    let peeled = peeled(worked.unwrap_or_default());
-    let of_command = applies
-        .commands
-        .iter()
-        .any(|command| occurrence(command, &peeled) > Occurrence::Nowhere);
-    of_error || of_command
+    let of_error = failed.is_some_and(|call| {
+        let output = call.output.to_lowercase();
+        let mut phrases = applies.errors.iter().chain(&applies.expected);
+        phrases.any(|phrase| output.contains(&phrase.to_lowercase()))
+    });
+    let peeled = peeled(worked.map(std::slice::from_ref).unwrap_or_default());
+    let mut commands = applies.commands.iter();
+    of_error || commands.any(|command| occurrence(command, &peeled) > Occurrence::Nowhere)
 }
 
 /// Default words; users can replace them.

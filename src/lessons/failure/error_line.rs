@@ -441,6 +441,20 @@ mod tests {
             "AssertionError: assert 3 == 4",
         );
         check("make: *** [all] Error 2", "make: *** [all] Error 2");
+        // What the program said, and not that it has failed; the printed command is no message.
+        let ends = [
+            "make[1]: *** [Makefile:2: pack] Error 2\nmake: *** [all] Error 2",
+            "ninja: build stopped: subcommand failed.",
+            "error: Recipe `pack` failed on line 3 with exit code 2",
+            "npm error code ELIFECYCLE",
+        ];
+        for end in ends {
+            let said = "pack: give SEASON=dry";
+            check(&format!("tools/pack red\n{said}\n{end}"), said);
+            let first = end.lines().next().unwrap();
+            let first = first.strip_prefix("npm error ").unwrap_or(first);
+            check(&format!("tools/pack red\n{end}"), first);
+        }
         check("payment refused", "payment refused");
         check(
             "The following paths are ignored:\n.x\nhint: use -f\n",

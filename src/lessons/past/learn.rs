@@ -120,6 +120,12 @@ pub struct EpisodeReport {
     /// `one_off`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub no_fix: Option<&'static str>,
+    /// The reason in words: which part of a `one_off` holds only once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why: Option<&'static str>,
+    /// Another cure of the same failure, which nobody may be told.
+    #[serde(skip)]
+    refused: Option<Pattern>,
     /// Steps from the failure to the recovery.
     pub steps_wasted: usize,
 }
@@ -127,7 +133,10 @@ pub struct EpisodeReport {
 impl EpisodeReport {
     /// Reports what was found in the steps of a session file.
     fn of(path: &str, steps: &[Step], episode: &Episode) -> Self {
-        let pattern = of_episode(episode, steps, &clean);
+        let (fix, none) = match of_episode(episode, steps, &clean) {
+            Ok(fix) => (Some(fix), None),
+            Err(none) => (None, Some(none)),
+        };
         let failed = steps.get(episode.fail_step);
         let worked = steps.get(episode.success_step);
         Self {
@@ -141,8 +150,10 @@ impl EpisodeReport {
             tool: failed.map(|step| step.tool.clone()).unwrap_or_default(),
             error_key: redacted(&episode.error_key),
             root_cause: redacted(&episode.error_line),
-            no_fix: pattern.as_ref().err().copied(),
-            fix: pattern.ok(),
+            no_fix: none.as_ref().map(|none| none.reason),
+            why: none.as_ref().map(|none| none.why),
+            refused: none.and_then(|none| none.refused).map(|refused| *refused),
+            fix,
         }
     }
 }
@@ -224,6 +235,7 @@ fn take(
     let found = found.map(|one| EpisodeReport::of(path, steps, one));
     let found: Vec<EpisodeReport> = found.collect();
     let has_pattern = found.iter().any(|episode| episode.fix.is_some());
+    let is_news = has_pattern || found.iter().any(|episode| episode.refused.is_some());
     let before = (report.learned.len(), report.merged.len());
     report.transcripts.push(TranscriptReport {
         path: path.to_owned(),
@@ -237,11 +249,14 @@ fn take(
         },
         problems: session.broken.clone(),
     });
-    if !report.dry_run && has_pattern {
+    if !report.dry_run && is_news {
         let mut writer = records.writer()?;
         let workspace = workspace(records, session, options);
         let mut existing = patterns::existing(&writer)?;
         for episode in &found {
+            if let Some(refused) = &episode.refused {
+                patterns::silence(&mut writer, &mut existing, refused, &workspace)?;
+            }
             let Some(pattern) = &episode.fix else {
                 continue;
             };

@@ -82,19 +82,23 @@ fn varied(pattern: &Pattern, change: &Change, at: usize) -> Option<Pattern> {
     if words.iter().any(|word| word == VARIES) {
         return None;
     }
-    let marked = |code: &str| {
-        let mut words = code.split_inclusive(char::is_whitespace);
-        let is_it = |word: &str| word.trim_end() == argument;
-        let is_once = words.clone().filter(|word| is_it(word)).count() == 1;
-        let mark = |word: &str| {
-            let place = if is_it(word) { VARIES } else { word.trim_end() };
-            place.to_owned() + &word[word.trim_end().len()..]
-        };
-        is_once.then(|| words.by_ref().map(mark).collect::<String>())
+    let is_it = |word: &&str| word.trim_end() == argument;
+    let mark = |text: &str| -> String {
+        let words = text.split_inclusive(char::is_whitespace);
+        let marked = words.map(|word| match Some(word).filter(is_it) {
+            Some(word) => word.replacen(argument.as_str(), VARIES, 1),
+            None => word.to_owned(),
+        });
+        marked.collect()
     };
+    let is_once = |code: &str| code.split(char::is_whitespace).filter(is_it).count() == 1;
+    if !is_once(&pattern.failing_code) || !is_once(&pattern.working_code) {
+        return None;
+    }
     let varied = Pattern {
-        failing_code: marked(&pattern.failing_code)?,
-        working_code: marked(&pattern.working_code)?,
+        failing_code: mark(&pattern.failing_code),
+        working_code: mark(&pattern.working_code),
+        tool: mark(&pattern.tool),
         ..pattern.clone()
     };
     Change::of(&varied)
@@ -176,13 +180,18 @@ impl Change {
         self.failing.program() == other.failing.program() && self.agrees(other)
     }
 
-    /// Returns `true` if another change is this one of other names: of another table, with the type of its column.
-    pub(crate) fn is_of_other_names(&self, other: &Self, line: &str) -> bool {
+    /// Returns `true` if another change is about a failing call of the pattern.
+    pub(crate) fn is_about(&self, other: &Self, line: &str) -> bool {
         let call = Call {
             commands: vec![other.failing.clone()],
             ..Call::default()
         };
-        self.kind == ChangeKind::Text && self.agrees(other) && self.fits(&call, line)
+        self.fits(&call, line)
+    }
+
+    /// Returns `true` if another change is this one of other names: of another table, with the type of its column.
+    pub(crate) fn is_of_other_names(&self, other: &Self, line: &str) -> bool {
+        self.kind == ChangeKind::Text && self.agrees(other) && self.is_about(other, line)
     }
 
     /// Returns `true` if another failure of this kind was solved in the same way: one text has other words in the

@@ -5,7 +5,7 @@
 //! - `episodes`: failures of a session with their recovery.
 //! - `difference`: the small change between two calls, and `statement` that of a statement for a database.
 //!   `change`: where else it fits.
-//! - `success`: whether a call proves that it worked.
+//! - `success`: whether a call proves that it worked. `observation`: whether it changes nothing.
 //! - `pattern`: recoveries that may be told unasked. `hazard`, `value`: changes and values that
 //!   never are.
 
@@ -15,6 +15,7 @@ pub mod episodes;
 pub(crate) mod goal;
 pub(crate) mod goal_match;
 pub(crate) mod hazard;
+mod observation;
 pub(crate) mod outcome;
 pub mod pattern;
 mod statement;

@@ -6,15 +6,16 @@
 //!
 //! Deliberately absent: words about the change, and any score.
 
+use super::change::Change;
 use super::difference::difference;
 use super::hazard::{is_hazard, says_cure};
+use super::observation::only_observes;
 use super::success::{hides_its_code, reports_failure};
 use super::value::are_accepted;
-use crate::lessons::call::commands;
-use crate::lessons::call::{self, Call, Run, Simple};
+use crate::lessons::call::{self, Call};
 use crate::lessons::failure::error_line::{is_stated, lacks};
 use crate::lessons::failure::{error_key, without_people};
-use crate::lessons::recovery::episodes::{Episode, writes};
+use crate::lessons::recovery::episodes::Episode;
 use crate::lessons::recovery::goal::{Goal, GoalKind};
 use crate::lessons::recovery::outcome::{holds_verdict, is_shell_error};
 use crate::lessons::vocabulary::WORDS;
@@ -27,190 +28,179 @@ use memctl_sessions::Step;
 const MAX_OUTPUT: usize = 600;
 /// Number of steps before and after a recovery in which the same calls must have the same outcome.
 const NEAR: usize = 30;
+
+/// Recovery that is no pattern.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NoPattern {
+    /// - `no_error`: the failing call printed none.
+    /// - `retry`: an equal call had the other outcome, or another small change did as well.
+    /// - `still_fails`: the later call reports an error, ran nothing, or hides its exit code.
+    /// - `dangerous`: the later call removes a safeguard or destroys something.
+    /// - `one_off`: more than a small change that the error asks for.
+    pub reason: &'static str,
+    /// The reason in words.
+    pub why: &'static str,
+    /// Its calls, if the value that was added alone keeps it from being one: another cure of the same failure.
+    pub refused: Option<Box<Pattern>>,
+}
+
+const fn none(reason: &'static str, why: &'static str) -> NoPattern {
+    NoPattern {
+        reason,
+        why,
+        refused: None,
+    }
+}
+
+const fn one_off(why: &'static str) -> NoPattern {
+    none("one_off", why)
+}
+
 /// Returns the pattern of an episode. `steps` are those around it; every stored text goes through
 /// `keep` first.
-///
-/// # Errors
-///
-/// The reason why the recovery is no pattern:
-/// - `no_error`: the failing call printed none.
-/// - `retry`: an equal call had the other outcome, or another small change did as well.
-/// - `still_fails`: the later call reports an error, ran nothing, or hides its exit code.
-/// - `dangerous`: the later call removes a safeguard or destroys something.
-/// - `one_off`: more than a small change, an edit or a message of the user in between, or an error that names
-///   nothing missing.
 pub fn of_episode(
     episode: &Episode,
     steps: &[Step],
     keep: &dyn Fn(&str) -> Clean<'static>,
-) -> Result<Pattern, &'static str> {
+) -> Result<Pattern, NoPattern> {
+    const NO_ERROR: NoPattern = none("no_error", "no error was printed");
+    const TOO_LONG: NoPattern = one_off("the calls are too long to be compared");
     let step = |index: usize| {
         let at = steps.binary_search_by_key(&index, |step| step.index);
-        at.ok().map(|at| &steps[at]).ok_or("no_error")
+        at.ok().map(|at| &steps[at]).ok_or(NO_ERROR)
     };
     let (failed, worked) = (step(episode.fail_step)?, step(episode.success_step)?);
     if episode.error_key.is_empty() {
-        return Err("no_error");
+        return Err(NO_ERROR);
     }
     let line = one_line(&keep(&episode.error_line).into_string());
     let has_error = |step: &Step| one_line(&step.output).contains(&line);
-    let is_unproven = |step: &Step| {
-        let hides = |line: String| hides_its_code(&line);
-        step.command().is_some_and(hides)
-            || !Goal::of(step).is_search() && reports_failure(&step.output)
-    };
-    if has_error(worked) || is_unproven(worked) {
-        return Err("still_fails");
+    let hides = |line: String| hides_its_code(&line);
+    if worked.command().is_some_and(hides) {
+        return Err(none(
+            "still_fails",
+            "the exit code of the later call is hidden",
+        ));
     }
-    let is_goal = |step: &Step| match Goal::of(step).kind {
-        _ if of_files(&step.tool) => false,
-        GoalKind::Edit(..) | GoalKind::Read(_) => false,
-        GoalKind::Tool(_) => !Goal::of(step).is_search(),
-        GoalKind::Shell(_) => true,
-    };
+    let is_search = Goal::of(worked).is_search();
+    if has_error(worked) || !is_search && reports_failure(&worked.output) {
+        let why = "the output of the later call has an error, or nothing ran";
+        return Err(none("still_fails", why));
+    }
     if !is_goal(failed) || !is_goal(worked) {
-        return Err("one_off");
+        return Err(one_off("what a tool for files does holds for one file"));
     }
     let [failing, working] = [failed, worked].map(|step| {
         let text = without_people(&call::code(step));
         keep(&text).into_string()
     });
-    let before = Call::of(&failing, Some(&failed.tool)).ok_or("one_off")?;
-    let after = Call::of(&working, Some(&worked.tool)).ok_or("one_off")?;
-    let moved = failed.cwd.is_some() && worked.cwd.is_some() && failed.cwd != worked.cwd;
+    let before = Call::of(&failing, Some(&failed.tool)).ok_or(TOO_LONG)?;
+    let after = Call::of(&working, Some(&worked.tool)).ok_or(TOO_LONG)?;
     let change = difference(&before, &after, &line);
     if before == after && change.is_none() {
-        return Err("retry");
+        return Err(none("retry", "the same call worked later"));
     }
-    let is_same_error = |step: &Step| {
-        has_error(step) || error_key(&step.output).as_ref() == Some(&episode.error_key)
-    };
-    // An equal call with another outcome: the state decided, and not the words of the call. Later, the call may
-    // fail for another reason, as a test does.
-    let is_flaky = |step: &Step| {
-        let outcome = step.is_error.map(|failed| !failed);
-        let Some(succeeded) = outcome.or(step.exit_code.map(|code| code == 0)) else {
-            return false;
-        };
-        let is_later = step.index > episode.success_step;
-        match Call::of_step(step) {
-            Some(call) if call == before => succeeded,
-            Some(call) if call == after => !succeeded && (!is_later || is_same_error(step)),
-            // Another change did as well: nobody knows which one is right.
-            Some(call) if is_later && succeeded => {
-                let other = difference(&before, &call, &line);
-                let other = other.filter(|other| !other.is_of_text());
-                other.zip(change.as_ref()).is_some_and(|(other, change)| {
-                    change.added.iter().any(|word| !other.added.contains(word))
-                })
-            }
-            _ => false,
-        }
-    };
     let near = episode.fail_step.saturating_sub(NEAR)..=episode.success_step.saturating_add(NEAR);
-    let mut near = steps.iter().filter(|step| near.contains(&step.index));
-    if before != after && near.any(is_flaky) {
-        return Err("retry");
+    let near = steps.iter().filter(|step| near.contains(&step.index));
+    if before != after && is_undecided(episode, near, [&before, &after], change.as_ref(), &line) {
+        let why = "the same call had another outcome, or another change did as well";
+        return Err(none("retry", why));
     }
     if episode.is_spoken {
-        return Err("one_off");
+        return Err(one_off("the person said something in between"));
     }
     let mut changes = episode.changes.iter().filter_map(|at| step(*at).ok());
-    let is_changed = changes.any(|step| !only_observes(step));
-    let change = change.filter(|_| !is_changed && !moved && !is_verdict(failed, &line));
-    let change = change.ok_or("one_off")?;
-    if is_hazard(&change.added, &failing, &failed.output) {
-        return Err("dangerous");
+    if changes.any(|step| !only_observes(step)) {
+        return Err(one_off("something else was done in between"));
     }
-    if !says_cure(&change, &line) || !are_accepted(&change, &line) || is_help(&worked.output) {
-        return Err("one_off");
+    let moved = failed.cwd.is_some() && worked.cwd.is_some() && failed.cwd != worked.cwd;
+    if moved {
+        return Err(one_off("it worked in another directory"));
+    }
+    if is_verdict(failed, &line) {
+        return Err(one_off("the error is what a check has found"));
+    }
+    let Some(change) = change else {
+        return Err(one_off("more than one small addition made it work"));
+    };
+    if is_hazard(&change.added, &failing, &failed.output) {
+        return Err(none("dangerous", "it goes around a safeguard"));
+    }
+    if !says_cure(&change, &line) {
+        return Err(one_off("the error does not ask for the addition"));
+    }
+    if is_help(&worked.output) {
+        return Err(one_off("the later call shows a page of help"));
     }
     // Output of a search is content of one place.
-    let printed = if Goal::of(worked).is_search() {
-        ""
-    } else {
-        worked.output.trim()
-    };
-    Ok(Pattern {
+    let printed = if is_search { "" } else { worked.output.trim() };
+    let pattern = Pattern {
         error_key: keep(&episode.error_key).into_string(),
         error_line: keep(&without_people(&episode.error_line)).into_string(),
         failing_code: failing,
         working_code: working,
         success_output: keep(printed).cut(MAX_OUTPUT),
         tool: keep(&episode.goal).into_string(),
+    };
+    if are_accepted(&change, &line) {
+        return Ok(pattern);
+    }
+    Err(NoPattern {
+        refused: Some(Box::new(pattern)),
+        ..one_off("the added value may hold only once, or for a part")
     })
+}
+
+/// Returns `true` if a call near a recovery shows that not the change has made it work: an equal call had another
+/// outcome, so that the state decided, or another change did as well, and nobody knows which one is right.
+fn is_undecided<'s>(
+    episode: &Episode,
+    mut near: impl Iterator<Item = &'s Step>,
+    [before, after]: [&Call; 2],
+    change: Option<&Change>,
+    line: &str,
+) -> bool {
+    // Later, the call may fail for another reason, as a test does.
+    let is_same_error = |step: &Step| {
+        one_line(&step.output).contains(line)
+            || error_key(&step.output).as_ref() == Some(&episode.error_key)
+    };
+    near.any(|step| {
+        let outcome = step.is_error.map(|failed| !failed);
+        let Some(succeeded) = outcome.or(step.exit_code.map(|code| code == 0)) else {
+            return false;
+        };
+        let is_later = step.index > episode.success_step;
+        match Call::of_step(step) {
+            Some(call) if call == *before => succeeded,
+            Some(call) if call == *after => !succeeded && (!is_later || is_same_error(step)),
+            Some(call) if is_later && succeeded => {
+                let other = difference(before, &call, line);
+                let other = other.filter(|other| !other.is_of_text());
+                other.zip(change).is_some_and(|(other, change)| {
+                    change.added.iter().any(|word| !other.added.contains(word))
+                })
+            }
+            _ => false,
+        }
+    })
+}
+
+/// Returns `true` for a call that has a goal beyond one file, and beyond a look.
+fn is_goal(step: &Step) -> bool {
+    let goal = Goal::of(step);
+    match goal.kind {
+        _ if of_files(&step.tool) => false,
+        GoalKind::Edit(..) | GoalKind::Read(_) => false,
+        GoalKind::Tool(_) => !goal.is_search(),
+        GoalKind::Shell(_) => true,
+    }
 }
 
 /// Returns `true` for tools that read, search or change files.
 pub(crate) fn of_files(tool: &str) -> bool {
     let tool = tool.to_ascii_lowercase();
     !call::is_shell(&tool) && WORDS.file_tools.occur_in(&tool)
-}
-
-/// Returns `true` for a call that changes nothing: every command of it asks for information.
-fn only_observes(step: &Step) -> bool {
-    if !matches!(Goal::of(step).kind, GoalKind::Shell(_)) || writes(step) {
-        return false;
-    }
-    let is_observation = |word: &str| {
-        let listed = |first| ["describe", "get", "list", "show"].contains(&first);
-        WORDS.observations.contains(word)
-            || word.split_once('-').is_some_and(|(first, _)| listed(first))
-    };
-    // `-h` before a value is the host of a database.
-    let asks = |words: &[String]| {
-        let is_long = |word: &String| matches!(word.as_str(), "--help" | "--version" | "-version");
-        let last = words.last().map_or("", String::as_str);
-        words.iter().any(is_long) || matches!(last, "-h" | "-V")
-    };
-    let asks_database = |words: &[String]| {
-        let mut statements = words
-            .iter()
-            .skip(1)
-            .filter(|word| is_statement(word))
-            .peekable();
-        statements.peek().is_some() && statements.all(|text| reads(text))
-    };
-    let observes = |simple: &Simple| {
-        let run = Run::of(simple);
-        let bare = simple.words.iter().skip(1);
-        let mut bare = bare.take_while(|word| !word.starts_with('-'));
-        // `poetry env info`, `aws configure list-profiles`.
-        let first = bare.next().is_some_and(|word| !acts(word));
-        let second = bare.next().is_some_and(|word| is_observation(word));
-        let last = run.name.rsplit(' ').next().unwrap_or_default();
-        run.looks
-            || WORDS.around.contains(&run.name) && !acts(&run.name)
-            || is_observation(last)
-            || first && second
-            || asks(&simple.words)
-            || asks_database(&simple.words)
-    };
-    let line = step.command().unwrap_or_default();
-    let commands = commands(&line);
-    !commands.is_empty() && commands.iter().all(observes)
-}
-
-/// Returns `true` for a word that makes, runs, sets, ends or destroys something, or lets time pass.
-fn acts(word: &str) -> bool {
-    WORDS.acts.contains(word) || WORDS.destroys.contains(word)
-}
-
-/// Returns `true` for text that asks a database, and changes nothing in it: `select …`, `\d orders`.
-fn reads(text: &str) -> bool {
-    let mut statements = text.split(';').map(str::trim).filter(|one| !one.is_empty());
-    let begins = |one: &str| {
-        let first = one.split_whitespace().next().unwrap_or_default();
-        WORDS
-            .reading_statements
-            .contains(&first.to_ascii_lowercase())
-    };
-    statements.all(begins)
-}
-
-/// Returns `true` for text that may be a statement for a database.
-fn is_statement(text: &str) -> bool {
-    text.contains(char::is_whitespace) || text.starts_with('\\')
 }
 
 /// Returns `true` if a test runner or a checker ran and reports a finding, which another option does not solve. Its
@@ -274,9 +264,8 @@ mod tests {
         };
         let steps: Vec<Step> = calls.iter().enumerate().map(step).collect();
         let analysis = analyse(&steps, &[]);
-        of_episode(&analysis.episodes[0], &steps, &|text| {
-            Clean::of_owned(text.to_owned())
-        })
+        let keep = |text: &str| Clean::of_owned(text.to_owned());
+        of_episode(&analysis.episodes[0], &steps, &keep).map_err(|none| none.reason)
     }
 
     #[test]
@@ -313,24 +302,6 @@ mod tests {
             unproven
         );
         assert_eq!(after("SHOP_HOME=lib shop test", "7 skipped"), unproven);
-    }
-
-    #[test]
-    fn a_question_to_a_database_changes_nothing() {
-        let check = |command: &str, expected: bool| {
-            let observes = only_observes(&Step::of_call("Bash", command));
-            assert_eq!(observes, expected, "{command}");
-        };
-        check(r"psql -d app -c '\d users'", true);
-        check("psql -c 'SELECT count(*) FROM carts; select 1'", true);
-        check("mysql shop -e 'show tables'", true);
-        check("psql -c 'select 1; delete from carts'", false);
-        check("psql -c 'insert into carts values (1)'", false);
-        check("psql -f select", false);
-        check("psql -h localhost -c 'insert into carts values (1)'", false);
-        check("psql -h localhost -c 'select 1'", true);
-        check("psql -c 'select 1' -c 'delete from carts'", false);
-        check("shop -h", true);
     }
 
     #[test]

@@ -11,16 +11,18 @@ use memctl_sessions::Step;
 use super::calls::{NewestCalls, SessionCall};
 use super::clean;
 use crate::lessons::recovery::episodes::{Episode, NEAR_WITHIN, analyse};
-use crate::lessons::recovery::pattern;
+use crate::lessons::recovery::pattern::{self, NoPattern};
 use crate::model::Pattern;
 use crate::store::Scoped;
 
 /// Number of calls; a failure that is older is given up.
 const MOST: usize = 16;
 
-/// Returns the patterns of the failures that a call of the log has recovered. A message of the person since then
-/// may be what helped.
-pub(crate) fn recovered(store: &Scoped, session: &str, call: &SessionCall) -> Vec<Pattern> {
+/// Recovery of a running session: its pattern, or why it has none.
+pub(crate) type Recovered = Result<Pattern, NoPattern>;
+
+/// Returns the failures that a call of the log has recovered. A message of the person since then may be what helped.
+pub(crate) fn recovered(store: &Scoped, session: &str, call: &SessionCall) -> Vec<Recovered> {
     let NewestCalls {
         mut calls,
         before_message,
@@ -31,8 +33,8 @@ pub(crate) fn recovered(store: &Scoped, session: &str, call: &SessionCall) -> Ve
     recovered_by_last(calls.get(before_message..).unwrap_or_default())
 }
 
-/// Returns the patterns of the failures that the last of these calls has recovered.
-fn recovered_by_last(calls: &[SessionCall]) -> Vec<Pattern> {
+/// Returns the failures that the last of these calls has recovered.
+fn recovered_by_last(calls: &[SessionCall]) -> Vec<Recovered> {
     let Some(first) = calls.iter().position(|call| call.failed) else {
         return Vec::new();
     };
@@ -46,7 +48,7 @@ fn recovered_by_last(calls: &[SessionCall]) -> Vec<Pattern> {
     };
     let episodes = analyse(&steps, &[]).episodes;
     let over = episodes.iter().filter(is_over);
-    over.filter_map(|episode| pattern::of_episode(episode, &steps, &clean).ok())
+    over.map(|episode| pattern::of_episode(episode, &steps, &clean))
         .collect()
 }
 
@@ -62,7 +64,7 @@ mod tests {
         let made: Vec<SessionCall> = made.collect();
         let worked = (0..made.len()).filter(|at| !made[*at].failed);
         let found = worked.map(|at| {
-            let patterns = recovered_by_last(&made[..=at]).into_iter();
+            let patterns = recovered_by_last(&made[..=at]).into_iter().flatten();
             patterns.map(|one| one.working_code).collect::<Vec<_>>()
         });
         assert_eq!(found.collect::<Vec<_>>(), expected);

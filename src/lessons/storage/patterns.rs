@@ -10,12 +10,16 @@ use serde_json::json;
 use serde_json::value::RawValue;
 
 use crate::lessons::recovery::change::{Change, common, wider};
+use crate::lessons::session::recovered::Recovered;
+use crate::lessons::storage::advice::covers;
 use crate::lessons::storage::table::prepare;
 use crate::model::text::one_line;
-use crate::model::{EPISODE, Kind, OBSERVED, Origin, Pattern, Procedure, QUARANTINED, Record as _};
+use crate::model::{
+    EPISODE, Kind, OBSERVED, Origin, Pattern, Procedure, QUARANTINED, Record as _, Trust,
+};
 use crate::store::Error::Locked;
 use crate::store::workspace::{Error, raw, stamp};
-use crate::store::{Scoped, Selection, Tombstone, Writer};
+use crate::store::{Scoped, Selection, Tombstone, Writer, same_project};
 
 /// Status of a procedure in the source document.
 pub(crate) const LEARNED: &str = "procedure_learned";
@@ -38,7 +42,7 @@ pub(crate) enum Stored {
 }
 
 /// Stores the pattern of a recovery, or counts up the procedure that has the same failure with the same
-/// change. `existing` are the stored procedures, read once while the lock is held.
+/// change, or what a person has approved and that says it. `existing` are the stored procedures, read once while the lock is held.
 pub(crate) fn store(
     writer: &mut Writer,
     existing: &mut Vec<Procedure>,
@@ -48,7 +52,16 @@ pub(crate) fn store(
 ) -> Result<Stored, Error> {
     let line = one_line(&pattern.error_line);
     let change = Change::of(pattern);
+    let trust = writer.store().trust_snapshot();
+    let is_in_force = |own: &Procedure| {
+        own.is_active()
+            && own.is_of(&|name| same_project(name, &origin.workspace))
+            && trust.level(own) != Trust::Observed
+    };
     let is_same = |own: &Procedure| {
+        if is_in_force(own) && covers(own, pattern) {
+            return true;
+        }
         let Some(own) = &own.pattern else {
             return false;
         };
@@ -74,7 +87,7 @@ pub(crate) fn store(
     }
     let procedure = Procedure {
         state: state(pattern).to_owned(),
-        origins: vec![origin],
+        origins: vec![origin.clone()],
         ..procedure(pattern.clone(), &stamp(now))?
     };
     let stored = store_unless(writer, existing, procedure, &is_same, now)?;
@@ -210,17 +223,45 @@ fn state(pattern: &Pattern) -> &'static str {
     }
 }
 
-/// Stores the pattern of a running session. Does nothing if another process holds the lock, or the records are
+/// Retires what nobody has approved of the same failure and another cure: nobody knows which one is right.
+pub(crate) fn silence(
+    writer: &mut Writer,
+    existing: &mut [Procedure],
+    other: &Pattern,
+    project: &str,
+) -> Result<(), Error> {
+    let Some(change) = Change::of(other) else {
+        return Ok(());
+    };
+    let is_other = |own: &Pattern| {
+        let is_same = one_line(&own.error_line) == one_line(&other.error_line);
+        let own = Change::of(own).filter(|_| is_same);
+        own.is_some_and(|own| own.is_about(&change, &other.error_line) && !own.agrees(&change))
+    };
+    for own in existing {
+        let is_here = own.is_of(&|name| same_project(name, project));
+        if own.is_episode() && is_here && own.pattern.as_ref().is_some_and(is_other) {
+            own.state = "retired".to_owned();
+            let changes = [("state", raw(&own.state)?)];
+            writer.update(Kind::Procedure, &own.procedure_id, &changes)?;
+        }
+    }
+    Ok(())
+}
+
+/// Stores the pattern of a running session, or silences what another cure contradicts. Does nothing if another process holds the lock, or the records are
 /// elsewhere; the end of the session learns it then.
 pub(crate) fn learn_at_once(
     store: &Scoped,
-    pattern: &Pattern,
+    recovered: &Recovered,
     session: &str,
     project: &str,
     now: DateTime<Utc>,
     random: fn() -> String,
 ) -> Result<(), Error> {
-    if store.is_apart()? {
+    let refused = recovered.as_ref().err();
+    let is_dull = refused.is_some_and(|none| none.refused.is_none());
+    if is_dull || store.is_apart()? {
         return Ok(());
     }
     let mut writer = match store.write(&mut || random()) {
@@ -234,6 +275,11 @@ pub(crate) fn learn_at_once(
         ..Origin::default()
     };
     let mut existing = existing(&writer)?;
-    self::store(&mut writer, &mut existing, pattern, origin, now)?;
+    if let Ok(pattern) = recovered {
+        self::store(&mut writer, &mut existing, pattern, origin, now)?;
+    }
+    if let Some(other) = refused.and_then(|none| none.refused.as_ref()) {
+        silence(&mut writer, &mut existing, other, project)?;
+    }
     prepare(writer.store())
 }

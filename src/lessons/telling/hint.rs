@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 use memctl_redact::{beginning, lines};
 use serde::{Deserialize, Serialize};
 
-use crate::lessons::telling::evidence;
+use crate::lessons::storage::advice::advice;
 use crate::model::text::word_lists;
 use crate::model::{Evidence, Kind, Procedure, Record as _, Trust};
 
@@ -82,7 +82,7 @@ impl Hint {
             evidence: uses,
             trust: procedure.trust(),
             why,
-            advice: evidence::advice(procedure),
+            advice: advice(procedure),
             error_line: clean(pattern.line()),
             changed_file: None,
         }

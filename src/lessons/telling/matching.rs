@@ -9,13 +9,13 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use super::evidence;
 use crate::lessons::call::commands;
 use crate::lessons::failure::normalised;
 use crate::lessons::failure::{ErrorLine, Failure};
 use crate::lessons::recovery::change::Change;
 use crate::lessons::recovery::hazard::may_be_told;
 use crate::lessons::session::call_match::occurs;
+use crate::lessons::storage::advice::is_followed;
 use crate::lessons::storage::table;
 use crate::lessons::telling::hint::Hint;
 use crate::lessons::telling::{changed_file, line_before};
@@ -380,9 +380,8 @@ pub(crate) fn before_call(store: &Scoped, code: &str, here: &Here<'_>) -> Result
                 .not
                 .iter()
                 .any(|phrase| !phrase.trim().is_empty() && lower.contains(&phrase.to_lowercase()));
-            let is_meant = !is_out
-                && runs(code, &applies.commands)
-                && !evidence::is_followed(code, &hint.advice);
+            let is_meant =
+                !is_out && runs(code, &applies.commands) && !is_followed(code, &hint.advice);
             let hint = Some(hint).filter(|hint| is_meant && is_admitted(hint))?;
             let root = here.root;
             let changed_file = root.and_then(|root| changed_file(root, &procedure.files));

@@ -17,14 +17,14 @@ use serde_json::{Value, json};
 use crate::lessons::failure::Failure;
 use crate::lessons::session::calls::{SessionCall, SessionHead, append_call};
 use crate::lessons::session::marks::Marks;
-use crate::lessons::session::recovered::recovered;
+use crate::lessons::session::recovered::{Recovered, recovered};
 use crate::lessons::storage::table::prepare;
 use crate::lessons::telling;
 use crate::lessons::telling::evidence::is_demoted;
 use crate::lessons::telling::hint::{Hint, HintOutcome, MAX_RULES, Pitfall};
 use crate::lessons::telling::matching;
 use crate::lessons::telling::scratch::{Credit, LessonScratch};
-use crate::model::{ActionType, ExecutionLog, Kind, Pattern, Procedure, Trust};
+use crate::model::{ActionType, ExecutionLog, Kind, Procedure, Trust};
 use crate::store::workspace::{Error, Scribe, data, milliseconds};
 use crate::store::{Here, Scoped};
 
@@ -139,14 +139,14 @@ impl HintService<'_> {
     }
 
     /// Records a successful call in a session, and credits the hints that it followed. Its texts are redacted
-    /// already. Returns the patterns of the failures that it recovered.
+    /// already. Returns the failures that it recovered.
     pub fn succeeded(
         &self,
         session: &str,
         tool: Option<&str>,
         code: &str,
         output: &str,
-    ) -> Result<Vec<Pattern>, Error> {
+    ) -> Result<Vec<Recovered>, Error> {
         if self.store.directory().is_read_only() {
             return Ok(Vec::new());
         }

@@ -12,7 +12,7 @@
 //! Not counted: a failure that an edit follows, which is work on the project; a failed search or a failed file
 //! tool, which is an answer; and a script for one call, which belongs to one session.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::PathBuf;
 
 use memctl_files::hex;
@@ -85,6 +85,9 @@ pub struct Repeat {
     /// Newest session file with it.
     #[serde(skip)]
     pub path: PathBuf,
+    /// Calls that it was met at, once each.
+    #[serde(skip)]
+    met_at: BTreeSet<String>,
     /// Texts by which it is known again; a session may add one.
     #[serde(skip)]
     keys: Vec<String>,
@@ -97,7 +100,7 @@ pub struct Waits {
     pub id: String,
     /// Words of the record; those of the calls if nobody has worded it.
     pub text: String,
-    /// `true` if agents are told before it happens again, once it is approved; `false` if at the next failure.
+    /// `true` if agents are told before each of its calls, once it is approved; `false` if at the next failure.
     pub ends: bool,
 }
 
@@ -130,6 +133,7 @@ impl Repeat {
             sessions: 1,
             calls: steps.len(),
             tokens: lengths.sum::<usize>() as u64 / BYTES_PER_TOKEN,
+            met_at: BTreeSet::from([what.clone()]),
             what,
             error: String::new(),
             worked: String::new(),
@@ -213,6 +217,7 @@ pub fn repeats(store: &Scoped, here: &Here<'_>, past: &PastSessions) -> Result<R
             repeat.sessions = sessions.len();
             repeat.calls += once.calls;
             repeat.tokens += once.tokens;
+            repeat.met_at.extend(once.met_at);
             if repeat.worked.is_empty() {
                 repeat.worked = once.worked;
             }
@@ -235,7 +240,10 @@ pub fn repeats(store: &Scoped, here: &Here<'_>, past: &PastSessions) -> Result<R
             repeat.waits = match hint_for(store, here, &repeat) {
                 Some(hint) if hint.trust > Trust::Observed => continue,
                 hint => hint.map(|hint| Waits {
-                    ends: is_ended(store, here, &hint, &repeat.what),
+                    ends: {
+                        let mut calls = repeat.met_at.iter();
+                        calls.all(|call| is_ended(store, here, &hint, call))
+                    },
                     id: hint.id,
                     text: match hint.lesson.as_str() {
                         "" => hint.working_code,
