@@ -3,7 +3,8 @@
 
 usage: dist.py [--target TRIPLE]
 
-The packages are written to `target/dist`, where Cargo.toml looks for the files of the .deb.
+The packages are written to `target/dist`, manual pages and completions to `target/share`, where Cargo.toml looks
+for the files of the .deb: cargo-deb takes `target/dist` for the output of the profile with that name.
 
 The wheel's build makes the program; the tarball, the .deb and the npm packages carry that same file.
 On Linux, zig links it against the symbols of glibc 2.17, so that one program runs on every
@@ -31,6 +32,8 @@ import npm
 ROOT = Path(__file__).resolve().parent.parent
 # Profile of Cargo.toml for packages.
 PROFILE = "dist"
+# Manual pages and completions of the program, which all packages carry.
+SHARE = ROOT / "target/share"
 # Bytes of a crate that crates.io takes.
 REGISTRY_LIMIT = 10 << 20
 # Shell → name of its completion script below `share/`.
@@ -49,7 +52,8 @@ def main() -> None:
     package = next(package for package in metadata["packages"] if package["name"] == "memctl")
     package["repository"] = package["repository"] or os.environ.get("MEMCTL_REPOSITORY")
     out, target = ROOT / "target/dist", options.target
-    shutil.rmtree(out, ignore_errors=True)
+    for directory in (out, SHARE):
+        shutil.rmtree(directory, ignore_errors=True)
     out.mkdir(parents=True)
 
     if target.endswith("-musl"):
@@ -57,7 +61,7 @@ def main() -> None:
         return
     wheel = build_wheel(target, out)
     program = Path(metadata["target_directory"]) / target / PROFILE / executable(target)
-    share = write_share(program, out / "share")
+    share = write_share(program, SHARE)
     add_to_wheel(wheel, share)
     (out / f"memctl-{package['version']}.cdx.json").write_bytes(sbom(wheel))
     build_tarball(package, target, program, share, out)
@@ -82,7 +86,7 @@ def build_static_tarball(package: dict, target: str, directory: str, out: Path) 
     static = build_static(target, directory)
     if static is None:
         sys.exit(no_library(target))
-    share = write_share(static, out / "share")
+    share = write_share(static, SHARE)
     build_tarball(package, target, static, share, out)
     shutil.rmtree(share)
     write_checksums(out)
