@@ -2,9 +2,9 @@
 //!
 //! A URL holds a password, so there is no `Display`, and `Debug` shows only host and name.
 //!
-//! Invariants: the certificate is verified unless the host is local or the URL disables it. A
-//! password is sent in clear text or as MD5 only if `require_auth` allows it. `sslmode=require`
-//! verifies no certificate, so the login has to be bound to the channel, and no option lifts that.
+//! Invariants: the certificate of another machine is verified unless the URL says otherwise.
+//! `sslmode=require` verifies no certificate, so the login has to be bound to the channel, and no
+//! option lifts that. A plain connection logs in with SCRAM only (see [`super::plain`]).
 
 use std::collections::HashMap;
 use std::fmt;
@@ -33,7 +33,8 @@ pub struct Address {
     url: Url,
     host: Host,
     config: Config,
-    policy: Policy,
+    /// Who is trusted to sign the server's certificate; `None` for a connection without TLS.
+    trusted: Option<Trusted>,
 }
 
 impl fmt::Debug for Address {
@@ -45,9 +46,8 @@ impl fmt::Debug for Address {
 impl Address {
     /// Parses `postgres://user:password@host:port/name?sslmode=…`.
     ///
-    /// The security policy decides how the connection is secured. By default a remote server needs a
-    /// certificate that this system trusts for this host, and the login is bound to the TLS
-    /// channel.
+    /// By default a remote server needs a certificate that this system trusts for this host, and the
+    /// login is bound to the TLS channel.
     ///
     /// # Errors
     ///
@@ -92,21 +92,22 @@ impl Address {
         if config.get_user().is_none() {
             return Err(bad("it names no user"));
         }
-        let policy = Policy::decide(
-            &given,
-            ConnectionContext {
-                is_local: is_here(&host),
-                is_socket: socket_directory(&host).is_some(),
-                has_password: config.get_password().is_some(),
-            },
-        )
-        .map_err(bad)?;
-        config.application_name("memctl");
+        let trusted = trusted(&given, &host).map_err(bad)?;
+        let has_password = config.get_password().is_some();
+        let binding = binding(&given, trusted.as_ref(), has_password).map_err(bad)?;
+        config
+            .application_name("memctl")
+            .ssl_mode(
+                trusted
+                    .as_ref()
+                    .map_or(SslMode::Disable, |_| SslMode::Require),
+            )
+            .channel_binding(binding);
         Ok(Self {
             url: full,
             host,
             config,
-            policy,
+            trusted,
         })
     }
 
@@ -176,8 +177,17 @@ impl Address {
         &self.config
     }
 
-    pub(super) fn policy(&self) -> &Policy {
-        &self.policy
+    pub(super) fn trusted(&self) -> Option<&Trusted> {
+        self.trusted.as_ref()
+    }
+
+    /// `verified`, `encrypted` or `plain`.
+    pub(super) fn security(&self) -> &'static str {
+        match self.trusted {
+            None => "plain",
+            Some(Trusted::AnyCertificate) => "encrypted",
+            Some(Trusted::System | Trusted::File(_)) => "verified",
+        }
     }
 
     /// Replaces the password in `text` with `[password]`.
@@ -237,156 +247,62 @@ pub(super) enum Trusted {
     File(PathBuf),
 }
 
-/// Login methods that the server may ask for.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-#[expect(clippy::struct_excessive_bools, reason = "a set: any of them may be allowed")]
-pub(super) struct Methods {
-    pub(super) scram: bool,
-    pub(super) md5: bool,
-    pub(super) clear_text: bool,
-    /// No authentication by password: `trust`, `peer`, or a certificate.
-    pub(super) none: bool,
-}
-
 /// Security options as given in the URL.
 type UrlOptions = HashMap<&'static str, String>;
 
 /// Names of the security options.
-const OPTIONS: [&str; 4] = ["sslmode", "sslrootcert", "channel_binding", "require_auth"];
+const OPTIONS: [&str; 3] = ["sslmode", "sslrootcert", "channel_binding"];
 
-/// Properties of the server and the login that determine the defaults.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct ConnectionContext {
-    /// All hosts are loopback addresses or local sockets.
-    pub(super) is_local: bool,
-    /// All hosts are local sockets.
-    pub(super) is_socket: bool,
-    pub(super) has_password: bool,
-}
-
-/// Security policy of a connection.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Policy {
-    pub(super) encryption: SslMode,
-    pub(super) trusted: Trusted,
-    pub(super) methods: Methods,
-    /// Applies over TLS; a plain connection needs a binding only if the URL says `require`.
-    pub(super) binding: ChannelBinding,
-    pub(super) is_binding_given: bool,
-}
-
-impl Policy {
-    /// Derives the policy from the options.
-    ///
-    /// # Errors
-    ///
-    /// The reason why the options conflict, without their values.
-    pub(super) fn decide(
-        given: &UrlOptions,
-        context: ConnectionContext,
-    ) -> Result<Self, &'static str> {
-        let option = |name| given.get(name).map(String::as_str);
-        let root = match option("sslrootcert") {
-            None | Some("") => None,
-            Some("system") => Some(Trusted::System),
-            Some(path) => Some(Trusted::File(path.into())),
-        };
-        let mode = option("sslmode");
-        let (encryption, trusted) = match (mode, root) {
-            (Some("disable"), _) => (SslMode::Disable, Trusted::AnyCertificate),
-            (Some("prefer"), None) => (SslMode::Prefer, Trusted::AnyCertificate),
-            (None, None) if context.is_local => (SslMode::Prefer, Trusted::AnyCertificate),
-            (Some("require"), None) => (SslMode::Require, Trusted::AnyCertificate),
-            (Some("verify-ca" | "verify-full") | None, None) => (SslMode::Require, Trusted::System),
-            // A given certificate implies that TLS is required.
-            (Some("prefer" | "require" | "verify-ca" | "verify-full") | None, Some(root)) => {
-                (SslMode::Require, root)
-            }
-            (Some(_), _) => {
-                return Err(
-                    "its `sslmode` is none of disable, prefer, require, verify-ca, verify-full",
-                );
-            }
-        };
-        let methods = methods(option("require_auth"), context)?;
-        let binding = match option("channel_binding") {
-            None if methods.only_scram() => ChannelBinding::Require,
-            None | Some("prefer") => ChannelBinding::Prefer,
-            Some("require") => ChannelBinding::Require,
-            Some("disable") => ChannelBinding::Disable,
-            Some(_) => return Err("its `channel_binding` is none of require, prefer, disable"),
-        };
-        let mut policy = Self {
-            encryption,
-            trusted,
-            methods,
-            binding,
-            is_binding_given: given.contains_key("channel_binding"),
-        };
-        let is_unverified =
-            encryption == SslMode::Require && policy.trusted == Trusted::AnyCertificate;
-        let gives_away = methods.md5 || methods.clear_text;
-        if is_unverified {
-            if policy.is_binding_given && binding != ChannelBinding::Require {
-                return Err(
-                    "with `sslmode=require` nobody verifies the certificate, so the login has to be bound to \
-                     the channel: leave `channel_binding` out, or use `sslmode=verify-full`",
-                );
-            }
-            if gives_away {
-                return Err(
-                    "`require_auth` allows a password in clear text or as MD5, and with `sslmode=require` nobody \
-                     verifies the certificate: use `sslmode=verify-full`",
-                );
-            }
-            policy.binding = ChannelBinding::Require;
-        }
-        if gives_away && encryption == SslMode::Prefer && !context.is_local {
-            return Err(
-                "`require_auth` allows a password in clear text or as MD5, and with `sslmode=prefer` anybody can \
-                 ask for it: use `sslmode=verify-full`",
-            );
-        }
-        Ok(policy)
-    }
-}
-
-impl Methods {
-    /// Returns `true` if only SCRAM is allowed.
-    fn only_scram(self) -> bool {
-        self == Self {
-            scram: true,
-            ..Self::default()
-        }
-    }
-}
-
-/// Parses `require_auth`, a list of libpq's method names.
-fn methods(given: Option<&str>, context: ConnectionContext) -> Result<Methods, &'static str> {
-    let Some(given) = given else {
-        return Ok(Methods {
-            scram: true,
-            // Without a password the server cannot authenticate itself; a socket is trusted by the
-            // system.
-            none: !context.has_password || context.is_socket,
-            ..Methods::default()
-        });
+/// Decides who is trusted to sign the server's certificate; `None` without TLS, which sockets never
+/// have.
+fn trusted(given: &UrlOptions, host: &Host) -> Result<Option<Trusted>, &'static str> {
+    let option = |name| given.get(name).map(String::as_str);
+    let root = match option("sslrootcert") {
+        None | Some("") => None,
+        Some("system") => Some(Trusted::System),
+        Some(path) => Some(Trusted::File(path.into())),
     };
-    let mut methods = Methods::default();
-    for name in given.split(',') {
-        match name.trim() {
-            "scram-sha-256" => methods.scram = true,
-            "md5" => methods.md5 = true,
-            "password" => methods.clear_text = true,
-            "none" => methods.none = true,
-            _ => {
-                return Err(
-                    "its `require_auth` names something else than scram-sha-256, md5, password, none",
-                );
-            }
+    let trusted = match (option("sslmode"), root) {
+        (Some("disable"), _) => None,
+        (None, None) if is_here(host) => None,
+        (Some("require"), None) => Some(Trusted::AnyCertificate),
+        (Some("verify-ca" | "verify-full") | None, None) => Some(Trusted::System),
+        (Some("require" | "verify-ca" | "verify-full") | None, Some(root)) => Some(root),
+        (Some(_), _) => {
+            return Err("its `sslmode` is none of disable, require, verify-ca, verify-full");
         }
+    };
+    Ok(trusted.filter(|_| socket_directory(host).is_none()))
+}
+
+/// Decides whether the login has to be bound to the TLS channel. The driver then refuses every login but
+/// SCRAM with channel binding, so the server cannot ask for the password.
+fn binding(
+    given: &UrlOptions,
+    trusted: Option<&Trusted>,
+    has_password: bool,
+) -> Result<ChannelBinding, &'static str> {
+    let wanted = match given.get("channel_binding").map(String::as_str) {
+        None => None,
+        Some("require") => Some(ChannelBinding::Require),
+        Some("prefer") => Some(ChannelBinding::Prefer),
+        Some("disable") => Some(ChannelBinding::Disable),
+        Some(_) => return Err("its `channel_binding` is none of require, prefer, disable"),
+    };
+    match (trusted, wanted) {
+        (None, Some(ChannelBinding::Require)) => {
+            Err("nothing binds a login without TLS: add `sslmode=verify-full` or `sslmode=require`")
+        }
+        (None, _) => Ok(ChannelBinding::Disable),
+        (Some(Trusted::AnyCertificate), None) => Ok(ChannelBinding::Require),
+        (Some(Trusted::AnyCertificate), Some(wanted)) if wanted != ChannelBinding::Require => Err(
+            "with `sslmode=require` nobody verifies the certificate, so the login has to be bound to the \
+             channel: leave `channel_binding` out, or use `sslmode=verify-full`",
+        ),
+        // Without a password there is nothing to ask for.
+        (Some(_), None) if !has_password => Ok(ChannelBinding::Prefer),
+        (Some(_), wanted) => Ok(wanted.unwrap_or(ChannelBinding::Require)),
     }
-    Ok(methods)
 }
 
 #[cfg(test)]
@@ -395,46 +311,46 @@ mod tests {
 
     #[test]
     fn a_url_says_how_the_way_is_secured() {
-        use SslMode::{Disable as Never, Prefer as IfOffered, Require as Always};
-        let check = |url: &str, encryption, trusted, is_local| {
-            let address = Address::parse(url).unwrap();
-            let policy = address.policy();
-            let found = (
-                policy.encryption,
-                policy.trusted.clone(),
-                address.is_local(),
-            );
-            assert_eq!(found, (encryption, trusted, is_local), "{url}");
+        use ChannelBinding::{Disable as Unbound, Prefer, Require as Bound};
+        let check = |rest: &str, expected, is_local| {
+            let address = Address::parse(&format!("postgres://{rest}")).unwrap();
+            let binding = address.config().get_channel_binding();
+            let found = (address.trusted().cloned(), binding, address.is_local());
+            let (trusted, binding) = expected;
+            assert_eq!(found, (trusted, binding, is_local), "{rest}");
+            let is_plain = address.config().get_ssl_mode() == SslMode::Disable;
+            assert_eq!(is_plain, address.trusted().is_none(), "{rest}");
         };
-        let any = || Trusted::AnyCertificate;
-        let system = || Trusted::System;
-        check("postgres://u@localhost/db", IfOffered, any(), true);
-        check("postgres://u@[::1]/db", IfOffered, any(), true);
+        let plain = || (None, Unbound);
+        let encrypted = || (Some(Trusted::AnyCertificate), Bound);
+        let system = |binding| (Some(Trusted::System), binding);
+        let file = |binding| (Some(Trusted::File("ca.pem".into())), binding);
+        check("u:p@localhost/db", plain(), true);
+        check("u@[::1]/db", plain(), true);
         // The driver has no sockets with a path on Windows.
         if cfg!(unix) {
-            check("postgres:///db?host=/run/pg&user=u", IfOffered, any(), true);
+            check("/db?host=/run/pg&user=u&sslmode=require", plain(), true);
         }
-        check("postgres://u@db.example/db", Always, system(), false);
+        check("u:p@db.example/db", system(Bound), false);
+        check("u:p@localhost/db?sslmode=verify-ca", system(Bound), true);
+        check("u:p@localhost/db?sslrootcert=system", system(Bound), true);
+        check("u:p@db.example/db?sslmode=require", encrypted(), false);
+        check("u@db.example/db?sslmode=require", encrypted(), false);
         check(
-            "postgres://u@db.example/db?sslmode=require",
-            Always,
-            any(),
+            "u:p@db.example/db?sslmode=require&sslrootcert=ca.pem",
+            file(Bound),
             false,
         );
+        check("u:p@db.example/db?sslmode=disable", plain(), false);
         check(
-            "postgres://u@db.example/db?sslmode=require&sslrootcert=ca.pem",
-            Always,
-            Trusted::File("ca.pem".into()),
+            "u:p@db.example/db?channel_binding=prefer",
+            system(Prefer),
             false,
         );
-        check(
-            "postgres://u@db.example/db?sslmode=disable",
-            Never,
-            any(),
-            false,
-        );
+        // No server can ask for a password that is not there.
+        check("u@db.example/db", system(Prefer), false);
         // A name that starts like a loopback address.
-        check("postgres://u@127.evil.example/db", Always, system(), false);
+        check("u:p@127.evil.example/db", system(Bound), false);
     }
 
     #[test]
@@ -459,14 +375,16 @@ mod tests {
         check("mysql://u:hunter2@h/db", "does not begin with");
         check("postgres://u:hunter2@h/db?sslmode=allow", "`sslmode`");
         check("postgres://u:hunter2@h/db?colour=red", "colour");
+        for binding in ["prefer", "disable"] {
+            let url =
+                format!("postgres://u:hunter2@h/db?sslmode=require&channel_binding={binding}");
+            check(&url, "verify-full");
+        }
         check(
-            "postgres://u:hunter2@h/db?sslmode=require&require_auth=password",
-            "verify-full",
+            "postgres://u:hunter2@localhost/db?channel_binding=require",
+            "without TLS",
         );
-        check(
-            "postgres://u:hunter2@h/db?require_auth=hunter2",
-            "scram-sha-256",
-        );
+        check("postgres://u:hunter2@h/db?sslmode=prefer", "`sslmode`");
         check(
             "postgres://u:hunter2@h/db?channel_binding=hunter2",
             "prefer",
@@ -510,90 +428,5 @@ mod tests {
             "postgres:///db?host=/run/pg&user=postgres&password=hunter2",
             "postgres:///db?host=%2Frun%2Fpg&user=memctl_ann&password=pw",
         );
-    }
-
-    const FAR: ConnectionContext = ConnectionContext {
-        is_local: false,
-        is_socket: false,
-        has_password: true,
-    };
-    const HERE: ConnectionContext = ConnectionContext {
-        is_local: true,
-        ..FAR
-    };
-
-    /// Fields: `sslmode sslrootcert channel_binding require_auth`; `-` means not given.
-    fn decide(given: &str, context: ConnectionContext) -> Result<Policy, &'static str> {
-        let words = OPTIONS.into_iter().zip(given.split(' '));
-        let given = words.filter(|(_, word)| *word != "-");
-        let given = given.map(|(name, word)| (name, word.to_owned())).collect();
-        Policy::decide(&given, context)
-    }
-
-    #[test]
-    fn defaults_verify_and_bind() {
-        use SslMode::{Disable as Never, Prefer as IfOffered, Require as Always};
-        let check = |given: &str, context, encryption, trusted, binding| {
-            let policy = decide(given, context).unwrap();
-            let found = (policy.encryption, policy.trusted, policy.binding);
-            assert_eq!(found, (encryption, trusted, binding), "{given}");
-            assert!(policy.methods.only_scram(), "{given}");
-        };
-        let file = || Trusted::File("ca.pem".into());
-        let bound = ChannelBinding::Require;
-        check("-", FAR, Always, Trusted::System, bound);
-        check("-", HERE, IfOffered, Trusted::AnyCertificate, bound);
-        check("verify-ca", HERE, Always, Trusted::System, bound);
-        check("prefer", FAR, IfOffered, Trusted::AnyCertificate, bound);
-        check("require", FAR, Always, Trusted::AnyCertificate, bound);
-        check("require ca.pem", FAR, Always, file(), bound);
-        check("- system", HERE, Always, Trusted::System, bound);
-        check("disable", FAR, Never, Trusted::AnyCertificate, bound);
-        check(
-            "- - prefer",
-            FAR,
-            Always,
-            Trusted::System,
-            ChannelBinding::Prefer,
-        );
-    }
-
-    #[test]
-    fn a_password_is_given_away_only_where_that_is_asked_for() {
-        let allowed = |given: &str, context| decide(given, context).map(|policy| policy.methods);
-        let clear_text = allowed("verify-full - - password", FAR).unwrap();
-        assert!(clear_text.clear_text && !clear_text.scram && !clear_text.md5);
-        assert!(allowed("disable - - md5,scram-sha-256", FAR).unwrap().md5);
-        assert!(allowed("- - - password", HERE).unwrap().clear_text);
-        for given in [
-            "require - - password", "require - - md5", "require - prefer", "require - disable",
-            "prefer - - password",
-        ] {
-            assert!(allowed(given, FAR).is_err(), "{given}");
-        }
-        for given in [
-            "require - prefer", "require - - md5", "- - - gss", "- - yes",
-        ] {
-            assert!(allowed(given, HERE).is_err(), "{given}");
-        }
-    }
-
-    #[test]
-    fn without_a_password_the_server_need_not_ask() {
-        let open = ConnectionContext {
-            has_password: false,
-            ..HERE
-        };
-        assert!(decide("-", open).unwrap().methods.none);
-        assert!(!decide("-", HERE).unwrap().methods.none);
-        // A man in the middle could claim that no login is needed.
-        let policy = decide(
-            "require",
-            ConnectionContext {
-                is_local: false,
-                ..open
-            },
-        );
-        assert_eq!(policy.unwrap().binding, ChannelBinding::Require);
     }
 }

@@ -16,20 +16,20 @@ use std::time::Duration;
 
 use futures_util::{TryStream, TryStreamExt as _};
 use memctl_files::process;
-use rustls::pki_types::ServerName;
 use socket2::{SockRef, TcpKeepalive};
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
-use tokio_postgres::config::{ChannelBinding, Config, SslMode, SslNegotiation};
+use tokio_postgres::config::Config;
 use tokio_postgres::error::SqlState;
+use tokio_postgres::tls::{NoTls, TlsConnect};
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Client, Row};
 
 use crate::model::error::message;
-use crate::remote::address::{Address, Trusted, host_name, socket_directory};
+use crate::remote::address::{Address, host_name, socket_directory};
 use crate::remote::error::Error;
-use crate::remote::tls;
-use crate::remote::tls::{Established, Guarded, LoginGuard, Refusal, Socket};
+use crate::remote::plain::{Refusal, ScramOnly};
+use crate::remote::tls::Tls;
 
 /// Default limits, unless the URL (`options=-c lock_timeout=…`), the role or the server sets one.
 const LIMITS: &str = "
@@ -94,8 +94,6 @@ pub(super) fn typed<'a>(parameters: &[&'a dyn Parameter]) -> Vec<(&'a (dyn ToSql
 pub(super) struct Connection {
     pub(super) client: Client,
     pub(super) address: Address,
-    /// `verified`, `encrypted` or `plain`.
-    pub(super) security: &'static str,
     task: tokio::task::JoinHandle<()>,
 }
 
@@ -304,10 +302,12 @@ fn failure(address: &Address, doing: &str, error: &tokio_postgres::Error) -> Err
     }
 }
 
-/// TLS request of the protocol, and the two answers of a server.
-const TLS_REQUEST: [u8; 8] = [0, 0, 0, 8, 4, 210, 22, 47];
-const TLS_GRANTED: u8 = b'S';
-const TLS_DENIED: u8 = b'N';
+/// Connection to a server: TCP, or a local socket.
+pub(super) type Socket = Box<dyn Stream>;
+
+pub(super) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
 
 /// Logs in to the server, at the first address that answers.
 async fn dial(address: &Address) -> Result<Connection, Error> {
@@ -342,55 +342,49 @@ async fn targets(address: &Address) -> Result<Vec<Option<SocketAddr>>, Error> {
 /// One attempt: socket, TLS, login.
 async fn attempt(address: &Address, target: Option<SocketAddr>) -> Result<Connection, Error> {
     let unreachable = |error: std::io::Error| address.unreachable(&error.to_string());
-    let (socket, end_point, security) = match (target, socket_directory(address.host())) {
+    let socket: Socket = match (target, socket_directory(address.host())) {
         (Some(at), _) => {
             let socket = TcpStream::connect(at).await.map_err(unreachable)?;
             tune(&socket, address.config()).map_err(unreachable)?;
-            encrypt(address, socket).await?
+            Box::new(socket)
         }
         (None, directory) => {
             let name = format!(".s.PGSQL.{}", address.port());
             let socket = process::connect(&directory.unwrap_or(Path::new("")).join(name)).await;
-            (Box::new(socket.map_err(unreachable)?) as _, None, "plain")
+            Box::new(socket.map_err(unreachable)?)
         }
     };
-    let policy = address.policy();
-    let is_encrypted = security != "plain";
-    let binding = match policy.binding {
-        ChannelBinding::Require if is_encrypted || policy.is_binding_given => {
-            ChannelBinding::Require
-        }
-        ChannelBinding::Prefer if is_encrypted => ChannelBinding::Prefer,
-        _ => ChannelBinding::Disable,
+    let Some(trusted) = address.trusted() else {
+        // Without a password the server cannot prove anything; a socket is trusted by the system.
+        let may_ask_nothing = address.config().get_password().is_none() || target.is_none();
+        let (read, write) = tokio::io::split(socket);
+        let read = ScramOnly::new(read, may_ask_nothing);
+        return log_in(address, tokio::io::join(read, write), NoTls).await;
     };
-    let must_bind = binding == ChannelBinding::Require;
-    let socket = Guarded {
-        socket,
-        end_point,
-        guard: LoginGuard::new(policy.methods, must_bind),
-    };
-    // The stream is encrypted already, so the driver must not negotiate TLS itself.
-    let mut config = address.config().clone();
-    config
-        .ssl_mode(SslMode::Require)
-        .ssl_negotiation(SslNegotiation::Direct)
-        .channel_binding(binding);
-    let logged_in = config.connect_raw(socket, Established);
-    let (client, session) = logged_in
-        .await
-        .map_err(|error| failed(address, &error, must_bind))?;
+    let tls = Tls::new(trusted, host_name(address.host()));
+    let tls = tls.map_err(|reason| Error::tls(&address.shown(), &reason))?;
+    log_in(address, socket, tls).await
+}
+
+/// Login over a socket; the driver negotiates TLS, if the address says so.
+async fn log_in<S, T>(address: &Address, socket: S, tls: T) -> Result<Connection, Error>
+where
+    S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    T: TlsConnect<S, Stream: Send + 'static>,
+{
+    let logged_in = address.config().connect_raw(socket, tls).await;
+    let (client, session) = logged_in.map_err(|error| failed(address, &error))?;
     // An error that ends the connection reaches the caller with the next statement.
     let task = tokio::spawn(async move { drop(session.await) });
     Ok(Connection {
         client,
         address: address.clone(),
-        security,
         task,
     })
 }
 
 /// Classifies the error of a failed login.
-fn failed(address: &Address, error: &tokio_postgres::Error, must_bind: bool) -> Error {
+fn failed(address: &Address, error: &tokio_postgres::Error) -> Error {
     let database = address.shown();
     if let Some(answer) = error.as_db_error() {
         // The server is starting or stopping; another address may be available.
@@ -399,8 +393,11 @@ fn failed(address: &Address, error: &tokio_postgres::Error, must_bind: bool) -> 
         }
         let reason = address.scrub(answer.message());
         let message = format!("`{database}` refuses the login: {reason}");
+        let is_plain = address.trusted().is_none();
         let hint = if *answer.code() == SqlState::INVALID_CATALOG_NAME {
             "check the name of the database in the URL, after the last `/`"
+        } else if is_plain && *answer.code() == SqlState::INVALID_AUTHORIZATION_SPECIFICATION {
+            "check the user in the URL; for a server that wants TLS, add sslmode=verify-full or sslmode=require"
         } else {
             "check user and password in the URL"
         };
@@ -417,13 +414,17 @@ fn failed(address: &Address, error: &tokio_postgres::Error, must_bind: bool) -> 
             "write it as postgres://user:password@host:5432/name",
         );
     }
-    // The server offers a binding that this client cannot compute, for example for Ed25519
-    // certificates.
-    let is_unbound = must_bind && reason.contains("channel binding");
-    match refusal.copied().or(is_unbound.then_some(Refusal::Unbound)) {
-        Some(refusal) => Error::login(&database, refusal),
-        None => address.unreachable(&reason),
+    if let Some(refusal) = refusal {
+        return Error::refused(&database, *refusal);
     }
+    // The driver tells its errors apart by their texts only.
+    if reason.contains("channel binding") {
+        return Error::unbound(&database);
+    }
+    if reason.starts_with("error performing TLS handshake") {
+        return Error::tls(&database, &reason);
+    }
+    address.unreachable(&reason)
 }
 
 /// Sets socket options that detect a vanished server within about a minute.
@@ -441,42 +442,4 @@ fn tune(socket: &TcpStream, config: &Config) -> std::io::Result<()> {
         socket.set_tcp_keepalive(&keepalive)?;
     }
     process::limit_unreceived(&socket, config.get_tcp_user_timeout().copied())
-}
-
-/// Negotiates TLS and verifies the certificate according to the policy.
-async fn encrypt(
-    address: &Address,
-    mut socket: TcpStream,
-) -> Result<(Box<dyn Socket>, Option<Vec<u8>>, &'static str), Error> {
-    let policy = address.policy();
-    let insecure = |reason: &str| Error::tls(&address.shown(), &address.scrub(reason));
-    if policy.encryption == SslMode::Disable {
-        return Ok((Box::new(socket), None, "plain"));
-    }
-    let unreachable = |error: std::io::Error| address.unreachable(&error.to_string());
-    socket.write_all(&TLS_REQUEST).await.map_err(unreachable)?;
-    match socket.read_u8().await.map_err(unreachable)? {
-        TLS_GRANTED => {}
-        TLS_DENIED if policy.encryption == SslMode::Prefer => {
-            return Ok((Box::new(socket), None, "plain"));
-        }
-        TLS_DENIED => {
-            let reason = "the server, or somebody before it, offers no TLS; nothing was sent";
-            return Err(insecure(reason));
-        }
-        _ => return Err(Error::login(&address.shown(), Refusal::Garbled)),
-    }
-    let connector = tls::connector(&policy.trusted).map_err(|reason| insecure(&reason))?;
-    let name = ServerName::try_from(host_name(address.host()));
-    let name = name.map_err(|error| insecure(&error.to_string()))?;
-    let stream = connector.connect(name, socket).await;
-    let stream = stream.map_err(|error| insecure(&error.to_string()))?;
-    let security = match policy.trusted {
-        Trusted::AnyCertificate => "encrypted",
-        Trusted::System | Trusted::File(_) => "verified",
-    };
-    let certificates = stream.get_ref().1.peer_certificates();
-    let certificate = certificates.and_then(<[_]>::first);
-    let end_point = certificate.and_then(|certificate| tls::end_point(certificate));
-    Ok((Box::new(stream), end_point, security))
 }

@@ -5,8 +5,8 @@
 use crate::model::error::{Explain, Explanation, Kind};
 use crate::store;
 
+use super::plain::Refusal;
 use super::sync::Shrinking;
-use super::tls::Refusal;
 
 /// Error of an operation on the shared store.
 #[derive(Debug, thiserror::Error)]
@@ -79,10 +79,32 @@ impl Error {
         )
     }
 
-    /// The server asks for a login that would reveal the password, or that does not authenticate the
-    /// server.
-    pub(super) fn login(database: &str, refusal: Refusal) -> Self {
-        Self::stopped(format!("`{database}` {refusal}"), of_refusal(refusal))
+    /// The server asks for a login over a plain connection that would reveal the password, or that does
+    /// not authenticate the server.
+    pub(super) fn refused(database: &str, refusal: Refusal) -> Self {
+        let hint = match refusal {
+            Refusal::PasswordAsked => {
+                "use scram-sha-256 on the server: in pg_hba.conf, and in password_encryption before the \
+                 password is set again"
+            }
+            Refusal::Unproven => {
+                "use scram-sha-256 in pg_hba.conf of the server, or leave the password out of the URL"
+            }
+            Refusal::Garbled => "check host and port",
+        };
+        Self::stopped(format!("`{database}` {refusal}"), hint)
+    }
+
+    /// The server does not bind the login to the channel; it asks for the password, or for nothing, or an
+    /// attacker relays it.
+    pub(super) fn unbound(database: &str) -> Self {
+        Self::stopped(
+            format!(
+                "`{database}` does not bind the login to the encrypted channel; the password was not sent"
+            ),
+            "use scram-sha-256 on the server, and connect to the server itself; where a pooler ends TLS, trust \
+             it by its certificate: sslmode=verify-full&channel_binding=prefer",
+        )
     }
 }
 
@@ -104,32 +126,5 @@ impl Explain for Error {
             Self::NoAnswer => "check that the server runs: memctl remote check",
         };
         (Kind::Remote, Some(hint.to_owned()))
-    }
-}
-
-/// Returns the way out of a refused login.
-fn of_refusal(refusal: Refusal) -> &'static str {
-    match refusal {
-        Refusal::ClearText => {
-            "use scram-sha-256 in pg_hba.conf of the server; to send it nevertheless, add to the URL: \
-             sslmode=verify-full&require_auth=password"
-        }
-        Refusal::Md5 => {
-            "use scram-sha-256 on the server (password_encryption, then set the password again); to go on \
-             nevertheless, add to the URL: sslmode=verify-full&require_auth=md5"
-        }
-        Refusal::Unbound => {
-            "connect to the server itself; where a pooler ends TLS, trust it by its certificate: \
-             sslmode=verify-full&channel_binding=prefer"
-        }
-        Refusal::Unproven => {
-            "set a password method (scram-sha-256) in pg_hba.conf of the server; to trust it nevertheless, \
-             add to the URL: require_auth=none"
-        }
-        Refusal::Scram => "add scram-sha-256 to `require_auth` in the URL",
-        Refusal::Unknown => "use scram-sha-256 in pg_hba.conf of the server",
-        Refusal::Rounds | Refusal::Garbled => {
-            "check host and port: the server does not follow the PostgreSQL protocol"
-        }
     }
 }

@@ -25,6 +25,7 @@ mod choice;
 mod connection;
 mod error;
 mod migrate;
+mod plain;
 mod primary;
 mod status;
 mod sync;

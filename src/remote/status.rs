@@ -69,7 +69,7 @@ pub async fn status(address: &Address) -> Result<StatusReport, Error> {
     }
     Ok(StatusReport {
         database: address.shown(),
-        connection: connection.security,
+        connection: address.security(),
         server: server.version,
         pgvector: server.pgvector,
         schema: migrate::NEWEST,

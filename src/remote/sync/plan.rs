@@ -45,8 +45,8 @@ impl Plan {
 #[derive(Debug, Default)]
 pub(super) struct Manifest {
     lines: HashMap<u64, Line>,
-    /// Number of records that cannot be sent.
-    pub(super) unfit: u64,
+    /// Names of the records that no row can hold.
+    pub(super) unfit: Vec<String>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -108,12 +108,25 @@ pub(crate) fn is_fit(id: &str, text: &str) -> bool {
         && !text.contains('\0')
 }
 
-/// Redacts a record for sending; `None` if it cannot be stored as a row.
-pub(super) fn outgoing(entry: Entry) -> Option<Outgoing> {
-    let text = std::str::from_utf8(&entry.text).ok()?;
-    let text = redact(text).text.into_owned();
-    is_fit(&entry.id, &text).then_some(Outgoing { entry, text })
+/// Redacts a record for sending.
+///
+/// # Errors
+///
+/// What to call a record that cannot be stored as a row.
+pub(super) fn outgoing(entry: Entry) -> Result<Outgoing, String> {
+    let text = std::str::from_utf8(&entry.text).map(|text| redact(text).text.into_owned());
+    match text {
+        Ok(text) if is_fit(&entry.id, &text) => Ok(Outgoing { entry, text }),
+        _ if entry.id.is_empty() => Err(format!("a {} without an id", entry.kind.noun())),
+        _ => {
+            let shown: String = entry.id.chars().take(NAME_SHOWN).collect();
+            Err(format!("`{}`", shown.escape_debug()))
+        }
+    }
 }
+
+/// Number of characters of an id in a warning.
+const NAME_SHOWN: usize = 60;
 
 /// Reads all records of a kind. Calls `on_record` for each.
 pub(super) fn manifest(
@@ -127,9 +140,12 @@ pub(super) fn manifest(
             continue;
         };
         let is_alive = !entry.kind.may_expire() || positions.entry(place)?.is_some();
-        let Some(outgoing) = outgoing(entry) else {
-            manifest.unfit += 1;
-            continue;
+        let outgoing = match outgoing(entry) {
+            Ok(outgoing) => outgoing,
+            Err(name) => {
+                manifest.unfit.push(name);
+                continue;
+            }
         };
         let text = is_alive.then(|| hash_of_text(&outgoing.text));
         // If records share an id, the last one wins, as everywhere.
@@ -286,7 +302,7 @@ mod tests {
         let lines = lines.map(|((id, text), place)| (hash_of_id(id), Line { text: *text, place }));
         Manifest {
             lines: lines.collect(),
-            unfit: 0,
+            unfit: Vec::new(),
         }
     }
 

@@ -38,7 +38,7 @@ pub(super) async fn plan(
     let positions = Kind::ALL.iter().map(|kind| store.positions(*kind));
     let positions: Vec<Positions> = positions.collect::<Result<_, _>>()?;
     let total: u64 = positions.iter().map(|p| p.len() as u64).sum();
-    let (mut done, mut unfit) = (0, 0);
+    let (mut done, mut unfit) = (0, Vec::new());
     for (kind, positions) in Kind::ALL.into_iter().zip(positions) {
         // A plan that is only shown says how many records are fit, and so reads them.
         let may_skip = !report.dry_run && !kind.may_expire();
@@ -47,18 +47,18 @@ pub(super) async fn plan(
             on(SyncStage::Compared(done, total));
             Plan::of_all(positions.places())
         } else {
-            let manifest = super::plan::manifest(&positions, &mut || {
+            let mut manifest = super::plan::manifest(&positions, &mut || {
                 done += 1;
                 if done % STEP == 0 {
                     on(SyncStage::Compared(done, total));
                 }
             })?;
-            unfit += manifest.unfit;
+            unfit.append(&mut manifest.unfit);
             compare(connection, kind, &report.origin, manifest).await?
         };
         kinds.push((kind, positions, plan));
     }
-    warn_of_unfit(unfit, report);
+    report.warnings.extend(not_shared(UNFIT, &unfit));
     Ok(Plans(kinds))
 }
 
@@ -85,12 +85,18 @@ async fn compare(
     Ok(manifest.finish(plan))
 }
 
-fn warn_of_unfit(unfit: u64, report: &mut SyncReport) {
-    if unfit > 0 {
-        report.warnings.push(format!(
-            "not shared, for lack of an id of plain letters and digits, or of text: {unfit} of the records"
-        ));
-    }
+const UNFIT: &str =
+    "since its id has other characters than A-Z a-z 0-9 `.` `_` `-`, or its text a zero byte";
+const UNREADABLE: &str = "since a value in it cannot be read (a number such as 1e400?)";
+
+/// Returns a warning that names the first of the records which are not sent.
+fn not_shared(reason: &str, names: &[String]) -> Option<String> {
+    let (first, rest) = names.split_first()?;
+    let more = match rest.len() {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    Some(format!("not shared, {reason}: {first}{more}"))
 }
 
 impl Plans {
@@ -162,16 +168,11 @@ impl Plans {
             moved.pushed = sent;
             moved.push_removed = removed;
         }
-        warn_of_unfit(missed.unfit, report);
-        if let [first, rest @ ..] = missed.unreadable.as_slice() {
-            let more = match rest.len() {
-                0 => String::new(),
-                more => format!(" and {more} more"),
-            };
-            report.warnings.push(format!(
-                "not shared, since a value in it cannot be read (a number such as 1e400?): `{first}`{more}"
-            ));
-        }
+        let Missed { unfit, unreadable } = &missed;
+        let unfit = not_shared(UNFIT, unfit);
+        report
+            .warnings
+            .extend(unfit.into_iter().chain(not_shared(UNREADABLE, unreadable)));
         Ok(())
     }
 }
@@ -220,12 +221,12 @@ impl Batch {
     }
 }
 
-/// Records that are not sent.
+/// Names of records that are not sent.
 #[derive(Debug, Default)]
 struct Missed {
-    /// Number of those that have no valid id or text.
-    unfit: u64,
-    /// Ids of those that are no valid records of their kind.
+    /// Those that no row can hold.
+    unfit: Vec<String>,
+    /// Those that are no valid records of their kind.
     unreadable: Vec<String>,
 }
 
@@ -241,13 +242,12 @@ fn next_batch(
         let Some((_, entry)) = positions.any_entry(*place)? else {
             continue;
         };
-        let Some(outgoing) = outgoing(entry) else {
-            missed.unfit += 1;
-            continue;
-        };
-        match row(&outgoing) {
-            Some(row) => batch.add(&outgoing.entry.id, row),
-            None => missed.unreadable.push(outgoing.entry.id),
+        match outgoing(entry) {
+            Ok(outgoing) => match row(&outgoing) {
+                Some(row) => batch.add(&outgoing.entry.id, row),
+                None => missed.unreadable.push(format!("`{}`", outgoing.entry.id)),
+            },
+            Err(name) => missed.unfit.push(name),
         }
         if batch.is_full() {
             break;

@@ -11,7 +11,9 @@ use std::collections::HashSet;
 
 use memctl_files::json;
 
-use crate::model::{IdShape, Kind, LOCAL_ID, Record, Scope, SkillPath, local_number, numbered};
+use crate::model::{
+    IdShape, Kind, LOCAL_ID, Record, Scope, SkillPath, local_number, numbered, split_origin,
+};
 use crate::store::files::counters::{self, Counters};
 use crate::store::files::tombstones;
 use crate::store::{
@@ -387,10 +389,13 @@ impl Scoped {
         selector: &str,
         skill: Option<&SkillPath>,
     ) -> Result<String, Error> {
-        let not_found = |similar| Error::NotFound {
-            kind: Some(kind),
-            id: selector.to_owned(),
-            similar,
+        let not_found = |similar| {
+            self.of_another_workspace(kind, selector)
+                .unwrap_or_else(|| Error::NotFound {
+                    kind: Some(kind),
+                    id: selector.to_owned(),
+                    similar,
+                })
         };
         if selector == "latest" {
             let newest = Selection {
@@ -436,6 +441,20 @@ impl Scoped {
                 })
             }
         }
+    }
+}
+
+impl Scoped {
+    /// Refuses to change a pulled record: only the workspace that it comes from can.
+    fn of_another_workspace(&self, kind: Kind, given: &str) -> Option<Error> {
+        let (id, Some(origin)) = split_origin(given) else {
+            return None;
+        };
+        self.pulled_as(origin).ok()?.store.find(kind, id).ok()??;
+        Some(Error::usage(
+            format!("`{}` belongs to another workspace", given.escape_debug()),
+            format!("type it there as `{id}`, then `memctl sync` there and here"),
+        ))
     }
 }
 

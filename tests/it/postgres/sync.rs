@@ -212,6 +212,14 @@ fn two_laptops_that_made_the_same_ids_offline_keep_both() {
     for (kind, total) in [("rules", 6), ("corrections", 6), ("notes", 1)] {
         assert_eq!(three.json(&["list", kind])["total"], total, "{kind}");
     }
+    // It is changed where it comes from.
+    let rules = three.json(&["list", "rules"]);
+    let theirs = rules["records"][0]["id"].as_str().unwrap();
+    for verb in ["approve", "reject", "forget"] {
+        let ran = three.run(&[verb, theirs]);
+        ran.fails(2, "belongs to another workspace");
+        assert!(ran.stderr.contains("then `memctl sync`"), "{ran:?}");
+    }
     // What came is found at once, beside one's own, and says whose it is.
     let found = three.json(&["memory", "search", "licence of a nurse", "--keyword"]);
     let best = &found["results"][0];
@@ -511,7 +519,7 @@ fn a_first_push_sends_each_id_once_and_says_what_it_leaves_out() {
         let report = laptop.json(args);
         assert_eq!(report["by_kind"]["executions"]["pushed"], 2, "{report}");
         let warnings = report["warnings"].to_string();
-        assert!(warnings.contains("of text: 1 of the records"), "{report}");
+        assert!(warnings.contains("a zero byte: `an odd id`"), "{report}");
     }
     let rows = store
         .database

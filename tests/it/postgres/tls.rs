@@ -106,10 +106,6 @@ fn a_connection_is_as_secure_as_it_says() {
         (store.database.url.clone(), "plain"),
         // TLS ends at the front, so no login through it is bound to the channel.
         (
-            url("127.0.0.1", "?sslmode=prefer&channel_binding=prefer"),
-            "encrypted",
-        ),
-        (
             url(
                 "localhost",
                 &format!("?sslmode=verify-full&channel_binding=prefer&sslrootcert={ours}"),
@@ -130,10 +126,6 @@ fn a_connection_is_as_secure_as_it_says() {
         assert_eq!(done(&ran)["connection"], connection, "{url}");
     }
     for (url, said) in [
-        (
-            url("127.0.0.1", "?sslmode=prefer"),
-            "does not bind the login",
-        ),
         (
             url("127.0.0.1", "?sslmode=require"),
             "does not bind the login",

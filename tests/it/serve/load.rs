@@ -11,6 +11,8 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::{Served, bearer, token};
+use crate::support::EVER;
+use crate::terminal::Terminal;
 use crate::workspace::Workspace;
 
 const CLIENTS: usize = 32;
@@ -344,6 +346,43 @@ fn a_request_in_flight_is_answered_before_the_server_stops() {
         stored(&workspace, "episodic_memory.json", "execution_id").len(),
         1
     );
+}
+
+/// A server that was started with `nohup` goes on.
+#[test]
+fn end_of_its_terminal_stops_a_server_in_order() {
+    let workspace = Workspace::sample();
+    let Some(terminal) = Terminal::open(&workspace, 80, 24) else {
+        return;
+    };
+    let read = |name: &str| {
+        let begun = Instant::now();
+        loop {
+            let text = std::fs::read_to_string(workspace.root().join(name)).unwrap_or_default();
+            if text.ends_with('\n') {
+                return text;
+            }
+            assert!(begun.elapsed() < EVER, "{name}: {text:?}");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    };
+    let serve = "memctl serve --addr 127.0.0.1:0 --json";
+    terminal.type_line(&format!(
+        "nohup {serve} > daemon 2> /dev/null < /dev/null & echo $! > pid"
+    ));
+    // The shell survives the signal, to tell the exit code.
+    terminal.type_line(&format!("trap '' HUP; {serve} > said; echo $? > code"));
+    let daemon: Value = serde_json::from_str(&read("daemon")).unwrap();
+    read("said");
+    drop(terminal);
+    assert_eq!(read("code"), "0\n");
+    let host = daemon["url"].as_str().unwrap().strip_prefix("http://");
+    let reply = super::ask(host.unwrap(), "GET", "/v1/search", &[], "");
+    assert_eq!(reply.status, 401, "{reply:?}");
+    let killed = std::process::Command::new("kill")
+        .arg(read("pid").trim())
+        .status();
+    assert!(killed.unwrap().success());
 }
 
 /// `Served` does not read standard error, and a pipe takes 64 KB.
