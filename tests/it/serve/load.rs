@@ -368,21 +368,30 @@ fn end_of_its_terminal_stops_a_server_in_order() {
     };
     let serve = "memctl serve --addr 127.0.0.1:0 --json";
     terminal.type_line(&format!(
-        "nohup {serve} > daemon 2> /dev/null < /dev/null & echo $! > pid"
+        "nohup {serve} > daemon 2> /dev/null < /dev/null & echo $! > daemon-pid"
     ));
-    // The shell survives the signal, to tell the exit code.
-    terminal.type_line(&format!("trap '' HUP; {serve} > said; echo $? > code"));
+    terminal.type_line(&format!(
+        "{serve} > said & echo $! > pid; wait $!; echo $? > code"
+    ));
     let daemon: Value = serde_json::from_str(&read("daemon")).unwrap();
     read("said");
-    drop(terminal);
+    let kill = |signal: &str, pid: &str| {
+        let mut kill = std::process::Command::new("kill");
+        assert!(
+            kill.args([signal, read(pid).trim()])
+                .status()
+                .unwrap()
+                .success()
+        );
+    };
+    // As when the window is closed.
+    kill("-HUP", "daemon-pid");
+    kill("-HUP", "pid");
     assert_eq!(read("code"), "0\n");
     let host = daemon["url"].as_str().unwrap().strip_prefix("http://");
     let reply = super::ask(host.unwrap(), "GET", "/v1/search", &[], "");
     assert_eq!(reply.status, 401, "{reply:?}");
-    let killed = std::process::Command::new("kill")
-        .arg(read("pid").trim())
-        .status();
-    assert!(killed.unwrap().success());
+    kill("-TERM", "daemon-pid");
 }
 
 /// `Served` does not read standard error, and a pipe takes 64 KB.
