@@ -285,16 +285,6 @@ impl ProcedureFields {
         let steps = self.steps.iter().map(|step| step.trim());
         steps.filter(|step| !step.is_empty())
     }
-
-    /// Returns the text of all fields, one a line.
-    pub fn text(&self) -> String {
-        let lines = [
-            &self.name, &self.description, &self.failure, &self.root_cause, &self.intervention,
-        ];
-        let lines = lines.into_iter().chain(&self.steps).chain(&self.cues);
-        let lines: Vec<&str> = lines.chain([&self.example]).map(String::as_str).collect();
-        lines.join("\n")
-    }
 }
 
 impl Procedure {
@@ -337,13 +327,6 @@ pub struct Applies {
     pub not: Vec<String>,
     /// Reach; `project` if missing.
     pub scope: LessonScope,
-}
-
-impl Applies {
-    /// Returns `true` if nothing but the project says when to tell the lesson.
-    pub fn is_blank(&self) -> bool {
-        self.errors.is_empty() && self.commands.is_empty()
-    }
 }
 
 /// Error pattern: a failing call, its error, and the call that worked.

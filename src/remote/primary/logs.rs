@@ -2,20 +2,13 @@
 //!
 //! A line never changes, so writers need no turn. Its id makes a second insertion harmless.
 
-use std::collections::HashSet;
-
 use serde_json::{Value, json};
 
 use crate::model::ExecutionLog;
-use crate::store::Scoped;
 
 use super::super::connection::Connection;
 use super::super::error::Error;
 use super::super::sync::{is_fit, time, without_nul};
-
-/// Age of the oldest line that [`send_missing`] looks for, in days. Older lines may have been dropped
-/// there on purpose.
-const DAYS: i32 = 30;
 
 /// Adds lines. The session is that of the record, if the memory has it and it is of the same user.
 const INSERT: &str = "
@@ -64,7 +57,7 @@ fn fields(text: &str) -> Option<String> {
 }
 
 /// Adds lines. Lines that are there stay, and those that no column can hold are left out.
-pub(super) async fn put(
+pub(in super::super) async fn put(
     connection: &Connection,
     origin: &str,
     lines: &[String],
@@ -105,30 +98,4 @@ pub(super) async fn delete(
     let doing = "the log of agents cannot be deleted";
     let deleted = connection.rows(doing, sql, &[&origin, &user]).await;
     deleted.map(drop)
-}
-
-/// Sends the recent lines of this directory that the database does not have. Hooks of a copy write them
-/// without waiting for it. Returns their number.
-pub(in super::super) async fn send_missing(
-    connection: &Connection,
-    store: &Scoped,
-    origin: &str,
-) -> Result<u64, Error> {
-    let sent = "select entry_id from public.agent_execution_logs
-        where held_by = (select memctl.current_user_id()) and origin = $1
-          and created_at > now() - make_interval(days => $2)";
-    let doing = "the log of agents cannot be compared";
-    let sent = connection.rows(doing, sent, &[&origin, &DAYS]).await?;
-    let sent: HashSet<String> = sent.iter().map(|row| row.get(0)).collect();
-    let since =
-        "select to_char((now() - make_interval(days => $1)) at time zone 'utc', 'YYYY-MM-DD')";
-    let since: String = connection.row(doing, since, &[&DAYS]).await?.get(0);
-    let missing: Vec<String> = store
-        .log_lines_since(&since)?
-        .into_iter()
-        .filter(|(id, _)| !sent.contains(id))
-        .map(|(_, text)| text)
-        .collect();
-    put(connection, origin, &missing).await?;
-    Ok(missing.len() as u64)
 }

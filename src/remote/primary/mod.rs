@@ -35,7 +35,7 @@ use super::error::Error;
 use super::{SharedEmbedder, audit, migrate, sync};
 
 pub use join::{JoinReport, has_memory, join};
-pub(super) use logs::send_missing;
+pub(super) use logs::put as put_logs;
 
 /// Time limit for an answer of the database.
 pub(super) const ANSWER_WITHIN: Duration = Duration::from_secs(30);

@@ -35,7 +35,7 @@ use super::check::check;
 use super::connection::Connection;
 use super::error::Error;
 use super::migrate;
-use super::primary::send_missing;
+use super::primary::put_logs;
 
 pub(super) use other_programs::{has_rows_after, take_in_others};
 pub use plan::Shrinking;
@@ -261,10 +261,7 @@ pub async fn sync(
         None => {}
     }
     if !options.dry_run && (is_copy || options.way != Direction::Pull) {
-        report.lines = MovedLines {
-            execution_logs: send_missing(&connection, store, &report.origin).await?,
-            audit_events: send_audit(&connection, store, &report.origin).await?,
-        };
+        report.lines = send_logs(&connection, store, &report.origin).await?;
     }
     report.sum_up();
     if !options.dry_run {
@@ -290,13 +287,20 @@ async fn has_rows(connection: &Connection, kind: Kind, origin: &str) -> Result<b
     Ok(row.get(0))
 }
 
-/// Sends the audit events that the database does not have.
-async fn send_audit(connection: &Connection, store: &Scoped, origin: &str) -> Result<u64, Error> {
-    let database = format!("{} {origin}", connection.name().await?);
-    let unsent = store.unsent(&database)?;
-    audit::put(connection, origin, &unsent.lines).await?;
-    store.note_sent(&database, &unsent);
-    Ok(unsent.lines.len() as u64)
+/// Sends the lines of the logs that the database does not have.
+async fn send_logs(
+    connection: &Connection,
+    store: &Scoped,
+    origin: &str,
+) -> Result<MovedLines, Error> {
+    let unsent = store.unsent(&connection.name().await?, origin)?;
+    audit::put(connection, origin, &unsent.events).await?;
+    put_logs(connection, origin, &unsent.actions).await?;
+    store.note_sent(&unsent);
+    Ok(MovedLines {
+        execution_logs: unsent.actions.len() as u64,
+        audit_events: unsent.events.len() as u64,
+    })
 }
 
 /// Sends all local records under the origin in the report.

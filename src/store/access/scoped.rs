@@ -150,15 +150,6 @@ impl Scoped {
         }
     }
 
-    /// Returns the store without write access: reads leave no trace, and every change fails.
-    #[must_use]
-    pub fn read_only(&self) -> Self {
-        Self {
-            directory: self.directory.clone().read_only(),
-            ..self.clone()
-        }
-    }
-
     /// Sets the maximum wait for other writers.
     #[must_use]
     pub fn with_lock_limit(mut self, limit: Duration) -> Self {

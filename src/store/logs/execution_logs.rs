@@ -46,8 +46,6 @@ pub struct LogListing {
     pub lines: Vec<ExecutionLog>,
     /// `true` if older lines match too.
     pub has_older: bool,
-    /// Number of unreadable lines.
-    pub broken: usize,
     /// Number of bytes read.
     pub bytes_read: u64,
 }
@@ -103,7 +101,6 @@ impl Scoped {
         }
         listing.bytes_read = log::backwards(self.directory(), FILE, &mut |line| {
             let Some(line) = read(line) else {
-                listing.broken += 1;
                 return ControlFlow::Continue(());
             };
             if !is_wanted(&line)? || !self.viewer().sees(line.user_id.as_deref()) {
@@ -153,23 +150,6 @@ impl Scoped {
         listing.has_older |= older > 0;
         listing.lines = lines;
         Ok(())
-    }
-
-    /// Returns the lines since a time in the format of the lines, with their ids. Requires full access.
-    pub fn log_lines_since(&self, since: &str) -> Result<Vec<(String, String)>, Error> {
-        let mut found = Vec::new();
-        if !self.sees_all() {
-            return Ok(found);
-        }
-        for text in log::lines(self.directory(), FILE)? {
-            if let Some(line) = read(&text)
-                && line.created_at.as_str() >= since
-                && let Ok(text) = String::from_utf8(text)
-            {
-                found.push((line.id, text));
-            }
-        }
-        Ok(found)
     }
 
     /// Returns at most one problem, which counts the unreadable lines. They are skipped and do no

@@ -37,65 +37,66 @@ struct Mark {
     end: u64,
 }
 
-/// Events that a database does not have yet.
+/// Lines of the logs that a database does not have yet.
 #[derive(Debug)]
 pub struct Unsent {
-    /// The lines, oldest first, redacted.
-    pub lines: Vec<SharedLine>,
-    mark: Mark,
+    /// Audit events, oldest first, redacted.
+    pub events: Vec<SharedLine>,
+    /// Actions of agents, oldest first.
+    pub actions: Vec<String>,
+    marks: [(String, Mark); 2],
 }
 
 impl Scoped {
     /// Sends the lines that the primary database does not have yet. Does nothing if the files are the
-    /// primary store. Returns the number of lines sent.
-    pub fn share_lines(&self) -> Result<u64, Error> {
+    /// primary store.
+    pub fn share_lines(&self) -> Result<(), Error> {
         let (Some(primary), Some(name)) = (self.primary(), self.primary_name()?) else {
-            return Ok(0);
+            return Ok(());
         };
         self.must_be_enabled()?;
-        let database = format!("{} {}", name.database, name.origin);
-        let unsent = self.unsent(&database)?;
-        if !unsent.lines.is_empty() {
-            primary.put_audit(&unsent.lines)?;
+        let unsent = self.unsent(&name.database, &name.origin)?;
+        if !unsent.events.is_empty() {
+            primary.put_audit(&unsent.events)?;
         }
-        self.note_sent(&database, &unsent);
-        let log = format!("{database} {EXECUTION_LOGS}");
-        let actions = self.unsent_lines(EXECUTION_LOGS, &log, &action_of)?;
-        let texts = actions.lines.iter().map(|line| line.text.clone());
-        let texts: Vec<String> = texts.collect();
-        if !texts.is_empty() {
-            primary.put_logs(&texts).map_err(Error::Primary)?;
+        if !unsent.actions.is_empty() {
+            primary.put_logs(&unsent.actions)?;
         }
-        self.note_sent(&log, &actions);
-        Ok(unsent.lines.len() as u64)
+        self.note_sent(&unsent);
+        Ok(())
     }
 
-    /// Reads the events that `database` does not have yet. Costs one look at the size of the file if
-    /// there are none.
-    pub fn unsent(&self, database: &str) -> Result<Unsent, Error> {
-        self.unsent_lines(AUDIT_LOG, database, &line_of)
+    /// Reads the lines that `database` does not have yet under the name `origin`. Costs one look at the
+    /// sizes of the files if there are none.
+    pub fn unsent(&self, database: &str, origin: &str) -> Result<Unsent, Error> {
+        let name = format!("{database} {origin}");
+        let name_of_actions = format!("{name} {EXECUTION_LOGS}");
+        let (events, sent_events) = self.unsent_lines(AUDIT_LOG, &name, &line_of)?;
+        let (actions, sent_actions) =
+            self.unsent_lines(EXECUTION_LOGS, &name_of_actions, &action_of)?;
+        Ok(Unsent {
+            events,
+            actions,
+            marks: [(name, sent_events), (name_of_actions, sent_actions)],
+        })
     }
 
-    fn unsent_lines(
+    /// Returns the lines of a log behind what was sent under this name, and the new end.
+    fn unsent_lines<T>(
         &self,
         file: &str,
-        database: &str,
-        line_of: &dyn Fn(&[u8]) -> Option<SharedLine>,
-    ) -> Result<Unsent, Error> {
+        name: &str,
+        line_of: &dyn Fn(&[u8]) -> Option<T>,
+    ) -> Result<(Vec<T>, Mark), Error> {
         let path = self.directory().join(file);
         let failed = || Error::io("read", &path);
-        let mut unsent = Unsent {
-            lines: Vec::new(),
-            mark: Mark::default(),
-        };
         let Some(file) = directory::open_data(self.directory(), file)? else {
-            return Ok(unsent);
+            return Ok((Vec::new(), Mark::default()));
         };
         let length = file.metadata().map_err(failed())?.len();
-        let mut mark = self.marks().get(database).copied().unwrap_or_default();
+        let mut mark = self.marks().get(name).copied().unwrap_or_default();
         if mark.bytes == length {
-            unsent.mark = mark;
-            return Ok(unsent);
+            return Ok((Vec::new(), mark));
         }
         let bytes_from = |from: u64, to: u64| {
             let mut bytes = vec![0; usize::try_from(to.saturating_sub(from)).unwrap_or_default()];
@@ -114,19 +115,20 @@ impl Scoped {
         let whole = memchr::memrchr(b'\n', &bytes).map_or(0, |at| at + 1);
         let whole = bytes.get(..whole).unwrap_or_default();
         let lines = whole.split_inclusive(|byte| *byte == b'\n');
-        unsent.lines.extend(lines.filter_map(line_of));
         let at = mark.bytes + whole.len() as u64;
-        unsent.mark = Mark {
+        let mark = Mark {
             bytes: at,
             end: end_of(at).map_err(failed())?,
         };
-        Ok(unsent)
+        Ok((lines.filter_map(line_of).collect(), mark))
     }
 
-    /// Notes that `database` has these events. Ignores failure, because they can be sent again.
-    pub fn note_sent(&self, database: &str, unsent: &Unsent) {
-        let mut marks = self.marks();
-        if marks.insert(database.to_owned(), unsent.mark) == Some(unsent.mark) {
+    /// Notes that the database has these lines. Ignores failure, because they can be sent again.
+    pub fn note_sent(&self, unsent: &Unsent) {
+        let before = self.marks();
+        let mut marks = before.clone();
+        marks.extend(unsent.marks.iter().cloned());
+        if marks == before {
             return;
         }
         let bytes = serde_json::to_vec(&marks).unwrap_or_default();
@@ -228,11 +230,10 @@ impl Scoped {
     }
 }
 
-/// A line of the log of agents with its id; `None` if the line is not one.
-fn action_of(text: &[u8]) -> Option<SharedLine> {
-    let id = execution_logs::read(text)?.id;
-    let text = std::str::from_utf8(text.trim_ascii()).ok()?.to_owned();
-    Some(SharedLine { id, text })
+/// A line of the log of agents; `None` if the line is not one.
+fn action_of(text: &[u8]) -> Option<String> {
+    execution_logs::read(text)?;
+    String::from_utf8(text.trim_ascii().to_vec()).ok()
 }
 
 /// An event with its id; `None` if the line is not one.
@@ -258,9 +259,9 @@ mod tests {
     }
 
     fn send(store: &Scoped, database: &str) -> Vec<SharedLine> {
-        let unsent = store.unsent(database).unwrap();
-        store.note_sent(database, &unsent);
-        unsent.lines
+        let unsent = store.unsent(database, "origin").unwrap();
+        store.note_sent(&unsent);
+        unsent.events
     }
 
     #[test]
