@@ -371,6 +371,8 @@ pub enum ProblemKind {
     TornTail,
     /// Bytes that belong to no entry. Only `doctor --repair` changes them.
     Damage,
+    /// Git has left the marks of a merge conflict in the file. Git has both sides of it.
+    Conflict,
     /// An entry that cannot be parsed as a record of its kind. It is kept.
     Unreadable,
     /// Two entries with the same id.
@@ -465,6 +467,10 @@ impl Explain for Error {
                 );
                 say(Input, &hint)
             }
+            Self::Damaged(Problem {
+                kind: ProblemKind::Conflict,
+                ..
+            }) => say(Store, MERGE_AGAIN),
             Self::Damaged(_) => say(Store, "memctl doctor --repair"),
             Self::Index => say(Store, "memctl index"),
             Self::NewerFormat { .. } => {
@@ -478,7 +484,8 @@ impl Explain for Error {
             }
             Self::Disabled(..) => say(Usage, "memctl memory enable"),
             Self::NoPrimary(..) => {
-                let hint = "set MEMCTL_DATABASE_URL, or go back to files: memctl remote leave";
+                let hint = "set MEMCTL_DATABASE_URL and leave `--store json` out, or go back to files: \
+                            memctl remote leave";
                 say(Remote, hint)
             }
             Self::BadSkill(_, hint) => say(Input, hint),
@@ -506,6 +513,9 @@ impl Explain for Error {
         }
     }
 }
+
+/// Way out of a merge that git made line by line, without the merge driver.
+pub const MERGE_AGAIN: &str = "memctl init --git && git checkout --merge .agentura";
 
 /// Explains a failed call of a model whose attempt is recorded.
 fn recorded(execution: &str, source: &memctl_llm::Error) -> Explanation {

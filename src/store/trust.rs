@@ -39,7 +39,7 @@ use crate::model::{Kind, Record, Reflexion, Trust};
 use crate::store::{Entry, Error};
 pub(crate) use approved::{Mac, UserKey, parse};
 use approved::{append, approved, digest};
-pub(super) use approved::{digest_of, digest_of_patterns};
+pub(super) use approved::{digest_of, digest_of_patterns, digests_of};
 pub use note::{Basis, Note};
 
 mod approved;
@@ -281,12 +281,8 @@ impl Approvals {
     /// Revokes all trust in the workspace, in its remote records and in the texts of its entries.
     pub fn revoke(&self, entries: &[Entry]) -> Result<(), Error> {
         if let (Some(state), Some(key)) = (&self.state, self.key()) {
-            let mut digests = Vec::new();
-            for entry in entries.iter().filter(|entry| acts(entry.kind)) {
-                digests.extend(digest_of(&key, entry));
-                let rule = entry.parse::<Reflexion>().ok();
-                digests.extend(rule.and_then(|rule| digest_of_patterns(&key, &rule)));
-            }
+            let acting = entries.iter().filter(|entry| acts(entry.kind));
+            let digests: Vec<Mac> = acting.flat_map(|entry| digests_of(&key, entry)).collect();
             append(state, &digests, false)?;
         }
         match self.stored() {

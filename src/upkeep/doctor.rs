@@ -80,6 +80,7 @@ pub fn doctor(workspace: &Workspace, repair: bool) -> Result<DoctorReport, Error
         dangling,
     } = read_all(&workspace.store)?;
     problems.extend(workspace.store.inspect_execution_logs()?);
+    problems.extend(workspace.store.inspect_identity());
     let mut guardrails: Vec<String> = workspace.pending_of(None)?.iter().map(pending).collect();
     let (skills, unmerged) = check_skills(&workspace.skills_dir);
     guardrails.extend(unmerged);

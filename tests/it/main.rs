@@ -115,6 +115,7 @@ mod telling;
 mod terminal;
 #[cfg(unix)]
 mod traces;
+mod two_copies;
 mod undo;
 mod user_store;
 mod users;

@@ -6,7 +6,7 @@ use memctl_files::named;
 use crate::cli::context::Context;
 use crate::cli::output::{Done, Page, Report, Style, plural};
 use crate::cli::start::init;
-use crate::store::ProblemKind;
+use crate::store::{MERGE_AGAIN, ProblemKind};
 use crate::upkeep::{self, DoctorReport, SecretsReport};
 
 /// Check the store and repair damage
@@ -110,6 +110,12 @@ impl Report for DoctorReport {
                 "hint: ",
                 format!("memctl memory resolve {} --ours (or --theirs)", conflict.id),
             );
+        } else if self
+            .problems
+            .iter()
+            .any(|p| p.kind == ProblemKind::Conflict)
+        {
+            page.note("hint: ", MERGE_AGAIN);
         } else if !self.guardrails.is_empty()
             || self.problems.iter().any(|p| p.kind.is_repairable())
         {

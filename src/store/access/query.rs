@@ -453,7 +453,10 @@ impl Scoped {
         self.pulled_as(origin).ok()?.store.find(kind, id).ok()??;
         Some(Error::usage(
             format!("`{}` belongs to another workspace", given.escape_debug()),
-            format!("type it there as `{id}`, then `memctl sync` there and here"),
+            format!(
+                "type it there as `{id}`, then `memctl sync` there and here; to let all of it count: \
+                 memctl trust --origin {origin}"
+            ),
         ))
     }
 }

@@ -20,7 +20,8 @@ use memctl_files::{Directory, named};
 use serde::{Deserialize, Serialize};
 
 use crate::model::Kind;
-use crate::store::{Error, atomic};
+use crate::model::error::Kind as ErrorKind;
+use crate::store::{Error, Problem, ProblemKind, atomic};
 
 /// Name of the memory directory in a workspace.
 pub const DIRECTORY: &str = ".agentura";
@@ -60,6 +61,20 @@ pub struct Identity {
 /// Reads the identity of the workspace, if it has one.
 pub(crate) fn identity(directory: &Directory) -> Option<Identity> {
     atomic::read_json(directory, IDENTITY)
+}
+
+/// Returns what is wrong with an identity that is there and cannot be read. Another in its place would disown the
+/// audit log and the tombstones.
+pub(crate) fn unreadable_identity(directory: &Directory) -> Option<Problem> {
+    let bytes = directory.read(IDENTITY, SMALL_FILE).ok().flatten()?;
+    let error = serde_json::from_slice::<Identity>(&bytes).err()?;
+    Some(Problem {
+        path: directory.join(IDENTITY),
+        offset: 0,
+        line: error.line() as u64,
+        kind: ProblemKind::Conflict,
+        message: format!("the name and the key of this memory cannot be read: {error}"),
+    })
 }
 
 /// Exclusive write access to a memory directory.
@@ -106,6 +121,13 @@ impl Lock {
     pub(crate) fn identity(&self, random: &mut dyn FnMut() -> String) -> Result<Identity, Error> {
         if let Some(identity) = identity(&self.directory) {
             return Ok(identity);
+        }
+        if let Some(problem) = unreadable_identity(&self.directory) {
+            let hint = format!(
+                "restore it: git checkout --ours .agentura/{IDENTITY}, or from a backup; without it, \
+                 the audit log and removed records are not recognised any more"
+            );
+            return Err(Error::Refused(ErrorKind::Store, problem.to_string(), hint));
         }
         let identity = Identity {
             origin: random(),

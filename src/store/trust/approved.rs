@@ -145,6 +145,13 @@ pub(crate) fn digest_of_patterns(key: &UserKey, rule: &Reflexion) -> Option<Mac>
     Some(key.digest("acts", claims.chain(patterns.map(str::to_owned))))
 }
 
+/// Returns the digests under which an entry can be approved: that of its claims, and that of a rule's patterns.
+pub(crate) fn digests_of(key: &UserKey, entry: &Entry) -> Vec<Mac> {
+    let rule = entry.parse::<Reflexion>().ok();
+    let patterns = rule.and_then(|rule| digest_of_patterns(key, &rule));
+    digest_of(key, entry).into_iter().chain(patterns).collect()
+}
+
 /// Parses a digest from hexadecimal.
 pub(crate) fn parse(text: &str) -> Option<Mac> {
     let byte = |pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();

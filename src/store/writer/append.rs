@@ -324,12 +324,22 @@ impl Writer {
         })
     }
 
-    /// Returns the highest id in the other files of a kind, whose counter it shares.
+    /// Returns the highest id of a kind outside of a file: those of other files share its counter.
     pub(super) fn highest_beside(&self, file: DataFile) -> Result<IdShape, Error> {
         let mut highest = IdShape::default();
         for other in DataFile::of(file.kind).filter(|other| *other != file) {
             let snapshot = self.store.file(other).snapshot()?;
             highest = highest.max(snapshot.table.header.highest);
+        }
+        if file.kind == Kind::Correction {
+            // A rule that came without its correction still names it.
+            for snapshot in self.store.snapshots(Kind::Reflexion)? {
+                for row in snapshot.rows() {
+                    let rule = snapshot.read(&row)?;
+                    let named = json::string_field(&rule, "correction_id").unwrap_or_default();
+                    highest = highest.max(IdShape::of(file.kind, &named).unwrap_or_default());
+                }
+            }
         }
         Ok(highest)
     }

@@ -12,14 +12,17 @@ use std::collections::{HashMap, HashSet};
 
 use chrono::{DateTime, Utc};
 
+use memctl_files::hex;
+
 use crate::model::{Expiry, Kind, Viewer};
 use crate::store::access::expiry;
 use crate::store::files::{inventory, tombstones};
 use crate::store::primary::copy::Sent;
 use crate::store::sessions::scratch;
+use crate::store::trust::digests_of;
 use crate::store::{
-    AuditAction, DataFile, Entry, Error, Role, Row, Scoped, Snapshot, Step, Tombstone, Writer,
-    atomic, redact, undo_journal,
+    AuditAction, DataFile, Entry, Error, Role, Row, Scoped, Selection, Snapshot, Step, Tombstone,
+    Writer, atomic, redact, undo_journal,
 };
 
 /// Mode of a removal: can it be undone?
@@ -154,7 +157,34 @@ impl Writer {
             })?;
             removed.append(&mut of_file);
         }
+        self.disown(kind, &removed, mode)?;
         Ok(removed)
+    }
+
+    /// Takes back the approval of the words of removed rules and lessons: the same words from somebody else are
+    /// data again. Those of a record that stays are kept.
+    fn disown(&mut self, kind: Kind, removed: &[Entry], mode: RemovalMode) -> Result<(), Error> {
+        let acts = matches!(kind, Kind::Reflexion | Kind::Procedure);
+        let Some(key) = self.key.clone().filter(|_| acts && !removed.is_empty()) else {
+            return Ok(());
+        };
+        let mut kept = HashSet::new();
+        let all = Selection::default();
+        self.store.each_entry(kind, &all, &mut |entry| {
+            kept.extend(digests_of(&key, &entry))
+        })?;
+        for entry in removed {
+            let mut gone = digests_of(&key, entry);
+            gone.retain(|digest| !kept.contains(digest));
+            match mode {
+                RemovalMode::Undoable => {
+                    let gone: Vec<String> = gone.iter().map(|digest| hex(digest)).collect();
+                    self.set_approved(kind, &entry.id, &gone, false)?;
+                }
+                RemovalMode::Permanent => self.store.approvals().set(&gone, false)?,
+            }
+        }
+        Ok(())
     }
 
     /// Journals and audits records before they leave their file. Returns their ids with their

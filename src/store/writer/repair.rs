@@ -20,7 +20,7 @@ use crate::store::access::query::unreadable;
 use crate::store::files::data::file::ReadAhead;
 use crate::store::files::data::scan::patience;
 use crate::store::files::data::write::retried;
-use crate::store::files::directory::RECOVERED;
+use crate::store::files::directory::{self, RECOVERED};
 use crate::store::primary::copy::{self, AtPrimary, Sent};
 use crate::store::{
     DataFile, Entry, Error, JsonFile, Lock, Problem, ProblemKind, Row, Scoped, Snapshot, atomic,
@@ -73,6 +73,11 @@ impl Scoped {
             problems.extend(self.problems_at(file, misfits)?);
         }
         Ok((problems, found))
+    }
+
+    /// Returns what is wrong with the identity of the workspace.
+    pub fn inspect_identity(&self) -> Option<Problem> {
+        directory::unreadable_identity(self.directory())
     }
 
     /// Returns the data files that exist, with the format of each.

@@ -221,9 +221,21 @@ impl JsonFile<'_> {
         } else {
             snapshot
         };
+        if let Some(conflict) = self.conflict(&snapshot)? {
+            return Err(Error::Damaged(conflict));
+        }
         let snapshot = self.repaired_tail(snapshot, repaired)?;
         reach(Point::Read, &snapshot.path);
         Ok(snapshot)
+    }
+
+    /// Returns the merge conflict in the file, if there is one: what is written into one side of it would be lost.
+    fn conflict(self, snapshot: &Snapshot) -> Result<Option<Problem>, Error> {
+        if snapshot.table.header.problems == 0 {
+            return Ok(None);
+        }
+        let mut problems = self.by_scan()?.problems.into_iter();
+        Ok(problems.find(|problem| problem.kind == ProblemKind::Conflict))
     }
 
     fn as_it_is(self) -> Result<Snapshot, Error> {

@@ -45,7 +45,23 @@ pub(crate) fn scan(
         },
     };
     scan.root(root_key, each);
+    // The lines of a conflict are the cause of all other problems. A file without problems has none.
+    if !scan.outline.problems.is_empty()
+        && let Some(at) = conflict(text)
+    {
+        let message = "git has left a merge conflict in the file".to_owned();
+        scan.outline.problems.clear();
+        scan.problem_at(at as u64, ProblemKind::Conflict, message);
+    }
     scan.outline
+}
+
+/// Returns the position of the marks that git leaves around both sides of a conflict. No line of a JSON text
+/// begins like them.
+fn conflict(text: &[u8]) -> Option<usize> {
+    let starts = text.starts_with(b"<<<<<<< ").then_some(0);
+    let at = starts.or_else(|| Some(memchr::memmem::find(text, b"\n<<<<<<< ")? + 1))?;
+    memchr::memmem::find(&text[at..], b"\n>>>>>>> ").map(|_| at)
 }
 
 struct Scan<'a> {
