@@ -177,7 +177,7 @@ impl Writer {
             let mut gone = digests_of(&key, entry);
             gone.retain(|digest| !kept.contains(digest));
             match mode {
-                RemovalMode::Undoable => {
+                RemovalMode::Undoable | RemovalMode::Reverted => {
                     let gone: Vec<String> = gone.iter().map(|digest| hex(digest)).collect();
                     self.set_approved(kind, &entry.id, &gone, false)?;
                 }
