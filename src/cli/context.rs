@@ -10,7 +10,10 @@ use crate::cli::connections::{self, Connection};
 use crate::cli::off::Off;
 use crate::cli::output::Printer;
 use crate::model::error::UserError;
-use crate::model::{Scope, USER_STORE, Viewer, split_origin, with_origin};
+use crate::model::{
+    InvalidSkillPath, Scope, SkillPath, USER_STORE, Viewer, split_origin, with_origin,
+};
+use crate::store::skill::Skills;
 use crate::store::workspace::{Settings, Workspace};
 use crate::store::{AuditContext, Here, Project, Scoped};
 
@@ -256,6 +259,21 @@ impl Context {
         let path = self.places.memory.display();
         let message = format!("no workspace found at `{path}`");
         Err(UserError::usage(message, "memctl init, or memctl setup"))
+    }
+
+    /// Reads the path of a skill. A name without its domain is told those that there are.
+    pub(crate) fn skill(&self, given: &str) -> Result<SkillPath, UserError> {
+        given.parse().map_err(|error: InvalidSkillPath| {
+            let skills = Skills::open(&self.places.skills).and_then(|skills| skills.list());
+            let skills = skills.map(|listing| listing.skills).unwrap_or_default();
+            let of_name = skills.iter().map(ToString::to_string);
+            let meant = of_name.filter(|skill| skill.rsplit('/').next() == Some(given));
+            let meant: Vec<String> = meant.collect();
+            match meant.join("` or `") {
+                none if none.is_empty() => error.into(),
+                meant => UserError::from(error).with_hint(format!("did you mean `{meant}`?")),
+            }
+        })
     }
 
     /// Returns a prompt that replaces the built-in one.

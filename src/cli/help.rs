@@ -13,6 +13,7 @@ use clap::{Args, Command, CommandFactory as _};
 
 use crate::cli::output::{Done, Printer, Verbatim, end};
 use crate::cli::{Cli, written};
+use crate::model::SkillPath;
 use crate::model::error::{Kind, UserError};
 
 /// Maximum width of a description on the first page.
@@ -301,7 +302,10 @@ fn wrong_usage(error: &clap::Error, text: &str, arguments: &[OsString]) -> UserE
     let mut meant = meant.filter(|(other, name, _)| typed == Some(other) && has(name));
     // The option or value that clap takes for the one that was meant.
     let similar = given(ContextKind::SuggestedArg).or(given(ContextKind::SuggestedValue));
-    let hint = if let Some(meant) = meant.next().map(|(.., meant)| *meant).or(similar) {
+    let skill = typed.filter(|typed| typed.parse::<SkillPath>().is_ok() && has("skill"));
+    let hint = if let Some(skill) = skill {
+        format!("did you mean `--skill {skill}`?")
+    } else if let Some(meant) = meant.next().map(|(.., meant)| *meant).or(similar) {
         format!("did you mean `{meant}`?")
     } else if typed.is_some_and(|typed| !typed.starts_with('-')) && WITH_TEXT.contains(&&*path) {
         format!("put the text between quotes: memctl {path} \"…\"")

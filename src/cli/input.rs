@@ -80,9 +80,10 @@ impl Context {
 
     /// Reads the text of a file, or of standard input for `-`.
     pub(crate) fn read(&self, path: &Path) -> Result<String, UserError> {
-        let unreadable = |source| Error::Unreadable {
-            path: path.to_owned(),
-            source,
+        let unreadable = |source| {
+            let path = path.to_owned();
+            let error = UserError::from(Error::Unreadable { path, source });
+            error.with_hint("name a file that can be read, or `-` for standard input")
         };
         let mut bytes = Vec::new();
         let mut input: Box<dyn Read> = if path == Path::new("-") {
@@ -93,16 +94,23 @@ impl Context {
         let read = input.by_ref().take(MAX_GIVEN + 1).read_to_end(&mut bytes);
         read.map_err(unreadable)?;
         if bytes.len() as u64 > MAX_GIVEN {
-            return Err(unreadable(invalid("larger than 16 MiB")).into());
+            return Err(unreadable(invalid("larger than 16 MiB")));
         }
         decoded::text(bytes).map_err(|error| {
             let at = error.utf8_error().valid_up_to();
-            unreadable(invalid(&format!("not valid UTF-8 at byte {at}"))).into()
+            unreadable(invalid(&format!("not valid UTF-8 at byte {at}")))
         })
     }
 }
 
 fn parsed(path: &Path, text: &str) -> Result<Box<RawValue>, UserError> {
+    if text.is_empty() {
+        let message = format!("`{}` is empty", path.display());
+        return Err(UserError::input(
+            message,
+            "give JSON, such as {\"text\": \"…\"}, or a text",
+        ));
+    }
     serde_json::from_str(text).map_err(|source| {
         let path = path.to_owned();
         Error::NotJson { path, source }.into()

@@ -68,8 +68,8 @@ pub fn approvable(
     for id in ids {
         let (kind, id) = locate(store, id)?;
         let refused = |hint: String| {
-            let why = "only procedures and imported notes are observed";
-            let message = format!("{kind} `{id}` cannot be approved: {why}");
+            let why = "rules, lessons and notes wait for approval";
+            let message = format!("the {} `{id}` cannot be approved: {why}", kind.noun());
             Err(Error::input(message, hint))
         };
         match kind {
@@ -373,11 +373,11 @@ pub fn reject(workspace: &Workspace, id: &str, reason: &str) -> Result<Rejected,
             )
         } else {
             (
-                "only candidate rules and observed procedures are proposals",
+                "only rules and lessons that wait for approval are proposals",
                 format!("memctl forget {id}"),
             )
         };
-        let message = format!("{kind} `{id}` cannot be rejected: {why}");
+        let message = format!("the {} `{id}` cannot be rejected: {why}", kind.noun());
         return Err(Error::input(message, hint));
     };
     writer.update(kind, &id, &changes)?;

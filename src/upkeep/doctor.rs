@@ -82,11 +82,11 @@ pub fn doctor(workspace: &Workspace, repair: bool) -> Result<DoctorReport, Error
     problems.extend(workspace.store.inspect_execution_logs()?);
     problems.extend(workspace.store.inspect_identity());
     let mut guardrails: Vec<String> = workspace.pending_of(None)?.iter().map(pending).collect();
-    let (skills, unmerged) = check_skills(&workspace.skills_dir);
-    guardrails.extend(unmerged);
     let irregular = irregular(workspace);
     let procedures = workspace.store.list::<Procedure>(&Selection::default())?;
     let rules = workspace.store.list::<Reflexion>(&Selection::default())?;
+    let (skills, unmerged) = check_skills(&workspace.skills_dir, &rules.records);
+    guardrails.extend(unmerged);
     let doubtful = doubtful(workspace, &procedures.records, &rules.records);
     let formats = workspace.store.formats()?.into_iter();
     let newer = formats.filter(|(_, format)| *format > FORMAT);
@@ -246,7 +246,7 @@ fn look(store: &Scoped, entry: &Entry, named: &HashSet<&str>) -> Vec<Seen> {
 const GUARDRAILS: u64 = 16 << 20;
 
 /// Returns the problems of the skills, and the guardrail files with the conflict markers of a merge.
-fn check_skills(skills_dir: &Path) -> (Vec<String>, Vec<String>) {
+fn check_skills(skills_dir: &Path, rules: &[Reflexion]) -> (Vec<String>, Vec<String>) {
     let Ok(skills) = Skills::open(skills_dir) else {
         return Default::default();
     };
@@ -272,6 +272,16 @@ fn check_skills(skills_dir: &Path) -> (Vec<String>, Vec<String>) {
         let file = file.display();
         format!("`{file}` has conflict markers: edit it, then `git add` it")
     });
+    let is_lost = |rule: &&Reflexion| {
+        let skill = rule.skill.parse::<SkillPath>();
+        rule.is_in_use() && skill.is_ok_and(|skill| !listing.skills.contains(&skill))
+    };
+    for rule in rules.iter().filter(is_lost) {
+        let (id, skill) = (&rule.reflexion_id, &rule.skill);
+        found.push(format!(
+            "{id} is a rule of `{skill}`, which is not there; for another skill: memctl correct SKILL \"…\" --replaces {id}"
+        ));
+    }
     (found, unmerged.collect())
 }
 

@@ -207,14 +207,3 @@ fn a_missing_file_is_created_unless_memory_is_off() {
     export(&workspace, &["--output", "CLAUDE.md"]).succeeds();
     assert!(workspace.read("CLAUDE.md").contains("- Use pnpm."));
 }
-
-#[test]
-fn rules_of_the_block_are_not_imported_as_notes() {
-    let workspace = with_rules(&[rule(1, "Use pnpm.")]);
-    workspace.write("AGENTS.md", "- Deploy on Mondays\n");
-    export(&workspace, &[]).succeeds();
-    let report = workspace.json(&[
-        "memory", "import", "AGENTS.md", "--from", "claude-md", "--dry-run",
-    ]);
-    assert_eq!(report["imported"], 1, "{report}");
-}

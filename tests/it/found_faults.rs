@@ -325,10 +325,9 @@ fn a_long_text_is_printed_once() {
 fn a_repeated_import_says_that_all_is_there() {
     let workspace = Workspace::empty();
     workspace.run(&["init"]).succeeds();
-    let notes = workspace.write(
-        "NOTES.md",
-        "# Notes\n\n- Use tabs.\n- Never push to main.\n",
-    );
+    let notes =
+        r#"[{"id": "a", "memory": "Use tabs."}, {"id": "b", "memory": "Never push to main."}]"#;
+    let notes = workspace.write("notes.json", notes);
     let args = ["memory", "import", "--trust", notes.to_str().unwrap()];
     let first = workspace.run(&args);
     assert!(

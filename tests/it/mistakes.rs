@@ -62,6 +62,27 @@ const MISTAKES: &[Tried] = &[
         "a skill is written as `domain/skill`",
     ),
     (&["correct"], 2, "hint: memctl correct"),
+    (
+        &["correct", "Keep it short.", "hr/resume-screen"],
+        2,
+        "hint: memctl correct hr/resume-screen \"Keep it short.\"",
+    ),
+    (
+        &["list", "rules", "hr/resume-screen"],
+        2,
+        "did you mean `--skill hr/resume-screen`?",
+    ),
+    (&["accept", "REFL-001"], 2, "`REFL-001` is a rule"),
+    (
+        &["memory", "export", "--output", "."],
+        2,
+        "hint: memctl memory export --output ",
+    ),
+    (
+        &["run", "hr/resume-screen", "--input", "nope.json"],
+        2,
+        "name a file that can be read",
+    ),
     (&["learn", "nowhere.jsonl"], 2, "cannot read `"),
     (
         &["learn", "README.md"],
@@ -167,4 +188,29 @@ fn correct_alone_asks_for_a_rule_where_no_skill_ran() {
     terminal.wait_for("candidate");
     let rules = workspace.json(&["list", "rules"]).to_string();
     assert!(rules.contains("Use pnpm here, never npm."), "{rules}");
+}
+
+#[test]
+fn a_skill_of_another_name_is_told_where_it_is() {
+    let workspace = Workspace::sample();
+    workspace
+        .run(&["run", "resume-screen", "--input", "x.json"])
+        .fails(2, "did you mean `hr/resume-screen`?");
+    let words = "Keep the summary below 120 words.";
+    workspace.json(&["correct", "hr/resume-screen", words]);
+    let folder = |name: &str| workspace.root().join("skills/hr").join(name);
+    std::fs::rename(folder("resume-screen"), folder("screening")).unwrap();
+    let doctor = workspace.run(&["doctor"]);
+    let said = "REFL-001 is a rule of `hr/resume-screen`, which is not there";
+    assert!(doctor.stdout.contains(said), "{doctor:?}");
+    // The way out that it names.
+    let take = ["correct", "hr/screening", words, "--replaces", "REFL-001"];
+    let taken = workspace.run(&take);
+    assert!(
+        !taken.succeeds().stdout.contains("memory conflicts"),
+        "{taken:?}"
+    );
+    workspace.run(&["doctor"]).succeeds();
+    let prompt = workspace.run(&["memory", "prompt", "hr/screening"]);
+    assert!(prompt.succeeds().stdout.contains(words), "{prompt:?}");
 }

@@ -53,7 +53,7 @@ pub fn text(bytes: Vec<u8>) -> Result<String, std::string::FromUtf8Error> {
 
 /// Returns a whole text. Bytes that are no UTF-8 are read as Windows-1252, as editors of many people
 /// still write it.
-pub fn lenient_text(bytes: Vec<u8>) -> String {
+fn lenient_text(bytes: Vec<u8>) -> String {
     let bytes = match text(bytes) {
         Ok(text) => return text,
         Err(error) => error.into_bytes(),

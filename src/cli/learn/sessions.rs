@@ -13,16 +13,13 @@ use serde::Serialize;
 use crate::cli::ask::{Spending, price};
 use crate::cli::context::Context;
 use crate::cli::ending::wait;
-use crate::cli::output::{Done, Page, Report, Style, change, end, middle, plural};
+use crate::cli::output::{Done, Page, Report, Style, change, end, plural};
 use crate::cli::start::hooks::directory;
 use crate::host::Host;
 use crate::lessons::past::past_sessions::{self, PastOptions, PastReport};
 use crate::lessons::{self, EpisodeReport, LearnOptions, LearnReport, TidyReport, tidy};
 use crate::model::error::{Kind, UserError};
 use crate::store::workspace::Workspace;
-
-/// Minimum width of an error or a change.
-pub(crate) const LEAST_TEXT: usize = 20;
 
 /// Learn from failures and recoveries in agent sessions
 ///
@@ -31,7 +28,7 @@ pub(crate) const LEAST_TEXT: usize = 20;
 /// files that were read before. Without a path, it reads the sessions of this project that Claude Code
 /// and Codex have kept, and the history in `.specstory`. Nothing is counted twice.
 /// A recovery whose working call is the failing one with a small change becomes a pattern. It is told
-/// only at the same failure in the same project, until a person approves it. `-v` lists every recovery, also
+/// only at the same failure in the same project, until a person approves it. `--json` lists every recovery, also
 /// those without a pattern, with the reason.
 ///
 /// With `--model`, a model words the lessons of each session in which something failed or was found out: one
@@ -94,11 +91,7 @@ pub(crate) fn learn(context: &Context, args: &LearnArgs) -> Done {
         };
         lessons = past_lessons(context, &workspace, &past, args.yes)?;
     }
-    Ok(Box::new(SessionsLearned {
-        report,
-        lessons,
-        lists_all: context.global.verbose,
-    }))
+    Ok(Box::new(SessionsLearned { report, lessons }))
 }
 
 fn dollars(text: &str) -> Result<f64, String> {
@@ -185,52 +178,18 @@ pub(crate) fn show_past(past: &PastReport, page: &mut Page) {
 
 impl Report for TidyReport {}
 
-/// Shows the recoveries by session, each on two lines: the error, and what became of it.
-fn recoveries(episodes: &[EpisodeReport], page: &mut Page) {
-    let steps =
-        |episode: &EpisodeReport| format!("{} → {}", episode.fail_step, episode.success_step);
-    let widths = episodes
-        .iter()
-        .map(|episode| steps(episode).chars().count());
-    let indent = widths.max().unwrap_or_default() + 4;
-    let room = page.width().saturating_sub(indent).max(LEAST_TEXT);
-    let mut session = "";
-    for episode in episodes {
-        if episode.transcript != session {
-            session = &episode.transcript;
-            let name = session.rsplit('/').next().unwrap_or_default();
-            page.dim(middle(name, page.width()));
-        }
-        let (style, outcome) = outcome(episode, room);
-        page.note(
-            format!("  {:<1$}", steps(episode), indent - 2),
-            end(&episode.error_key, room),
-        );
-        page.styled(&[(Style::Plain, &" ".repeat(indent)), (style, &outcome)]);
-    }
-}
-
-/// The change of a recovery on one line, or the reason why it is no pattern.
-fn outcome(episode: &EpisodeReport, room: usize) -> (Style, String) {
-    if let Some(fix) = &episode.fix {
-        let change = change(&fix.failing_code, &fix.working_code, room);
-        return (Style::Good, change);
-    }
-    let why = episode.why.unwrap_or_default();
-    (Style::Dim, format!("no pattern: {why}"))
-}
-
 /// Shows each pattern once, and how many recoveries are none.
 fn patterns(episodes: &[EpisodeReport], page: &mut Page) {
-    let room = page.width().saturating_sub(4).max(LEAST_TEXT);
+    let room = page.width().saturating_sub(4);
     let mut made = Vec::new();
     let mut none: BTreeMap<_, usize> = BTreeMap::new();
     for episode in episodes {
-        if episode.fix.is_none() {
+        let Some(fix) = &episode.fix else {
             *none.entry(episode.why.unwrap_or_default()).or_default() += 1;
             continue;
-        }
-        let pattern = (&episode.error_key, outcome(episode, room).1);
+        };
+        let change = change(&fix.failing_code, &fix.working_code, room);
+        let pattern = (&episode.error_key, change);
         if !made.contains(&pattern) {
             made.push(pattern);
         }
@@ -246,7 +205,7 @@ fn patterns(episodes: &[EpisodeReport], page: &mut Page) {
     if !reasons.is_empty() {
         let none = none.values().sum::<usize>();
         let reasons = reasons.join(", ");
-        let none = format!("{none} recovered without a pattern: {reasons}; -v lists them");
+        let none = format!("{none} recovered without a pattern: {reasons}; --json lists them");
         page.sentence(Style::Dim, "", &none);
     }
 }
@@ -267,9 +226,6 @@ pub(crate) struct SessionsLearned {
     /// Lessons that a model worded; absent if none was asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     lessons: Option<PastReport>,
-    /// `true` if the page lists every recovery.
-    #[serde(skip)]
-    lists_all: bool,
 }
 
 impl Report for SessionsLearned {
@@ -278,7 +234,7 @@ impl Report for SessionsLearned {
         if self.report.unread > 0 {
             page.exits_with(Kind::Usage.code());
         }
-        show(&self.report, self.lists_all, page);
+        show(&self.report, page);
         if let Some(past) = &self.lessons {
             if past.unreachable {
                 page.exits_with(Kind::Model.code());
@@ -289,7 +245,7 @@ impl Report for SessionsLearned {
 }
 
 /// Shows what was learned from session files, the result first.
-fn show(report: &LearnReport, lists_all: bool, page: &mut Page) {
+fn show(report: &LearnReport, page: &mut Page) {
     let result = match report.learned.len() as u64 {
         _ if report.dry_run => "nothing stored (dry run)".to_owned(),
         0 => "nothing new".to_owned(),
@@ -317,11 +273,7 @@ fn show(report: &LearnReport, lists_all: bool, page: &mut Page) {
             page.note(place, &problem.message);
         }
     }
-    if lists_all {
-        recoveries(&report.episodes, page);
-    } else {
-        patterns(&report.episodes, page);
-    }
+    patterns(&report.episodes, page);
     let mut ends = counted(&[
         (report.unchanged, "unchanged since the last run"),
         (report.buried, "deleted earlier, not learned again"),

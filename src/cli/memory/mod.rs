@@ -16,7 +16,7 @@ use crate::cli::output::{Done, Page, Report, Table, plural, product};
 use crate::cli::review::approve::{PinArgs, PromoteArgs, pin, promote};
 use crate::cli::start::hooks;
 use crate::model::error::{Kind as ErrorKind, UserError};
-use crate::model::{Kind, Scope, SkillPath, Trust, Viewer, mark};
+use crate::model::{Kind, Scope, Trust, Viewer, mark};
 use crate::serve::arguments::TYPED;
 use crate::skills::{self, PromptReport};
 use crate::store::{Audited, Scoped};
@@ -152,7 +152,7 @@ pub(crate) struct PromptArgs {
 }
 
 fn prompt(context: &Context, args: &PromptArgs) -> Done<PromptReport> {
-    let skill: SkillPath = args.skill.parse()?;
+    let skill = context.skill(&args.skill)?;
     let input = args
         .input
         .as_deref()

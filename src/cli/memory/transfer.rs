@@ -111,6 +111,12 @@ pub(crate) fn export(context: &Context, args: &ExportArgs) -> Done {
 
 impl Report for AgentsMdReport {
     fn page(&self, page: &mut Page) {
+        if self.rules == 0 && self.change == FileChange::Unchanged {
+            return page.line(format!(
+                "no approved rule for {}: nothing was written",
+                self.path
+            ));
+        }
         let (style, done) = match self.change {
             FileChange::Created => (Style::Good, "created "),
             FileChange::Updated => (Style::Good, "updated "),
@@ -161,8 +167,8 @@ impl Report for ExportReport {
 
 /// Import an export, or another tool's memories
 ///
-/// Reads exports of this program and `.agentura` directories byte for byte. mem0's answers, lines of
-/// that form, and notes such as `CLAUDE.md` become notes that wait for `memctl approve`. Each entry is
+/// Reads exports of this program and `.agentura` directories byte for byte. mem0's answers and lines of
+/// that form become notes that wait for `memctl approve`. Each entry is
 /// imported, already known, or skipped with a reason. Existing records do not change, and a repeated
 /// import adds nothing. Rules and lessons that you did not
 /// write or approve on this machine wait for `memctl approve` too. `--trust` approves all of these, also
@@ -170,7 +176,7 @@ impl Report for ExportReport {
 ///
 /// ```console
 /// $ memctl memory import memory.jsonl
-/// $ memctl memory import CLAUDE.md --dry-run
+/// $ memctl memory import memory.jsonl --dry-run
 /// $ memctl memory import get_all.json --from mem0
 /// ```
 #[derive(Debug, Args)]

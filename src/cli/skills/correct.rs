@@ -168,6 +168,7 @@ pub(crate) fn correct(context: &Context, args: CorrectArgs) -> Done {
         for other in &args.replaces {
             let other = workspace.store.resolve(Kind::Reflexion, other, None)?;
             rules::replace_rule(&workspace, id, &other, &mut report.warnings)?;
+            report.similar.retain(|similar| similar.id != other);
         }
     }
     Ok(Box::new(report))
@@ -186,24 +187,20 @@ impl CorrectArgs {
         if self.execution_id.is_some() || self.correction.is_some() {
             return Err(error);
         }
-        let words = [given, self.text.as_deref().unwrap_or_default()].join(" ");
+        let second = self.text.as_deref().unwrap_or_default();
+        if second.parse::<SkillPath>().is_ok() {
+            return Err(error.with_hint(format!("memctl correct {second} \"{given}\"")));
+        }
+        let words = [given, second].join(" ");
         let words = words
             .trim()
             .trim_matches(['\u{201c}', '\u{201d}', '\u{201e}']);
         Err(match words {
             "" => UserError::usage("the text is empty", TO_AGENTS),
-            words if words.contains(' ') => UserError {
-                hint: Some(format!(
-                    "a rule for coding agents stands between straight quotes: memctl correct \"{words}\""
-                )),
-                ..error
-            },
-            _ => UserError {
-                hint: Some(format!(
-                    "a rule for coding agents is a sentence: {TO_AGENTS}"
-                )),
-                ..error
-            },
+            words if words.contains(' ') => error.with_hint(format!(
+                "a rule for coding agents stands between straight quotes: memctl correct \"{words}\""
+            )),
+            _ => error.with_hint(format!("a rule for coding agents is a sentence: {TO_AGENTS}")),
         })
     }
 

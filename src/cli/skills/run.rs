@@ -10,7 +10,8 @@ use crate::cli::context::Context;
 use crate::cli::ending::wait;
 use crate::cli::output::printer::follow;
 use crate::cli::output::{Done, Page, Report, Style, plural};
-use crate::model::{Kind, Outcome, SkillPath};
+use crate::model::error::UserError;
+use crate::model::{Kind, Outcome};
 use crate::review::Rejected;
 use crate::rules::ReviewReport;
 use crate::skills::prompt::ids_of;
@@ -52,7 +53,7 @@ pub(crate) struct RunArgs {
 }
 
 pub(crate) fn run(context: &Context, args: &RunArgs) -> Done<RunReport> {
-    let skill: SkillPath = args.skill.parse()?;
+    let skill = context.skill(&args.skill)?;
     let input = args
         .input
         .as_deref()
@@ -176,6 +177,13 @@ pub(crate) struct AcceptArgs {
 }
 
 pub(crate) fn accept(context: &Context, args: &AcceptArgs) -> Done<ReviewReport> {
+    if let Some(kind) = Kind::of_id(&args.id).filter(|kind| *kind != Kind::Execution) {
+        let message = format!("`{}` is a {}, and no execution", args.id, kind.noun());
+        return Err(UserError::usage(
+            message,
+            format!("memctl approve {}", args.id),
+        ));
+    }
     let workspace = context.workspace(None)?;
     let report = rules::give_verdict(&workspace, &args.id, Outcome::Accepted, None, &[])?;
     Ok(report)

@@ -76,7 +76,9 @@ impl Report for InitReport {
             .for_each(|created| page.good("created ", created));
         show_git(&self.git, page);
         page.line("\nNext:");
-        page.line("  memctl setup                  let coding agents use this memory, and learn from past sessions");
+        page.line(
+            "  memctl setup                  let agents use it, and learn from past sessions",
+        );
         self.offer
             .iter()
             .for_each(|offer| page.line(format!("  {offer}")));

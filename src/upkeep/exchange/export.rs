@@ -249,12 +249,18 @@ fn may_replace(path: &Path, force: bool) -> Result<(), Error> {
     let Ok(metadata) = named::metadata(path) else {
         return Ok(());
     };
-    if !metadata.is_dir() {
-        // A device or a pipe would be replaced by a plain file.
-        named::refuse_special(path).map_err(Error::io("write", path))?;
-        if force || metadata.len() == 0 || is_export(path)? {
-            return Ok(());
-        }
+    if metadata.is_dir() {
+        let file = path.join("memory.jsonl");
+        let hint = format!("memctl memory export --output {}", file.display());
+        return Err(Error::input(
+            format!("`{}` is a directory", path.display()),
+            hint,
+        ));
+    }
+    // A device or a pipe would be replaced by a plain file.
+    named::refuse_special(path).map_err(Error::io("write", path))?;
+    if force || metadata.len() == 0 || is_export(path)? {
+        return Ok(());
     }
     let path = path.display();
     Err(Error::input(

@@ -2,7 +2,7 @@
 //!
 //! - `export`, `import`: the two verbs. An export is JSON Lines; an import redacts, screens, renumbers and stores.
 //! - `agents_md`: rules in the `AGENTS.md` of a workspace.
-//! - `foreign`: notes of other tools, read as [`Foreign`] records.
+//! - `foreign`: notes of mem0, read as [`Foreign`] records.
 //!
 //! The formats are pure functions of text and bytes. A reader accounts for all input: an item that
 //! does not become a record is [`Skipped`], with the reason.

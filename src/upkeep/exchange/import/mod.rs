@@ -43,8 +43,6 @@ names! {
         Agentura = "agentura",
         /// Response of mem0, or lines of that form.
         Mem0 = "mem0",
-        /// `CLAUDE.md`, `AGENTS.md`, `MEMORY.md` and similar files.
-        ClaudeMd = "claude-md",
     }
 }
 
@@ -146,9 +144,7 @@ pub fn import(workspace: &Workspace, options: &ImportOptions) -> Result<ImportRe
         ImportSource::Memctl | ImportSource::Agentura => {
             records::ready(workspace, options, opened, &mut report)?
         }
-        ImportSource::Mem0 | ImportSource::ClaudeMd => {
-            ready(workspace, options, opened.notes, &mut report)?
-        }
+        ImportSource::Mem0 => ready(workspace, options, opened.notes, &mut report)?,
     };
     if let Some(writer) = &mut writer {
         for kind in Kind::ALL {

@@ -1,6 +1,6 @@
 //! Recognises the format of a file or directory, and reads it. Writes nothing next to it.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde_json::Value;
 
@@ -58,7 +58,7 @@ impl Opened {
 pub(super) fn open(path: &Path, from: Option<ImportSource>) -> Result<Opened, Error> {
     let metadata = named::metadata(path).map_err(unreadable(path))?;
     let opened = if metadata.is_dir() {
-        directory(path, from)?
+        directory(path)?
     } else {
         file(path, from)?
     };
@@ -87,8 +87,7 @@ fn no_import(path: &Path, reason: impl Into<String>) -> Error {
     Error::input(message, hint)
 }
 
-fn directory(path: &Path, from: Option<ImportSource>) -> Result<Opened, Error> {
-    let wants = |source| from.is_none_or(|from| from == source || is_own(from, source));
+fn directory(path: &Path) -> Result<Opened, Error> {
     let inner = path.join(DIRECTORY);
     let memory = if named::is_dir(&inner) {
         inner
@@ -98,31 +97,11 @@ fn directory(path: &Path, from: Option<ImportSource>) -> Result<Opened, Error> {
     let has_records = DataFile::ALL
         .iter()
         .any(|file| named::is_file(&memory.join(file.name())));
-    if has_records && wants(ImportSource::Agentura) {
+    if has_records {
         return own_directory(&memory);
     }
-    let mut names: Vec<PathBuf> = named::list(path)
-        .map_err(unreadable(path))?
-        .into_iter()
-        // A link of a clone leads anywhere.
-        .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file()))
-        .map(|entry| entry.path())
-        .filter(|file| is_markdown(file))
-        .collect();
-    names.sort();
-    if names.is_empty() || !wants(ImportSource::ClaudeMd) {
-        return Err(no_import(
-            path,
-            "nothing in it is a memory that is known here",
-        ));
-    }
-    let mut found = Found::default();
-    for file in names {
-        let read = notes_of(&file)?;
-        found.records.extend(read.records);
-        found.skipped.extend(read.skipped);
-    }
-    Ok(Opened::foreign(ImportSource::ClaudeMd, found))
+    let reason = "nothing in it is a memory that is known here";
+    Err(no_import(path, reason))
 }
 
 /// Reads the memory directory of another workspace, or of the reference implementation.
@@ -168,17 +147,9 @@ fn file(path: &Path, from: Option<ImportSource>) -> Result<Opened, Error> {
             "it is a database; tools/notes_of_sqlite.py of the sources turns it into lines to import",
         ));
     }
-    let text = if is_markdown(path) || from == Some(ImportSource::ClaudeMd) {
-        decoded::lenient_text(bytes)
-    } else {
-        decoded::text(bytes).map_err(|_| no_import(path, "it is not text"))?
-    };
+    let text = decoded::text(bytes).map_err(|_| no_import(path, "it is not text"))?;
     if let Some(header) = text.lines().next().and_then(Header::of) {
         return own_lines(path, &header, &text);
-    }
-    if is_markdown(path) || from == Some(ImportSource::ClaudeMd) {
-        let found = foreign::read(&name(path), &text);
-        return Ok(Opened::foreign(ImportSource::ClaudeMd, found));
     }
     if let Some(documents) = documents(&text)
         && (from == Some(ImportSource::Mem0) || documents.iter().all(foreign::is_answer))
@@ -193,6 +164,10 @@ fn file(path: &Path, from: Option<ImportSource>) -> Result<Opened, Error> {
             "it is one file of a memory directory; name the directory",
         ));
     }
+    if path.extension().is_some_and(|end| end == "md") {
+        let reason = "agents read such a file themselves; a rule of it: memctl correct \"…\"";
+        return Err(no_import(path, reason));
+    }
     Err(no_import(path, "its form is not known; say what it is"))
 }
 
@@ -202,23 +177,6 @@ fn read(path: &Path) -> Result<Vec<u8>, Error> {
         return Err(no_import(path, "it is larger than 4 GiB"));
     }
     named::read(path, LARGEST).map_err(unreadable(path))
-}
-
-fn is_markdown(path: &Path) -> bool {
-    path.extension()
-        .is_some_and(|extension| extension.eq_ignore_ascii_case("md"))
-}
-
-fn name(path: &Path) -> String {
-    path.file_name()
-        .unwrap_or_default()
-        .to_string_lossy()
-        .into_owned()
-}
-
-fn notes_of(path: &Path) -> Result<Found, Error> {
-    let text = decoded::lenient_text(read(path)?);
-    Ok(foreign::read(&name(path), &text))
 }
 
 /// Parses one JSON document, or one per line.
