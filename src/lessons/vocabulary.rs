@@ -64,7 +64,7 @@ pub(crate) struct Vocabulary {
     pub(crate) lacks: WordList,
     /// Messages of guards, of services that are away, and of what is found or compared.
     pub(crate) guards: WordList,
-    /// Parts of an option or a variable by which a call acts as somebody else.
+    /// Words of an option or a variable by which a call acts as somebody else.
     pub(crate) identities: WordList,
     /// Last words of names that ask for a file or a directory.
     pub(crate) path_names: WordList,
@@ -84,6 +84,10 @@ pub(crate) struct Vocabulary {
     pub(crate) whole_values: WordList,
     /// Words of values that loosen a check, or hold a secret.
     pub(crate) loose_words: WordList,
+    /// Words of a call that acts where others see it.
+    pub(crate) reaches_others: WordList,
+    /// Words of paths that are a part of what is tested.
+    pub(crate) parts_of_tests: WordList,
     /// Words of the names of checkers of code.
     pub(crate) checkers: WordList,
     /// Options whose value is prose.

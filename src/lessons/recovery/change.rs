@@ -28,6 +28,8 @@ pub(super) enum ChangeKind {
     Environment,
     Prefix,
     Quoting,
+    /// An option stands elsewhere.
+    Order,
     Text,
 }
 
@@ -218,10 +220,11 @@ impl Change {
         };
         let name = |word: &str| word.split('=').next().map(str::to_owned);
         let is_named = |added: &String| code.split_whitespace().any(|now| name(now) == name(added));
-        let is_of_quotes = self.added.is_empty() && self.dropped.is_empty();
+        // Other quotes, and another order.
+        let is_of_same_words = self.added.is_empty() && self.dropped.is_empty();
         let call = Call::of(code, None).unwrap_or_default();
         !failing.is_tool
-            && !is_of_quotes
+            && !is_of_same_words
             && !self.added.iter().any(is_named)
             && call.commands.iter().any(is_begun)
     }

@@ -66,16 +66,28 @@ fn between(old: &Simple, new: &Simple, line: &str) -> Option<Change> {
     if old.program() != new.program() || contents(&old.words) != contents(&new.words) {
         return None;
     }
+    // `sbt "testOnly a"`, and not `sbt testOnly a`.
+    if !old.is_tool && old.words.join(" ") == new.words.join(" ") {
+        return make(ChangeKind::Quoting, Vec::new(), Vec::new());
+    }
     // One quoted text, such as a statement for a database. The command of a tool may be no more than the name of a
     // program, and a path.
     let pairs = old.words.iter().zip(&new.words).enumerate();
     let differing: Vec<_> = pairs.filter(|(_, (a, b))| a != b).collect();
     if let ([(at, (a, b))], true) = (differing.as_slice(), old.words.len() == new.words.len())
         && (old.is_tool || a.contains(char::is_whitespace))
-        && (!is_path(a) || old.is_tool && old.words[at - 1] == "--command")
     {
-        let (dropped, added) = text_change(a, b, line)?;
-        return make(ChangeKind::Text, dropped, added);
+        let plain = |text: &str| text.replace(['\'', '"', '`', '\\'], "");
+        if plain(a) == plain(b) {
+            return make(ChangeKind::Quoting, Vec::new(), Vec::new());
+        }
+        if !is_path(a) || old.is_tool && old.words[at - 1] == "--command" {
+            let (dropped, added) = text_change(a, b, line)?;
+            return make(ChangeKind::Text, dropped, added);
+        }
+    }
+    if !old.is_tool && is_reordered(&old.words, &new.words, line) {
+        return make(ChangeKind::Order, Vec::new(), Vec::new());
     }
     let added = options(&old.words, &new.words)?;
     // Of a tool, each argument is a name and a value.
@@ -144,6 +156,27 @@ fn prefix(old: &[String], new: &[String]) -> Option<(Vec<String>, Vec<String>)> 
         .then(|| (vec![a.clone()], vec![b.clone()]))
 }
 
+/// Returns `true` if one option that the error names, maybe with its value, stands elsewhere, and all other words in
+/// their order.
+fn is_reordered(old: &[String], new: &[String], line: &str) -> bool {
+    let without = |words: &[String], at: usize, length: usize| {
+        let rest = words[..at].iter().chain(&words[at + length..]);
+        rest.cloned().collect::<Vec<_>>()
+    };
+    let is_moved = |at: usize, length: usize| {
+        let Some(block) = old.get(at..at + length) else {
+            return false;
+        };
+        let rest = without(old, at, length);
+        let mut places = (1..new.len()).filter(|to| new.get(*to..to + length) == Some(block));
+        // Without the word of the error, the value may be an operand, and the source of a copy became its target.
+        let is_named =
+            block[0].starts_with("--") && tokens(line).contains(&block[0][2..].to_owned());
+        is_named && places.any(|to| without(new, to, length) == rest)
+    };
+    old.len() == new.len() && (1..old.len()).any(|at| is_moved(at, 1) || is_moved(at, 2))
+}
+
 /// Options with a value, and `NAME=value`, that were added, with everything else as it was. An option without
 /// one is a switch: it may switch anything off. One that is gone, or has another value, gives up what it was
 /// there for.
@@ -164,18 +197,26 @@ fn options(old: &[String], new: &[String]) -> Option<Vec<String>> {
             rest.push(word.clone());
             continue;
         }
-        // Options after `--` are for the program behind it: `cargo run -- --fast`.
-        let is_end = word == "--";
-        let is_option = word.starts_with('-') && word.len() > 1 || is_assignment(word);
-        let holds_value = word
-            .split_once('=')
-            .is_some_and(|(_, value)| !value.is_empty());
+        // Options after `--` are for the program behind it: `cargo run -- --fast`. `-` is the standard input.
+        let is_end = word == "--" || word == "-";
+        let is_option = word.starts_with('-') || is_assignment(word);
+        let holds_value = split_option(word).is_some_and(|(_, value)| !value.is_empty());
         let takes_next = |next: &&String| added.contains(next) && !next.starts_with('-');
         if !is_option || !(is_end || holds_value || words.next_if(takes_next).is_some()) {
             return None;
         }
     }
     (rest == old).then_some(added)
+}
+
+/// Name and value of an option in one word: `--out=a`, `NAME=value`, `-Ilib`.
+pub(super) fn split_option(word: &str) -> Option<(&str, &str)> {
+    let is_of_path = ["-I", "-L"].iter().any(|letter| word.starts_with(letter));
+    let joined = || {
+        word.split_at_checked(2)
+            .filter(|(_, value)| is_of_path && !value.is_empty())
+    };
+    word.split_once('=').or_else(joined)
 }
 
 /// Words of a list that another lacks, counted.
@@ -266,6 +307,13 @@ mod tests {
             ("python x.py", "python3 x.py"),
             ("pytest", "source .venv/bin/activate && pytest"),
             ("make build && rtk bun test", "bun test"),
+            ("ruby run.rb", "ruby -Ilib run.rb"),
+            ("bin/load --kind a", "bin/load --kind a -"),
+            ("bin/pack red --error web", "bin/pack --error web red"),
+            (
+                "sq a.db 'select a from rows/b.csv'",
+                "sq a.db \"select a from 'rows/b.csv'\"",
+            ),
         ] {
             check(failed, worked, true);
         }
@@ -326,6 +374,9 @@ mod tests {
             ),
             ("node --eval 'a(1, 2)'", "node --eval 'await a(1, 2)'"),
             ("make --fast all", "make all"),
+            ("cp a b", "cp b a"),
+            ("bin/pack red --to web", "bin/pack --to web red"),
+            ("cp --sync a b", "cp b --sync a"),
             ("CC=gcc make", "make"),
         ] {
             check(failed, worked, false);

@@ -67,7 +67,7 @@ fn shells(failed: &[Run], later: &[Run]) -> Match {
 }
 
 /// Maximum number of words of a wrapper.
-const WRAPPER: usize = 3;
+const WRAPPER: usize = 4;
 
 /// Returns true if the last commands of two lines differ only by a wrapper before one of them:
 /// `rtk bun test` and `bun test`.

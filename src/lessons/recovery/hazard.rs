@@ -20,8 +20,8 @@ pub(crate) fn may_be_told(pattern: &Pattern, change: &Change) -> bool {
         && !reports_failure(&pattern.success_output)
 }
 
-/// Returns `true` if the error leads to the change: a text was not understood, the call lacks something, or the error
-/// names what was added.
+/// Returns `true` if the error leads to the change: a text was not understood, the call lacks something, the error names
+/// what was added, or the words are the same but for a sign.
 pub(super) fn says_cure(change: &Change, line: &str) -> bool {
     let is_named = |word: &String| {
         let name = word.split('=').next().unwrap_or(word);
@@ -29,7 +29,12 @@ pub(super) fn says_cure(change: &Change, line: &str) -> bool {
         let mut words = line.split(|c: char| !c.is_alphanumeric() && !"-_".contains(c));
         is_name && words.any(|word| word == name)
     };
-    change.is_of_text() || lacks(line) || change.added.iter().any(is_named)
+    let is_sign = |word: &String| word == "--" || word == "-";
+    // Which of two things is meant is content.
+    change.is_of_text() && !line.contains("ambiguous")
+        || lacks(line)
+        || change.added.iter().any(is_named)
+        || !change.added.is_empty() && change.added.iter().all(is_sign)
 }
 
 /// Returns `true` for a change that is never told unasked: the error is that of a guard, or what is added
@@ -55,9 +60,14 @@ pub(super) fn is_hazard(added: &[String], call: &str, error: &str) -> bool {
         };
         let mut parts = word.split(|c: char| !c.is_ascii_alphanumeric());
         let mut words = value.split(|c: char| !c.is_ascii_alphanumeric());
+        let is_identity = |word: &str| WORDS.identities.contains(word);
         WORDS.removes.occur_in(&name)
             || name.contains("no-") && WORDS.checks.occur_in(&name)
-            || WORDS.identities.occur_in(&name) && !is_named
+            || !is_named && name.contains("api-key")
+            || !is_named
+                && name
+                    .split(|c: char| !c.is_ascii_alphanumeric())
+                    .any(is_identity)
             || is_of_once(value)
             || WORDS.off.contains(value)
             || words

@@ -19,7 +19,10 @@ pub(super) fn only_observes(step: &Step) -> bool {
     };
     // `-h` before a value is the host of a database.
     let asks = |words: &[String]| {
-        let is_long = |word: &String| matches!(word.as_str(), "--help" | "--version" | "-version");
+        let is_long = |word: &String| {
+            let lists = ["--list", "--dry-run", "--just-print", "--tasks", "-version"];
+            matches!(word.as_str(), "--help" | "--version") || lists.contains(&word.as_str())
+        };
         let last = words.last().map_or("", String::as_str);
         words.iter().any(is_long) || matches!(last, "-h" | "-V")
     };
@@ -42,6 +45,10 @@ pub(super) fn only_observes(step: &Step) -> bool {
         run.looks
             || WORDS.around.contains(&run.name) && !acts(&run.name)
             || is_observation(last)
+            || is_observation(&run.name)
+            || simple.words.get(1).is_some_and(|option| {
+                option.starts_with('-') && is_observation(&format!("{} {option}", simple.program()))
+            })
             || first && second
             || asks(&simple.words)
             || asks_database(&simple.words)
@@ -93,5 +100,7 @@ mod tests {
         check("psql -h localhost -c 'select 1'", true);
         check("psql -c 'select 1' -c 'delete from carts'", false);
         check("shop -h", true);
+        check("rake -T rows && make -n pack && npm run", true);
+        check("npm run seed", false);
     }
 }

@@ -49,10 +49,8 @@ pub(super) fn reports_failure(output: &str) -> bool {
 /// Returns `true` for a line with a mark or a count of a failure: `✖ totals`, `fail 3`, `Failures: 1`, `2 tests
 /// failed`, `BUILD FAILURE`.
 fn reports(line: &str) -> bool {
-    let words = words(line);
-    let mut places = words.iter().enumerate();
-    WORDS.failure_marks.begin(line)
-        || places.any(|(at, word)| {
+    let is_reported = |words: Vec<&str>| {
+        words.iter().enumerate().any(|(at, word)| {
             let name = word.trim_end_matches([':', '=']);
             let is_shouted = ["FAILED", "FAILURE"].contains(&name);
             let is_name = WORDS.failure_counts.contains(&name.to_ascii_lowercase());
@@ -61,6 +59,8 @@ fn reports(line: &str) -> bool {
                 None => is_shouted,
             }
         })
+    };
+    WORDS.failure_marks.begin(line) || parts(line).any(is_reported)
 }
 
 /// Returns `true` if an output says that nothing was tested or done, and no line of it counts something that
@@ -96,10 +96,14 @@ fn skipped(line: &str) -> Option<u64> {
 
 /// Highest count that a line has of one of these names.
 fn most(line: &str, names: &[&str]) -> Option<u64> {
-    let words = words(line);
-    let is_name = |at: &usize| names.contains(&words[*at].trim_end_matches([':', '=']));
-    let places = (0..words.len()).filter(is_name);
-    places.filter_map(|at| count_at(&words, at)).max()
+    let counts = parts(line).flat_map(|words| {
+        let is_name = |at: &usize| names.contains(&words[*at].trim_end_matches([':', '=']));
+        let places = (0..words.len()).filter(is_name);
+        places
+            .filter_map(|at| count_at(&words, at))
+            .collect::<Vec<_>>()
+    });
+    counts.max()
 }
 
 /// Count of the name at a place: `2 failed`, `2 tests failed`, `failed 2`, `failed: 2`.
@@ -115,11 +119,13 @@ fn count_at(words: &[&str], at: usize) -> Option<u64> {
     before(1).or_else(|| before(2)).or_else(|| number(at + 1))
 }
 
-/// Words and numbers of a line, without the marks of a table or a sentence. A sign before a value stays.
-fn words(line: &str) -> Vec<&str> {
-    let words = line.split(|c: char| c.is_whitespace() || ",()[];|".contains(c));
-    let words = words.flat_map(|word| word.split_inclusive('='));
-    words.filter(|word| !word.is_empty()).collect()
+/// Words and numbers of each part of a line, without the marks of a table or a sentence. A sign before a value stays.
+fn parts(line: &str) -> impl Iterator<Item = Vec<&str>> {
+    line.split([',', ';', '|']).map(|part| {
+        let words = part.split(|c: char| c.is_whitespace() || "()[]".contains(c));
+        let words = words.flat_map(|word| word.split_inclusive('='));
+        words.filter(|word| !word.is_empty()).collect()
+    })
 }
 
 #[cfg(test)]
@@ -171,6 +177,7 @@ mod tests {
             "ok  \tshop/cart\t0.1s\n?   \tshop/cmd\t[no test files]",
             "ok  \tshop/cart\t0.1s\nok  \tshop/a\t0.1s [no tests to run]",
             "errors: 0",
+            "Tests: passed 12, failed 0",
             "BUILD SUCCESSFUL in 4s",
             "0 issues.",
         ] {
@@ -182,6 +189,7 @@ mod tests {
             "Failures: 2",
             "Tests run: 9, Failures: 1, Errors: 0",
             "3 tests failed",
+            "Tests: passed 12, failed 1",
             "12 offenses detected",
             "[INFO] BUILD FAILURE",
             "done\nError: no stock",

@@ -5,9 +5,11 @@
 //! another machine, act as somebody else, or hold only this once.
 
 use super::change::{Change, ChangeKind};
+use super::difference::split_option;
 use crate::lessons::call::{Run, Simple};
 use crate::lessons::vocabulary::WORDS;
 use crate::model::text::WordList;
+use memctl_shell::basename;
 
 /// Maximum distance of a port from one that the error names.
 const PORTS: u32 = 10;
@@ -20,7 +22,7 @@ const INSTALLED: [&str; 7] = [
 /// deciding line of the error.
 pub(super) fn are_accepted(change: &Change, line: &str) -> bool {
     let is_setting = matches!(change.kind, ChangeKind::Option | ChangeKind::Environment);
-    let place = Place::of(&change.failing, line);
+    let place = Place::of(change, line);
     !is_setting
         || settings(&change.added)
             .iter()
@@ -52,10 +54,10 @@ fn settings(added: &[String]) -> Vec<Setting<'_>> {
     let mut found = Vec::new();
     let mut words = added.iter().peekable();
     while let Some(word) = words.next() {
-        if word == "--" {
+        if word == "--" || word == "-" {
             continue;
         }
-        if let Some((written, value)) = word.split_once('=') {
+        if let Some((written, value)) = split_option(word) {
             found.push(Setting { written, value });
         } else if let Some(value) = words.next_if(|next| !next.starts_with('-')) {
             // `--set image.pull=never`, `-e TARGET=web`.
@@ -79,14 +81,18 @@ fn settings(added: &[String]) -> Vec<Setting<'_>> {
 /// Failing command, and what its error says.
 struct Place<'a> {
     line: &'a str,
+    failing: &'a Simple,
     /// Runs tests: a bare word chooses some of them.
     is_test: bool,
+    /// Acts where others see it: another file may be another place.
+    reaches_others: bool,
     /// Checks the code: another configuration is another check.
     is_checker: bool,
 }
 
 impl<'a> Place<'a> {
-    fn of(failing: &Simple, line: &'a str) -> Self {
+    fn of(change: &'a Change, line: &'a str) -> Self {
+        let failing = &change.failing;
         let name = Run::of(failing).name.to_ascii_lowercase();
         let is_plain = |word: &&String| !word.starts_with('-') && !word.contains(['/', '.']);
         let bare = failing.words.iter().skip(1).take_while(is_plain).take(2);
@@ -97,6 +103,8 @@ impl<'a> Place<'a> {
         let is_any = |list| named(list, &name) || bare.clone().any(|word| named(list, word));
         Self {
             line,
+            failing,
+            reaches_others: is_any(&WORDS.reaches_others),
             is_test: is_any(&WORDS.verdict_programs),
             is_checker: is_any(&WORDS.checkers),
         }
@@ -127,7 +135,7 @@ impl<'a> Place<'a> {
             || !self.is_test && ["-C", "-I", "-L"].contains(written);
         let is_paths = last.ends_with("path") || last == "cp";
         let is_path = |path: &str| is_of_project(path, is_path_name) || is_installed(path);
-        is_path(value)
+        is_path(value) && !self.is_another(value)
             || is_paths
                 && value
                     .split(':')
@@ -142,6 +150,29 @@ impl<'a> Place<'a> {
             || self.asks_for_memory() && is_size(value) && is_any(&WORDS.memory_names)
             || self.names(written) && (is_reference(value) || is_list_of_names(value))
             || value.starts_with(':') && value[1..].bytes().all(|b| b.is_ascii_digit())
+    }
+
+    /// Returns `true` for a file that takes the place of another one which the error misses, for a part of what is
+    /// checked, and for the settings of a call that others see. That a file is there does not say that it does the same.
+    fn is_another(&self, path: &str) -> bool {
+        let ending = |path: &str| path.rsplit_once('.').map(|(_, ending)| ending.to_owned());
+        let is_file =
+            |path: &str| ending(path).is_some_and(|ending| WORDS.file_endings.contains(&ending));
+        let is_word = |c: char| c.is_alphanumeric() || "-_./".contains(c);
+        let mut words = self
+            .line
+            .split(|c: char| !is_word(c))
+            .map(|word| word.trim_end_matches('.'));
+        let is_missed = |word: &str| {
+            let is_of_call = self.failing.words.iter().any(|own| own.contains(word));
+            is_file(word) && !is_of_call && basename(word) != basename(path)
+        };
+        let error = self.line.to_ascii_lowercase();
+        let misses = WORDS.missing_things.occur_in(&error) || error.contains("no rule to make");
+        let lower = path.to_ascii_lowercase();
+        let mut parts = lower.split(|c: char| !c.is_ascii_alphanumeric());
+        is_file(path) && (self.reaches_others || misses && words.any(is_missed))
+            || self.is_test && parts.any(|part| WORDS.parts_of_tests.contains(part))
     }
 
     /// Returns `true` if each option in a value has a value that may be told, or is in the error.
