@@ -308,6 +308,19 @@ impl Kind {
     }
 }
 
+/// Returns the highest number that directly follows `before` in a text; 0 if there is none. One with more
+/// digits than any counter reaches is no number of ours.
+pub fn highest_after(text: &[u8], before: &str) -> u64 {
+    let starts = memchr::memmem::find_iter(text, before).map(|at| at + before.len());
+    let number = |start: usize| {
+        let rest = &text[start..];
+        let end = rest.iter().position(|byte| !byte.is_ascii_digit());
+        let found = std::str::from_utf8(&rest[..end.unwrap_or(rest.len())]).ok()?;
+        digits(found).filter(|_| found.len() < 12)
+    };
+    starts.filter_map(number).max().unwrap_or_default()
+}
+
 /// Formats `CORR-003`: at least three digits, more if needed.
 pub fn numbered(kind: Kind, number: u64) -> String {
     format!("{}-{number:03}", kind.prefix())

@@ -27,8 +27,8 @@ pub(crate) use episode::push_values;
 pub use episode::{Correction, Execution, NearestCase, Outcome};
 pub use kind::{
     AGENT, CANDIDATE, CHAT, Document, IdShape, Kind, LOCAL_ID, OBSERVED, PROMOTED_TO, REJECTED,
-    Record, Trust, USER_STORE, local, local_number, mark, numbered, split_origin, timestamped,
-    with_origin,
+    Record, Trust, USER_STORE, highest_after, local, local_number, mark, numbered, split_origin,
+    timestamped, with_origin,
 };
 pub use memctl_llm::Usage;
 pub(crate) use memory::moment;

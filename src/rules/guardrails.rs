@@ -55,7 +55,13 @@ impl Workspace {
                 let names = files.iter().filter_map(|file| name(&skills, file));
                 let is_due = |name: &String| is_new || rule.guardrails_pending.contains(name);
                 let names: Vec<String> = names.filter(is_due).collect();
-                written.extend(write(&mut writer, &skills, &rule, &names, warnings)?);
+                written.extend(write(
+                    &mut writer,
+                    &skills,
+                    (&rule, is_new),
+                    &names,
+                    warnings,
+                )?);
             }
             Ok::<_, Error>(())
         })();
@@ -88,7 +94,7 @@ pub(crate) fn is_pending(rule: &Reflexion) -> bool {
 fn write(
     writer: &mut Writer,
     skills: &Skills,
-    rule: &Reflexion,
+    (rule, is_new): (&Reflexion, bool),
     names: &[String],
     warnings: &mut Vec<String>,
 ) -> Result<Vec<String>, Error> {
@@ -109,6 +115,14 @@ fn write(
                     Some(&text),
                 )?;
                 written.push(skills.shown(&path));
+            } else if is_new {
+                let text = skills.generated(&path)?.unwrap_or_default();
+                let shown = skills.shown(&path);
+                let id = &rule.correction_id;
+                let other = format!(
+                    "`{shown}` has another text as the guardrail of `{id}`, and stays as it is"
+                );
+                warnings.extend((!text.contains(&rule.rule)).then_some(other));
             }
             Ok::<_, Error>(())
         })();

@@ -59,7 +59,7 @@ pub use files::data::file::{FORMAT, Frame};
 pub(crate) use files::data::file::{JsonFile, Snapshot};
 pub(crate) use files::data::offsets::Row;
 pub use files::data::write::{PulledChange, PulledCount};
-pub(crate) use files::directory::{DERIVED, Lock, SMALL_FILE};
+pub(crate) use files::directory::{DERIVED, IDENTITY, Lock, SMALL_FILE};
 pub use files::directory::{DIRECTORY, Identity, OTHER_PROGRAMS, find, is_origin, up_to_home};
 pub use files::inventory::{
     DataFile, Item, LOCAL_PATTERN, Role, ignore_local_files, inventory, lined, logs, role,

@@ -12,11 +12,12 @@ use crate::rules::acting;
 use crate::store::skill::Skills;
 use crate::store::workspace::{Error, Workspace};
 use crate::store::{
-    DataFile, Entry, FORMAT, LateCalls, Problem, ProblemKind, Repaired, Scoped, Selection,
+    DataFile, Entry, FORMAT, LateCalls, MERGE_AGAIN, Problem, ProblemKind, Repaired, Scoped,
+    Selection, shared_files,
 };
 use crate::upkeep::merge;
 use crate::upkeep::merge::Conflict as MergeConflict;
-use memctl_files::{Directory, named};
+use memctl_files::{Directory, conflict, named};
 
 /// Result of the check and the repair.
 #[derive(Debug, Default, Serialize, schemars::JsonSchema)]
@@ -33,8 +34,11 @@ pub struct DoctorReport {
     pub skills: Vec<String>,
     /// Repaired files.
     pub repaired: Vec<Repaired>,
-    /// Guardrails that could not be written yet, and guardrail files with conflict markers.
+    /// Guardrails that could not be written yet.
     pub guardrails: Vec<String>,
+    /// Files with the conflict markers of a merge besides the data files, each with the way out.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unmerged: Vec<String>,
     /// Fields that two branches have set to different values.
     pub conflicts: Vec<MergeConflict>,
     /// Guardrail files that are written now.
@@ -81,12 +85,13 @@ pub fn doctor(workspace: &Workspace, repair: bool) -> Result<DoctorReport, Error
     } = read_all(&workspace.store)?;
     problems.extend(workspace.store.inspect_execution_logs()?);
     problems.extend(workspace.store.inspect_identity());
-    let mut guardrails: Vec<String> = workspace.pending_of(None)?.iter().map(pending).collect();
+    let guardrails: Vec<String> = workspace.pending_of(None)?.iter().map(pending).collect();
+    let mut unmerged = unmerged_in(workspace.store.directory());
     let irregular = irregular(workspace);
     let procedures = workspace.store.list::<Procedure>(&Selection::default())?;
     let rules = workspace.store.list::<Reflexion>(&Selection::default())?;
-    let (skills, unmerged) = check_skills(&workspace.skills_dir, &rules.records);
-    guardrails.extend(unmerged);
+    let (skills, of_skills) = check_skills(&workspace.skills_dir, &rules.records);
+    unmerged.extend(of_skills);
     let doubtful = doubtful(workspace, &procedures.records, &rules.records);
     let formats = workspace.store.formats()?.into_iter();
     let newer = formats.filter(|(_, format)| *format > FORMAT);
@@ -101,13 +106,15 @@ pub fn doctor(workspace: &Workspace, repair: bool) -> Result<DoctorReport, Error
             && dangling.is_empty()
             && conflicts.is_empty()
             && irregular.is_empty()
-            && guardrails.is_empty(),
+            && guardrails.is_empty()
+            && unmerged.is_empty(),
         problems,
         newer: newer.collect(),
         dangling,
         skills,
         repaired,
         guardrails,
+        unmerged,
         conflicts,
         finished,
         irregular,
@@ -242,10 +249,27 @@ fn look(store: &Scoped, entry: &Entry, named: &HashSet<&str>) -> Vec<Seen> {
         .collect()
 }
 
-/// Maximum size of a guardrail file that is searched for conflict markers, in bytes.
-const GUARDRAILS: u64 = 16 << 20;
+/// Maximum size of a file of a skill that is searched for conflict markers, in bytes.
+const SEARCHED: u64 = 16 << 20;
 
-/// Returns the problems of the skills, and the guardrail files with the conflict markers of a merge.
+/// End of a sentence about a file that git could not merge.
+const MARKED: &str = "has conflict markers of git";
+
+/// Returns the files of the memory with conflict markers besides those whose problems are read with them.
+fn unmerged_in(memory: &Directory) -> Vec<String> {
+    let others = shared_files().filter(|name| DataFile::named(name).is_none());
+    let is_marked = |name: &&str| {
+        let text = memory.read(name, SEARCHED).ok().flatten();
+        text.is_some_and(|text| conflict::first(&text).is_some())
+    };
+    let marked = others.filter(is_marked);
+    let marked = marked.map(|name| memory.join(name));
+    marked
+        .map(|path| format!("`{}` {MARKED}: {MERGE_AGAIN}", path.display()))
+        .collect()
+}
+
+/// Returns the problems of the skills, and their files with the conflict markers of a merge.
 fn check_skills(skills_dir: &Path, rules: &[Reflexion]) -> (Vec<String>, Vec<String>) {
     let Ok(skills) = Skills::open(skills_dir) else {
         return Default::default();
@@ -265,12 +289,20 @@ fn check_skills(skills_dir: &Path, rules: &[Reflexion]) -> (Vec<String>, Vec<Str
             found.extend(examples.problems.iter().map(ToString::to_string));
         }
         files.extend(skills.guardrail_files(path).unwrap_or_default());
+        files.extend(skills.test_files(path).unwrap_or_default());
     }
-    let is_marked = |text: String| text.lines().any(|line| line.starts_with("<<<<<<< "));
-    files.retain(|file| named::read_text(file, GUARDRAILS).is_ok_and(is_marked));
+    let is_marked = |text: String| conflict::first(text.as_bytes()).is_some();
+    files.retain(|file| named::read_text(file, SEARCHED).is_ok_and(is_marked));
     let unmerged = files.iter().map(|file| {
-        let file = file.display();
-        format!("`{file}` has conflict markers: edit it, then `git add` it")
+        let is_written = file
+            .extension()
+            .is_some_and(|end| end == "py" || end == "yaml");
+        let way = if is_written {
+            "delete it, then: memctl test --export"
+        } else {
+            "edit it, then `git add` it"
+        };
+        format!("`{}` {MARKED}: {way}", file.display())
     });
     let is_lost = |rule: &&Reflexion| {
         let skill = rule.skill.parse::<SkillPath>();

@@ -534,3 +534,20 @@ fn a_second_import_with_trust_approves() {
     workspace.json(&["memory", "import", "more.json", "--trust"]);
     assert_eq!(waiting(), 0);
 }
+
+/// As in a memory whose corrections were lost before their numbers were kept.
+#[test]
+fn a_rule_that_is_older_than_the_correction_with_its_number_is_another() {
+    let correct = |workspace: &Workspace, said: &str| workspace.json(&["correct", SKILL, said]);
+    let workspace = Workspace::sample();
+    correct(&workspace, "Always name the years of experience.");
+    let other = json!({ "corrections": [{ "correction_id": "CORR-001", "skill": SKILL,
+        "timestamp": "2199-01-01T00:00:00.5+00:00", "user_correction": "Never promise an interview." }] });
+    workspace.write(".agentura/corrections.json", other.to_string());
+    let said = correct(&workspace, "Never promise an interview.");
+    assert_eq!(
+        (&said["correction_id"], &said["reflexion_id"]),
+        (&json!("CORR-001"), &json!("REFL-002")),
+        "{said}"
+    );
+}

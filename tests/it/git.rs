@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::workspace::{Ran, Workspace};
 
-const SKILL: &str = "hr/resume-screen";
+pub(crate) const SKILL: &str = "hr/resume-screen";
 const OTHER: &str = "support/reply-draft";
 
 const OURS: [&str; 20] = [
@@ -26,14 +26,14 @@ const THEIRS: [&str; 20] = [
 ];
 
 /// A repository with a workspace in it.
-struct Repository {
-    workspace: Workspace,
+pub(crate) struct Repository {
+    pub(crate) workspace: Workspace,
     /// Which side the clock tells apart: no two sides do anything in the same microsecond.
     clock: u32,
 }
 
 impl Repository {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let repository = Self {
             workspace: Workspace::sample(),
             clock: 0,
@@ -47,7 +47,7 @@ impl Repository {
         repository
     }
 
-    fn command(&self, args: &[&str]) -> Command {
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new("git");
         command
             .args(args)
@@ -65,17 +65,17 @@ impl Repository {
         command
     }
 
-    fn try_git(&self, args: &[&str]) -> Ran {
+    pub(crate) fn try_git(&self, args: &[&str]) -> Ran {
         Ran::of(self.command(args).output().unwrap())
     }
 
-    fn git(&self, args: &[&str]) -> String {
+    pub(crate) fn git(&self, args: &[&str]) -> String {
         let ran = self.try_git(args);
         assert_eq!(ran.code, 0, "git {args:?}: {ran:?}");
         ran.stdout + &ran.stderr
     }
 
-    fn commit(&self, subject: &str) {
+    pub(crate) fn commit(&self, subject: &str) {
         self.git(&["add", "-A"]);
         self.git(&["commit", "-q", "-m", subject]);
     }
@@ -99,7 +99,7 @@ impl Repository {
     }
 
     /// Runs a skill, corrects it, and learns a rule, a test and a guardrail from it.
-    fn learn(&mut self, skill: &str, side: u32, n: u32, word: &str) {
+    pub(crate) fn learn(&mut self, skill: &str, side: u32, n: u32, word: &str) {
         self.at(side, n);
         self.workspace
             .write("input.json", json!({"about": word}).to_string());
@@ -146,7 +146,7 @@ impl Repository {
     }
 
     /// Nothing is lost, every reference leads to the right record, and all checks pass.
-    fn holds(&self, words: &[(&str, &str)]) {
+    pub(crate) fn holds(&self, words: &[(&str, &str)]) {
         let executions = self.by_id("episodic_memory.json", "execution_id");
         let corrections = self.by_id("corrections.json", "correction_id");
         let rules = self.by_id("reflexion_entries.json", "reflexion_id");
@@ -251,7 +251,7 @@ fn of<'a>(skill: &'a str, words: &[&'a str]) -> Vec<(&'a str, &'a str)> {
 }
 
 /// Two branches, `main` and `feature`, that have each learned something since they parted.
-fn two(count: usize) -> (Repository, Vec<(&'static str, &'static str)>) {
+pub(crate) fn two(count: usize) -> (Repository, Vec<(&'static str, &'static str)>) {
     let mut repository = Repository::new();
     repository.learn(SKILL, 1, 0, "carpets");
     repository.commit("both have this");

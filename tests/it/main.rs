@@ -117,6 +117,8 @@ mod terminal;
 mod traces;
 mod two_copies;
 mod undo;
+#[cfg(unix)]
+mod unmerged;
 mod user_store;
 mod users;
 mod verify;

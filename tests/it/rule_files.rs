@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use crate::support::{correct, files_below};
-use crate::workspace::Workspace;
+use crate::workspace::{Workspace, copy};
 
 const SKILL: &str = "hr/resume-screen";
 const GUARDRAILS: &str = "skills/hr/resume-screen/GUARDRAILS.md";
@@ -115,7 +115,7 @@ fn a_text_that_a_person_has_edited_stays_with_a_warning() {
         workspace.write(GUARDRAILS, &edited);
         let case = workspace
             .read(CASE)
-            .replace("\"created_at\": \"2", "\"created_at\": \"1");
+            .replace("\"correction\": \"N", "\"correction\": \"Please n");
         assert_ne!(case, workspace.read(CASE));
         workspace.write(CASE, &case);
         let report = forget(&workspace, "REFL-001");
@@ -228,4 +228,65 @@ fn an_edited_rule_rewords_its_guardrail() {
     let warnings = edit("NEVER name a rival.")["warnings"].to_string();
     assert!(warnings.contains(GUARDRAILS), "{warnings}");
     assert_eq!(workspace.read(GUARDRAILS), edited);
+}
+
+/// The skill folder of another project, in which `said` was corrected, over the one of this project.
+fn copy_skill(workspace: &Workspace, said: &str) {
+    let mut other = ran();
+    other.set("MEMCTL_NOW", "2026-02-21T10:00:00.5+00:00");
+    correct(&other, said);
+    for name in ["GUARDRAILS.md", "tests"] {
+        let name = format!("skills/{SKILL}/{name}");
+        let (from, to) = (other.root().join(&name), workspace.root().join(&name));
+        if from.is_dir() {
+            copy(&from, &to);
+        } else {
+            fs::copy(&from, &to).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_skill_that_was_copied_keeps_what_the_rules_of_its_project_wrote() {
+    let workspace = ran();
+    copy_skill(&workspace, "Never name competitors in the summary");
+    let foreign = workspace.read(CASE);
+    let report = correct(&workspace, "Always state the years of experience");
+    assert_eq!(report["correction_id"], "CORR-002", "{report}");
+    assert_eq!(report["guardrails"], json!([GUARDRAILS]));
+    let tests = report["tests"].to_string();
+    assert!(tests.contains("test_correction_2.json"), "{tests}");
+    let guardrails = workspace.read(GUARDRAILS);
+    assert!(guardrails.contains("competitors") && guardrails.contains("years of experience"));
+    // The case names REFL-001, which is another rule here: it is no test of that one, and does not go with it.
+    let report = workspace.json(&["test", SKILL, "--allow-skipped"]);
+    let case = &report["cases"][0];
+    assert_eq!(case["id"], "test_correction_1");
+    assert_eq!(
+        (&case["status"], &case["reflexion_id"]),
+        (&json!("skipped"), &Value::Null),
+        "{case}"
+    );
+    assert!(
+        case["reason"].as_str().unwrap().contains("another memory"),
+        "{case}"
+    );
+    assert_eq!(report["cases"][1]["reflexion_id"], "REFL-001");
+    forget(&workspace, "REFL-001");
+    assert_eq!(workspace.read(CASE), foreign);
+    assert!(workspace.read(GUARDRAILS).contains("competitors"));
+}
+
+#[test]
+fn a_test_that_was_copied_over_one_of_the_same_number_is_not_overwritten() {
+    let workspace = ran();
+    let said = "Always state the years of experience";
+    correct(&workspace, said);
+    copy_skill(&workspace, "Never name competitors in the summary");
+    let foreign = workspace.read(CASE);
+    let report = correct(&workspace, said);
+    assert_eq!(report["correction_id"], "CORR-001");
+    let warnings = report["warnings"].to_string();
+    assert!(warnings.contains("is a test of another memory"), "{report}");
+    assert_eq!(workspace.read(CASE), foreign);
 }

@@ -55,7 +55,7 @@ fn damaged_name_of_a_memory_is_not_replaced() {
     assert!(ran.stdout.contains("workspace.json"), "{ran:?}");
     let ran = workspace.run(&["correct", SKILL, "Link the status page."]);
     ran.fails(3, "workspace.json");
-    assert!(ran.stderr.contains("git checkout --ours"), "{ran:?}");
+    assert!(ran.stderr.contains("git checkout --merge"), "{ran:?}");
     assert_eq!(workspace.read(file), marked);
     workspace.write(file, &text);
     correct(&workspace, "Link the status page.");

@@ -28,7 +28,7 @@
 //! renaming is as durable as the file system makes it, since directories cannot be synced.
 //!
 //! Beside them: `decoded` reads text in the encodings of people's tools, and `yaml` reads YAML as JSON values.
-//! `json` finds and changes values in JSON text byte for byte. `parallel` spreads work over the processors.
+//! `conflict` finds what git could not merge. `json` finds and changes values in JSON text byte for byte. `parallel` spreads work over the processors.
 //!
 //! Deliberately absent: any idea of the content of files; the environment and the clock, which callers pass;
 //! and a defence against a process of the same user that swaps directories. Such a process could write to the
@@ -41,6 +41,7 @@
     )
 )]
 
+pub mod conflict;
 pub mod decoded;
 mod directory;
 mod file;

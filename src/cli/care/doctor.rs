@@ -93,6 +93,7 @@ impl Report for DoctorReport {
             (Style::Warn, "merge: ", &merge),
             (Style::Good, "finished ", &self.finished),
             (Style::Bad, "file: ", &self.irregular),
+            (Style::Bad, "merge: ", &self.unmerged),
             (Style::Warn, "reference: ", &self.dangling),
             (Style::Warn, "evidence: ", &self.doubtful),
             (Style::Warn, "guardrail: ", &self.guardrails),
@@ -115,6 +116,9 @@ impl Report for DoctorReport {
             .iter()
             .any(|p| p.kind == ProblemKind::Conflict)
         {
+            page.dim(
+                "once the merge is committed, only an editor can decide what stays; until then:",
+            );
             page.note("hint: ", MERGE_AGAIN);
         } else if !self.guardrails.is_empty()
             || self.problems.iter().any(|p| p.kind.is_repairable())

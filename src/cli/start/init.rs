@@ -14,7 +14,7 @@ use crate::host;
 use crate::model::error::UserError;
 use crate::model::{Kind, SkillPath};
 use crate::store::skill::Skills;
-use crate::store::{DIRECTORY, shared_files};
+use crate::store::{DIRECTORY, IDENTITY, shared_files};
 use crate::upkeep::merge::git::Repository;
 use crate::upkeep::{InitReport, initialise, with_lines};
 
@@ -99,7 +99,7 @@ pub(crate) fn seen_by_git(context: &Context, more: Vec<PathBuf>) -> Vec<String> 
         return Vec::new();
     };
     let memory = &context.places.memory;
-    let of_memory = shared_files().chain([".gitignore", "workspace.json"]);
+    let of_memory = shared_files().chain([".gitignore", IDENTITY]);
     let mut seen: Vec<String> = of_memory
         .map(|name| memory.join(name))
         .chain(more)
@@ -124,7 +124,9 @@ const NAME: &str = "memctl";
 
 /// Returns the lines of `.gitattributes`.
 fn attributes() -> String {
-    let of_memory = shared_files().map(|name| format!("{DIRECTORY}/{name}"));
+    let of_memory = shared_files()
+        .chain([IDENTITY])
+        .map(|name| format!("{DIRECTORY}/{name}"));
     let of_skills = [
         "skills/**/GUARDRAILS.md",
         "skills/**/tests/generated/*.json",

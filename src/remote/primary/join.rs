@@ -119,6 +119,7 @@ pub async fn join(
     let identity = Identity {
         origin: name.to_owned(),
         tombstone_key,
+        joined_keys: Vec::new(),
     };
     moving.move_to_primary(&place, &identity, &holder)?;
     report.begun_by = holder;
@@ -164,7 +165,7 @@ async fn begin(
         .await?;
     let identity = Identity {
         origin: name.clone(),
-        tombstone_key: own.tombstone_key,
+        ..own
     };
     moving.move_to_primary(&place, &identity, &replica)?;
     Ok(report)

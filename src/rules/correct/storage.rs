@@ -6,7 +6,7 @@ use super::CorrectOptions;
 use crate::model::{AGENT, Correction, Execution, Kind, Record as _, Reflexion, Trust};
 use crate::rules::correct::remark;
 use crate::rules::evidence::count_correction;
-use crate::rules::place::{own_rules, rule_in_force};
+use crate::rules::place::{own_rules, rule_in_force, stems_from};
 use crate::store::workspace::redacting_writer::redaction_warning;
 use crate::store::workspace::{Error, Workspace, raw, repair_warnings};
 use crate::store::{Selection, Writer};
@@ -69,7 +69,7 @@ pub(super) fn store(
         let rules = own_rules(writer.store(), &of_skill)?;
         let rule = rules
             .iter()
-            .find(|r| r.correction_id == existing.correction_id)
+            .find(|rule| stems_from(rule, &existing))
             .map(|rule| rule_in_force(&rules, rule).clone());
         (existing, rule, counts)
     } else {
@@ -92,7 +92,10 @@ pub(super) fn store(
             source: if options.by_agent { AGENT } else { "" }.to_owned(),
             trust: String::new(),
         };
-        let correction = writer.append(correction, workspace.now)?;
+        let named = workspace
+            .skills()
+            .map_or(0, |skills| skills.highest_correction(&options.skill));
+        let correction = writer.append_above(&correction, workspace.now, named)?;
         (correction, None, !options.by_agent)
     };
     warnings.extend(repair_warnings(writer.take_repairs()));

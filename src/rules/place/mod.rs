@@ -64,7 +64,7 @@ pub(crate) fn place_rule(
     };
     let same = rules
         .iter()
-        .find(|rule| rule.correction_id == *id || (rule.is_in_use() && is_same(rule)))
+        .find(|rule| stems_from(rule, correction) || (rule.is_in_use() && is_same(rule)))
         .map(|rule| rule_in_force(&rules, rule));
     let candidate = || {
         rules
@@ -156,6 +156,15 @@ pub(crate) fn own_rules(
     mark_observed(store, &mut rules);
     rules.retain(|rule| !rule.observed);
     Ok(rules)
+}
+
+/// Returns true if a rule was made from a correction. A rule that is older than the correction only names its id:
+/// it came from another memory, or its own correction is lost.
+pub(crate) fn stems_from(rule: &Reflexion, correction: &Correction) -> bool {
+    let time = |text: &str| DateTime::parse_from_rfc3339(text).ok();
+    let (made, said) = (time(&rule.created_at), time(&correction.timestamp));
+    let is_older = made.zip(said).is_some_and(|(made, said)| made < said);
+    rule.correction_id == correction.correction_id && !is_older
 }
 
 /// Returns the rule itself, or the rule in force that it was merged into.

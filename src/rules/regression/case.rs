@@ -11,8 +11,9 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use sha2::{Digest as _, Sha256};
 
-use crate::model::{Correction, Execution, Reflexion};
+use crate::model::{Correction, Execution, Kind, Reflexion};
 use crate::rules::vocabulary::WORDS;
+use crate::store::{Error, Scoped};
 
 use super::assertion::{self, Assertion, Check, Path, same, whole};
 
@@ -81,6 +82,25 @@ impl Case {
             rubric: (!decides || !correction.assertions_suffice).then(|| rule.rule.clone()),
             seal: String::new(),
         })
+    }
+
+    /// Returns true if the case comes from this correction. One of another memory may have its id, and was made at
+    /// another time.
+    pub fn is_of(&self, id: &str, said: &str) -> bool {
+        self.correction_id == id && (self.created_at.is_empty() || self.created_at == said)
+    }
+
+    /// Returns true if the case tests this rule of a store: both ids of the case are those of the rule and of its
+    /// correction. A skill folder that is copied brings cases whose ids belong to others here.
+    pub(crate) fn tests(&self, rule: &Reflexion, store: &Scoped) -> Result<bool, Error> {
+        let mut own = std::iter::once(&rule.correction_id).chain(&rule.also_corrected_by);
+        let is_named = own.any(|id| *id == self.correction_id);
+        if self.reflexion_id != rule.reflexion_id || !is_named {
+            return Ok(false);
+        }
+        let found = store.find(Kind::Correction, &self.correction_id)?;
+        let correction = found.and_then(|entry| entry.parse::<Correction>().ok());
+        Ok(correction.is_none_or(|one| self.is_of(&one.correction_id, &one.timestamp)))
     }
 
     /// Parses a case file.

@@ -2,7 +2,7 @@
 //! them and the guardrail section when the rule goes or gets a new text.
 //!
 //! A file that a person has edited is never overwritten or removed: only text exactly as this program wrote
-//! it. A warning names such a file. No failure here stops the change of the rule, which is already stored. The
+//! it, of the same correction. A warning names such a file. No failure here stops the change of the rule, which is already stored. The
 //! undo journal holds each change, except after a permanent deletion.
 //!
 //! Deliberately absent: removal of the tests of a rule that another one replaces. They stay with the rule in
@@ -147,6 +147,14 @@ impl<'a> SkillFiles<'a> {
             text = clean.and_then(|case| case.render())?;
         }
         let (path, before) = self.test(&format!("{}.json", case.id))?;
+        let other = before
+            .as_deref()
+            .and_then(|text| Case::parse(&case.id, text).ok());
+        if other.is_some_and(|other| !other.is_of(&case.correction_id, &case.created_at)) {
+            let shown = self.skills.shown(&path);
+            let message = format!("`{shown}` is a test of another memory: give it another name");
+            return Err(Error::input(message, ""));
+        }
         if text.len() as u64 > MAX_BYTES {
             let reason = Reason::TooLarge { limit: MAX_BYTES };
             return Err(skill::refused(&Refused { path, reason }));
@@ -370,8 +378,16 @@ impl SkillFiles<'_> {
         let Ok(case) = Case::parse(&id, &text) else {
             return Ok(None);
         };
-        let is_tested = |rule: &Reflexion| rule.reflexion_id == case.reflexion_id;
-        if case.skill != self.skill.to_string() || !rules.iter().any(is_tested) {
+        let mut is_tested = case.skill == self.skill.to_string();
+        if let Some(rule) = rules
+            .iter()
+            .find(|rule| rule.reflexion_id == case.reflexion_id)
+        {
+            is_tested &= case.tests(rule, self.writer.store())?;
+        } else {
+            is_tested = false;
+        }
+        if !is_tested {
             return Ok(None);
         }
         let mut edited = |path: &Path| {

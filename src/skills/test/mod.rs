@@ -275,6 +275,13 @@ async fn test_case(
         report.reason = format!("its rule `{}` is gone", case.reflexion_id);
         return Ok(report);
     };
+    if !case.tests(rule, &workspace.store)? {
+        let (id, correction) = (&rule.reflexion_id, &case.correction_id);
+        report.reflexion_id = None;
+        report.reason =
+            format!("its `{correction}` is of another memory, and `{id}` is another rule here");
+        return Ok(report);
+    }
     let rule = rule_in_force(&rules, rule);
     report.reflexion_id = Some(rule.reflexion_id.clone());
     let Chosen::Model(llm) = &group.chosen else {

@@ -475,9 +475,8 @@ fn similar(typed: &str, ids: Vec<String>) -> Vec<String> {
 impl Scoped {
     /// Returns the tombstone of a record of this kind with this content.
     pub fn tombstone_of(&self, kind: Kind, content: &str) -> Result<Option<Tombstone>, Error> {
-        let key = self.identity().map(|identity| identity.tombstone_key);
-        let digest = key.map(|key| tombstones::digest(&key, kind, content));
-        let is_it = |t: &Tombstone| Some(&t.digest) == digest.as_ref() && self.is_own_removal(t);
+        let digests = tombstones::digests(self.identity().as_ref(), kind, content);
+        let is_it = |t: &Tombstone| digests.contains(&t.digest) && self.is_own_removal(t);
         let found = tombstones::of_kind(self.directory(), kind)?;
         Ok(found.rev().find(is_it))
     }

@@ -17,7 +17,7 @@ use sha2::Sha256;
 
 use crate::store::audit::{AuditAction, Line};
 use crate::store::files::directory::{self, AUDIT_ANCHOR, AUDIT_LOG};
-use crate::store::{Error, atomic};
+use crate::store::{Error, Identity, atomic};
 
 /// Maximum wait for the lock. This program holds it for one line only; a longer hold is another
 /// program's.
@@ -38,7 +38,11 @@ pub(super) struct Chain {
 }
 
 impl Chain {
-    pub(super) fn open(directory: &Directory, limit: Duration, key: &str) -> Result<Self, Error> {
+    pub(super) fn open(
+        directory: &Directory,
+        limit: Duration,
+        identity: &Identity,
+    ) -> Result<Self, Error> {
         let anchor_path = directory.join(AUDIT_ANCHOR);
         let anchor_file = atomic::open_or_create(directory, AUDIT_ANCHOR)?;
         directory::wait_for(&anchor_path, limit.min(LOCK_LIMIT), || {
@@ -46,7 +50,7 @@ impl Chain {
         })?;
         let log_path = directory.join(AUDIT_LOG);
         let log = atomic::open_or_create(directory, AUDIT_LOG)?;
-        let key = Key::new(key).ok_or_else(|| {
+        let key = Key::of(identity).ok_or_else(|| {
             Error::io("lock", &anchor_path)(io::Error::other("the workspace has no key"))
         })?;
         let read = Error::io("read", &anchor_path);
@@ -95,7 +99,7 @@ impl Chain {
                 break;
             };
             let (body, found) = split(whole).unwrap_or_default();
-            self.is_sound &= self.key.hash(hash.as_bytes(), body).as_bytes() == found;
+            self.is_sound &= self.key.made(found, hash.as_bytes(), body);
             lines += 1;
             bytes += line.len() as u64;
             hash = String::from_utf8_lossy(found).into_owned();
@@ -185,7 +189,7 @@ pub(super) struct Anchor {
 
 impl Anchor {
     fn new(key: &Key, lines: u64, bytes: u64, hash: String) -> Self {
-        let seal = key.seal(lines, bytes, &hash);
+        let seal = Key::seal(&key.0[0], lines, bytes, &hash);
         Self {
             lines,
             bytes,
@@ -196,30 +200,45 @@ impl Anchor {
 
     /// Returns `true` if the seal was made with this key.
     pub(super) fn is_ours(&self, key: &Key) -> bool {
-        self.seal == key.seal(self.lines, self.bytes, &self.hash)
+        let seal = |key| Key::seal(key, self.lines, self.bytes, &self.hash);
+        key.0.iter().any(|key| self.seal == seal(key))
     }
 }
 
-/// Key of the chain.
-pub(super) struct Key(Hmac<Sha256>);
+/// Keys of the chain: that of new lines first, then those of workspaces that git has merged into this one.
+pub(super) struct Key(Vec<Hmac<Sha256>>);
 
 impl Key {
-    pub(super) fn new(key: &str) -> Option<Self> {
+    pub(super) fn of(identity: &Identity) -> Option<Self> {
         // HMAC accepts keys of every length, so this cannot fail.
-        Hmac::new_from_slice(key.as_bytes()).ok().map(Self)
+        let keys = identity.keys();
+        let keys: Result<Vec<_>, _> = keys
+            .map(|key| Hmac::new_from_slice(key.as_bytes()))
+            .collect();
+        keys.ok().map(Self)
     }
 
-    /// Returns the hash of a line with this body and this previous hash.
+    /// Returns the hash of a new line with this body and this previous hash.
     pub(super) fn hash(&self, before: &[u8], body: &[u8]) -> String {
-        let mut mac = self.0.clone();
+        Self::line(&self.0[0], before, body)
+    }
+
+    /// Returns `true` if a line with this body and this previous hash has this one by any of the keys.
+    fn made(&self, hash: &[u8], before: &[u8], body: &[u8]) -> bool {
+        let mut keys = self.0.iter();
+        keys.any(|key| Self::line(key, before, body).as_bytes() == hash)
+    }
+
+    fn line(key: &Hmac<Sha256>, before: &[u8], body: &[u8]) -> String {
+        let mut mac = key.clone();
         mac.update(b"line\0");
         mac.update(before);
         mac.update(body);
         hex(&mac.finalize().into_bytes())
     }
 
-    fn seal(&self, lines: u64, bytes: u64, hash: &str) -> String {
-        let mut mac = self.0.clone();
+    fn seal(key: &Hmac<Sha256>, lines: u64, bytes: u64, hash: &str) -> String {
+        let mut mac = key.clone();
         mac.update(format!("anchor\0{lines}\0{bytes}\0{hash}").as_bytes());
         hex(&mac.finalize().into_bytes())
     }
@@ -270,7 +289,7 @@ pub(super) fn verify(
         head: None,
         flaws: Vec::new(),
     };
-    let key = directory::identity(directory).and_then(|i| Key::new(&i.tombstone_key));
+    let key = directory::identity(directory).and_then(|identity| Key::of(&identity));
     let log = directory::open_data(directory, AUDIT_LOG)?;
     let anchor_file = directory::open_data(directory, AUDIT_ANCHOR)?;
     let Some(key) = key else {
@@ -318,7 +337,7 @@ pub(super) fn verify(
             audited.flaw(number, "not an audit event");
             continue;
         };
-        if key.hash(&before, body).as_bytes() != hash {
+        if !key.made(hash, &before, body) {
             let message = "it was changed, or a line before it was changed, removed or inserted";
             audited.flaw(number, message);
         } else if memchr::memmem::find(body, b"\"did\":\"broken\"").is_some() {

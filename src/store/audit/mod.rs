@@ -63,7 +63,7 @@ impl AuditLog<'_> {
         let Some(identity) = directory::identity(self.directory) else {
             return Ok(());
         };
-        let mut chain = Chain::open(self.directory, self.lock_limit, &identity.tombstone_key)?;
+        let mut chain = Chain::open(self.directory, self.lock_limit, &identity)?;
         // A purge removes the log itself.
         let is_missed = did != AuditAction::Purged && chain.is_blank;
         chain.is_sound &= !(is_missed && self.approvals.remembers_audit(&identity.origin));
@@ -92,7 +92,7 @@ impl AuditLog<'_> {
     /// Begins the audit log of a workspace with a new identity: an anchor and no line. From then
     /// on, a missing anchor means a removed one.
     pub(crate) fn begin(self, identity: &Identity) -> Result<(), Error> {
-        let chain = Chain::open(self.directory, self.lock_limit, &identity.tombstone_key)?;
+        let chain = Chain::open(self.directory, self.lock_limit, identity)?;
         if chain.is_blank {
             chain.write_anchor()?;
         }

@@ -16,11 +16,10 @@ use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use memctl_files::{Directory, named};
+use memctl_files::{Directory, conflict, named};
 use serde::{Deserialize, Serialize};
 
 use crate::model::Kind;
-use crate::model::error::Kind as ErrorKind;
 use crate::store::{Error, Problem, ProblemKind, atomic};
 
 /// Name of the memory directory in a workspace.
@@ -56,6 +55,35 @@ pub struct Identity {
     pub origin: String,
     /// Key of the hashes in tombstones: random for every workspace.
     pub tombstone_key: String,
+    /// Keys of workspaces that git has merged into this one: their tombstones and audit lines are known by them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub joined_keys: Vec<String>,
+}
+
+impl Identity {
+    /// Returns the keys, that of new hashes first.
+    pub(crate) fn keys(&self) -> impl Iterator<Item = &str> {
+        let own = std::iter::once(self.tombstone_key.as_str());
+        own.chain(self.joined_keys.iter().map(String::as_str))
+    }
+
+    /// Returns the identity of two workspaces that are one from now on; both orders give the same.
+    pub(crate) fn joined(self, other: Self) -> Self {
+        let (first, second) = if other.origin < self.origin {
+            (other, self)
+        } else {
+            (self, other)
+        };
+        let more = first.joined_keys.into_iter().chain(second.joined_keys);
+        let mut keys: Vec<String> = more.chain([second.tombstone_key]).collect();
+        keys.sort_unstable();
+        keys.dedup();
+        keys.retain(|key| *key != first.tombstone_key);
+        Self {
+            joined_keys: keys,
+            ..first
+        }
+    }
 }
 
 /// Reads the identity of the workspace, if it has one.
@@ -63,17 +91,25 @@ pub(crate) fn identity(directory: &Directory) -> Option<Identity> {
     atomic::read_json(directory, IDENTITY)
 }
 
+/// Way out of an identity that is broken.
+const RESTORE: &str = "take the file from git or from a backup; without it, the audit log and removed records are not \
+    recognised any more";
+
 /// Returns what is wrong with an identity that is there and cannot be read. Another in its place would disown the
 /// audit log and the tombstones.
 pub(crate) fn unreadable_identity(directory: &Directory) -> Option<Problem> {
     let bytes = directory.read(IDENTITY, SMALL_FILE).ok().flatten()?;
     let error = serde_json::from_slice::<Identity>(&bytes).err()?;
+    let message = match conflict::first(&bytes) {
+        Some(_) => "git has left a merge conflict in the file".to_owned(),
+        None => format!("the name and the key of this memory cannot be read: {error}; {RESTORE}"),
+    };
     Some(Problem {
         path: directory.join(IDENTITY),
         offset: 0,
         line: error.line() as u64,
         kind: ProblemKind::Conflict,
-        message: format!("the name and the key of this memory cannot be read: {error}"),
+        message,
     })
 }
 
@@ -117,21 +153,19 @@ impl Lock {
             .all(|name| matches!(self.directory.kind(name), Ok(None)))
     }
 
-    /// Returns the identity of the workspace, and creates a missing one.
+    /// Returns the identity of the workspace, and creates a missing one. One that cannot be read is not replaced:
+    /// nothing that was forgotten would be known without its key.
     pub(crate) fn identity(&self, random: &mut dyn FnMut() -> String) -> Result<Identity, Error> {
         if let Some(identity) = identity(&self.directory) {
             return Ok(identity);
         }
         if let Some(problem) = unreadable_identity(&self.directory) {
-            let hint = format!(
-                "restore it: git checkout --ours .agentura/{IDENTITY}, or from a backup; without it, \
-                 the audit log and removed records are not recognised any more"
-            );
-            return Err(Error::Refused(ErrorKind::Store, problem.to_string(), hint));
+            return Err(Error::Damaged(problem));
         }
         let identity = Identity {
             origin: random(),
             tombstone_key: random(),
+            joined_keys: Vec::new(),
         };
         name(self, &identity)?;
         Ok(identity)

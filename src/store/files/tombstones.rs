@@ -17,7 +17,7 @@ use crate::model::{IdShape, Kind};
 use crate::store::files::directory;
 use crate::store::files::inventory::is_ignored;
 use crate::store::files::log::{self, Sync};
-use crate::store::{DataFile, Error, Lock};
+use crate::store::{DataFile, Error, Identity, Lock};
 
 pub(crate) const FILE: &str = "tombstones.jsonl";
 /// Tombstones of records in files that git ignores, line by line as well.
@@ -127,7 +127,7 @@ pub(crate) fn highest(directory: &Directory, kind: Kind) -> IdShape {
 /// All tombstones of the workspace, for queries on many records.
 #[derive(Debug, Default)]
 pub struct ForgottenRecords {
-    key: String,
+    identity: Option<Identity>,
     ids: HashSet<(Kind, String)>,
     digests: HashSet<(Kind, String)>,
 }
@@ -138,7 +138,6 @@ impl ForgottenRecords {
         directory: &Directory,
         counts: &dyn Fn(&Tombstone) -> bool,
     ) -> Result<Self, Error> {
-        let key = directory::identity(directory).map(|identity| identity.tombstone_key);
         let tombstones = in_force(directory)?;
         // A removed id is taken for every caller; removed content is visible only to its user.
         let with_content = tombstones
@@ -152,7 +151,7 @@ impl ForgottenRecords {
                 .iter()
                 .map(|tombstone| (tombstone.kind, tombstone.id.clone()))
                 .collect(),
-            key: key.unwrap_or_default(),
+            identity: directory::identity(directory),
         })
     }
 
@@ -163,10 +162,12 @@ impl ForgottenRecords {
 
     /// Returns `true` if a record with this content was removed.
     pub fn has_content(&self, kind: Kind, content: &str) -> bool {
-        !self.digests.is_empty()
-            && self
-                .digests
-                .contains(&(kind, digest(&self.key, kind, content)))
+        if self.digests.is_empty() {
+            return false;
+        }
+        let digests = digests(self.identity.as_ref(), kind, content).into_iter();
+        let mut digests = digests.map(|digest| (kind, digest));
+        digests.any(|digest| self.digests.contains(&digest))
     }
 
     /// Returns the removed ids of a kind.
@@ -174,6 +175,12 @@ impl ForgottenRecords {
         let of_kind = self.ids.iter().filter(move |(of, _)| *of == kind);
         of_kind.map(|(_, id)| id.as_str())
     }
+}
+
+/// Returns the hashes that a tombstone of this content has, under each key of a workspace.
+pub(crate) fn digests(identity: Option<&Identity>, kind: Kind, content: &str) -> Vec<String> {
+    let keys = identity.into_iter().flat_map(Identity::keys);
+    keys.map(|key| digest(key, kind, content)).collect()
 }
 
 /// Returns the keyed hash of a record's content.

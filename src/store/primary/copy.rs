@@ -150,11 +150,9 @@ impl Scoped {
         }
         let lock = Lock::take(self.directory(), self.lock_limit())?;
         if let Some(old) = directory::identity(self.directory()) {
-            let origin = random();
-            let tombstone_key = old.tombstone_key;
             let identity = Identity {
-                origin,
-                tombstone_key,
+                origin: random(),
+                ..old
             };
             directory::name(&lock, &identity)?;
         }

@@ -235,6 +235,20 @@ impl Skills {
             .map_err(|error| self.io(file, std::io::Error::other(error)))
     }
 
+    /// Highest number of a correction that a test or a guardrail of a skill names; 0 if there is none. Their
+    /// corrections may be in another memory: a skill folder is copied with them.
+    pub fn highest_correction(&self, path: &SkillPath) -> u64 {
+        let (_, names) = self.generated_files(path).unwrap_or_default();
+        let tests = names.iter().filter_map(|name| {
+            let stem = name.rsplit_once('.')?.0;
+            number(stem, "")
+        });
+        let files = self.guardrail_files(path).unwrap_or_default().into_iter();
+        let texts = files.filter_map(|file| self.generated(&file).ok().flatten());
+        let named = texts.map(|text| guardrails::highest_source(&text));
+        tests.chain(named).max().unwrap_or_default()
+    }
+
     /// Number of regression tests generated from corrections, of one skill.
     pub fn count_generated_of(&self, path: &SkillPath) -> usize {
         let (dir, names) = self.generated_files(path).unwrap_or_default();

@@ -10,6 +10,8 @@
 //!
 //! Deliberately absent: file access. [`super::Skills::guardrail_files`] lists the files.
 
+use crate::model::highest_after;
+
 /// Heading that stays last; new sections go before it.
 const MARKER: &str = "## When to Add New Guardrails";
 
@@ -243,14 +245,12 @@ fn uses_crlf(text: &str) -> bool {
 
 /// Highest `GRD-<n>` anywhere in the text; a number that is still mentioned is not reused.
 fn highest_number(text: &str) -> u64 {
-    text.split("GRD-")
-        .skip(1)
-        .filter_map(|rest| {
-            let digits = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
-            rest[..digits].parse().ok()
-        })
-        .max()
-        .unwrap_or(0)
+    highest_after(text.as_bytes(), "GRD-")
+}
+
+/// Highest number of a correction whose section is in the text.
+pub fn highest_source(text: &str) -> u64 {
+    highest_after(text.as_bytes(), "**Source**: CORR-")
 }
 
 /// Words of a text on one line, or `or_else` if there are none.

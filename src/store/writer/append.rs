@@ -38,6 +38,8 @@ pub(crate) struct Addition {
     id: String,
     /// `true` if the caller has chosen the id.
     is_numbered: bool,
+    /// Highest number that something outside the store names: its id gets a higher one.
+    named: u64,
     user_id: Option<String>,
     /// `true` if the record counts as this user's own word.
     is_own_word: bool,
@@ -99,6 +101,7 @@ impl Addition {
             kind,
             file: DataFile::for_record(kind, text.as_bytes()),
             is_numbered: !id.is_empty(),
+            named: 0,
             id,
             user_id,
             is_own_word: record.trust() != Trust::Observed,
@@ -174,7 +177,18 @@ impl Writer {
     /// [`Error`]
     #[expect(clippy::needless_pass_by_value, reason = "the record comes back as it is stored")]
     pub fn append<R: Record>(&mut self, record: R, now: DateTime<Utc>) -> Result<R, Error> {
-        let mut new = Addition::of(self.store.clone(), &record, now, None)?;
+        self.append_above(&record, now, 0)
+    }
+
+    /// Adds a record like [`Writer::append`]; an id that it gets has a number above `named`.
+    pub(crate) fn append_above<R: Record>(
+        &mut self,
+        record: &R,
+        now: DateTime<Utc>,
+        named: u64,
+    ) -> Result<R, Error> {
+        let mut new = Addition::of(self.store.clone(), record, now, None)?;
+        new.named = named;
         self.append_each(R::KIND, &mut [&mut new])?;
         let left_out = std::mem::take(&mut new.left_out);
         let stored = new.stored()?.ok_or(Error::Abandoned)?;
@@ -280,7 +294,7 @@ impl Writer {
     /// Assigns an id, unless there is one that is free.
     fn give_id(&self, ids: &mut FreeIds<'_>, new: &mut Addition) -> Result<(), Error> {
         if !new.is_numbered {
-            new.number(ids.next(new.now));
+            new.number(ids.next(new.now, new.named));
             return Ok(());
         }
         for snapshot in self.store.snapshots(new.kind)? {
@@ -417,11 +431,11 @@ struct FreeIds<'a> {
 }
 
 impl FreeIds<'_> {
-    /// Returns the next id, from the table's header; scans only if the clock went back.
-    fn next(&mut self, now: DateTime<Utc>) -> String {
+    /// Returns the next id, from the table's header; scans only if the clock went back. A number is above `named`.
+    fn next(&mut self, now: DateTime<Utc>, named: u64) -> String {
         let (kind, highest) = (self.snapshot.of.kind, self.highest);
         if !kind.is_timestamped() {
-            self.highest.number += 1;
+            self.highest.number = highest.number.max(named) + 1;
             let number = self.highest.number;
             return match self.word {
                 Some(word) => model::local(kind, number, word),

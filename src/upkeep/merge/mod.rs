@@ -28,7 +28,7 @@ use serde_json::Value;
 use crate::model::Kind;
 use crate::store::renaming::{NewId, NewIds, tests};
 use crate::store::workspace::{Error, Workspace, entry, locate, redacting_writer, repair_warnings};
-use crate::store::{DIRECTORY, Entry, Frame, raw_field, text_field};
+use crate::store::{DIRECTORY, Entry, Frame, IDENTITY, Identity, raw_field, text_field};
 use ids::{AsIs, Ids};
 use side::{Record, Side, file_of, tombstones_file};
 use three_way::{Union, Versions as RecordVersions};
@@ -108,6 +108,7 @@ pub fn join(versions: &Versions) -> Result<Joined, Unjoinable> {
         let text: String = lines.flat_map(|line| [line, "\n".to_owned()]).collect();
         joined.files.insert(tombstones_file(), text.into_bytes());
     }
+    joined.files.extend(identity(versions)?);
     let (base, base_ids) = (&versions.base, &ids.base);
     let (files, refused) = skills::union(
         &skills::with_ids(base, base_ids, base, base_ids),
@@ -158,6 +159,25 @@ impl Versions {
             kinds: Kind::ALL.into_iter().filter(is_theirs).collect(),
         }
     }
+}
+
+/// Returns the identity of both sides, with the path of its file; `None` if neither has one.
+fn identity(versions: &Versions) -> Result<Option<(String, Vec<u8>)>, Unjoinable> {
+    let path = format!("{DIRECTORY}/{IDENTITY}");
+    let read = |side: &Files| {
+        let identity = side
+            .get(&path)
+            .map(|bytes| serde_json::from_slice::<Identity>(bytes));
+        let unreadable = |_| Unjoinable::new(&path, "it holds no name and key of a memory");
+        identity.transpose().map_err(unreadable)
+    };
+    let (ours, theirs) = (read(&versions.ours)?, read(&versions.theirs)?);
+    let joined = match (ours, theirs) {
+        (Some(ours), Some(theirs)) => Some(ours.joined(theirs)),
+        (ours, theirs) => ours.or(theirs),
+    };
+    let text = joined.and_then(|joined| serde_json::to_string_pretty(&joined).ok());
+    Ok(text.map(|text| (path, (text + "\n").into_bytes())))
 }
 
 /// Returns our tombstones and the new ones of theirs, sorted by time. A base line that one side removed is dropped.

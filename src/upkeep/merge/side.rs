@@ -189,7 +189,7 @@ pub struct Unjoinable {
 }
 
 impl Unjoinable {
-    fn new(path: &str, reason: &str) -> Self {
+    pub(super) fn new(path: &str, reason: &str) -> Self {
         Self {
             path: path.to_owned(),
             reason: reason.to_owned(),

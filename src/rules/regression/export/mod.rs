@@ -11,6 +11,7 @@
 //! The second line of a generated file is a hash of the other lines. A mismatch means that the file
 //! was edited by hand, and it is not overwritten.
 
+use memctl_files::conflict;
 use serde_json::Value;
 
 use super::case::{Case, hash};
@@ -40,8 +41,16 @@ fn sealed(text: &str, comment: &str) -> String {
     format!("{first}\n{comment}{SEAL}{}\n{rest}", hash(text))
 }
 
-/// Returns true if the hash of a generated text matches its content.
+/// Returns true if the hash of a generated text matches its content. A text that git has left with conflict markers
+/// is untouched if both of its sides are.
 pub fn is_untouched(text: &str) -> bool {
+    if conflict::first(text.as_bytes()).is_some() {
+        return conflict::sides(text).iter().all(|side| is_sealed(side));
+    }
+    is_sealed(text)
+}
+
+fn is_sealed(text: &str) -> bool {
     let Some((first, rest)) = text.split_once('\n') else {
         return false;
     };
@@ -135,10 +144,14 @@ mod tests {
     fn an_edited_file_is_told_from_an_untouched_one() {
         let text = sealed("# first\nrest\n", "#");
         assert!(is_untouched(&text), "{text}");
+        let other = sealed("# first\nother\n", "#");
+        let both = format!("<<<<<<< a\n{text}=======\n{other}>>>>>>> b\n");
+        assert!(is_untouched(&both), "{both}");
         for edited in [
             text.replace("rest", "other"),
             text.replace("first", "1st"),
-            text + "more\n",
+            text.clone() + "more\n",
+            format!("{text}<<<<<<< a\n=======\nmore\n>>>>>>> b\n"),
             String::new(),
         ] {
             assert!(!is_untouched(&edited), "{edited}");

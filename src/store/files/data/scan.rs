@@ -3,10 +3,12 @@
 //!
 //! A file that ends inside an entry is the result of a crash: all entries before it count. Invalid bytes
 //! elsewhere are damage: they are reported, and reading continues at the next text that looks like an entry.
+//! Conflict markers of git are no damage: only the merge is to be done again.
 
 use std::ops::Range;
 use std::path::Path;
 
+use memctl_files::conflict;
 use memctl_files::json::{self, Stop};
 
 use crate::model::Kind;
@@ -47,21 +49,13 @@ pub(crate) fn scan(
     scan.root(root_key, each);
     // The lines of a conflict are the cause of all other problems. A file without problems has none.
     if !scan.outline.problems.is_empty()
-        && let Some(at) = conflict(text)
+        && let Some(at) = conflict::first(text)
     {
         let message = "git has left a merge conflict in the file".to_owned();
         scan.outline.problems.clear();
         scan.problem_at(at as u64, ProblemKind::Conflict, message);
     }
     scan.outline
-}
-
-/// Returns the position of the marks that git leaves around both sides of a conflict. No line of a JSON text
-/// begins like them.
-fn conflict(text: &[u8]) -> Option<usize> {
-    let starts = text.starts_with(b"<<<<<<< ").then_some(0);
-    let at = starts.or_else(|| Some(memchr::memmem::find(text, b"\n<<<<<<< ")? + 1))?;
-    memchr::memmem::find(&text[at..], b"\n>>>>>>> ").map(|_| at)
 }
 
 struct Scan<'a> {
