@@ -340,7 +340,6 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::model::{Evidence, Kind};
 
     const NONCE: &str = "3f2a9c1b-0000-4000-8000-000000000000";
 
@@ -361,27 +360,12 @@ mod tests {
     fn hints() -> impl Strategy<Value = Vec<Hint>> {
         let hint =
             (text(), text(), text(), any::<bool>()).prop_map(|(key, wrong, right, is_approved)| {
-                Hint {
-                    id: "PROC-001".to_owned(),
-                    kind: Kind::Procedure,
-                    lesson: String::new(),
-                    error_key: key,
-                    failing_code: wrong,
-                    working_code: right,
-                    success_output: String::new(),
-                    score: 1.0,
-                    confidence: 0.5,
-                    evidence: Evidence::default(),
-                    trust: if is_approved {
-                        Trust::Approved
-                    } else {
-                        Trust::Observed
-                    },
-                    why: String::new(),
-                    advice: Vec::new(),
-                    error_line: String::new(),
-                    changed_file: None,
+                let mut hint = Hint::of_calls("PROC-001", &wrong, &right);
+                hint.error_key = key;
+                if is_approved {
+                    hint.trust = Trust::Approved;
                 }
+                hint
             });
         proptest::collection::vec(hint, 0..4)
     }
@@ -410,23 +394,7 @@ mod tests {
 
     #[test]
     fn many_short_lines_fit_all_the_same() {
-        let hint = |id: &str| Hint {
-            id: id.to_owned(),
-            kind: Kind::Procedure,
-            lesson: String::new(),
-            error_key: "E".to_owned(),
-            failing_code: "x\n".repeat(600),
-            working_code: "y\n".repeat(600),
-            success_output: String::new(),
-            score: 1.0,
-            confidence: 0.5,
-            evidence: Evidence::default(),
-            trust: Trust::Observed,
-            why: String::new(),
-            advice: Vec::new(),
-            error_line: String::new(),
-            changed_file: None,
-        };
+        let hint = |id: &str| Hint::of_calls(id, &"x\n".repeat(600), &"y\n".repeat(600));
         let text = rendered_within(vec![hint("a"), hint("b"), hint("c")], NONCE, LONGEST_ANSWER);
         assert_eq!(text.matches("  CORRECT:").count(), 1, "{text}");
         assert!(

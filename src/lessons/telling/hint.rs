@@ -89,6 +89,30 @@ impl Hint {
     }
 }
 
+#[cfg(test)]
+impl Hint {
+    /// Unreviewed pattern of two calls, for tests.
+    pub(crate) fn of_calls(id: &str, failing: &str, working: &str) -> Self {
+        Self {
+            id: id.to_owned(),
+            kind: Kind::Procedure,
+            lesson: String::new(),
+            error_key: "E".to_owned(),
+            failing_code: failing.to_owned(),
+            working_code: working.to_owned(),
+            success_output: String::new(),
+            score: 1.0,
+            confidence: 0.5,
+            evidence: Evidence::default(),
+            trust: Trust::Observed,
+            why: String::new(),
+            advice: Vec::new(),
+            error_line: String::new(),
+            changed_file: None,
+        }
+    }
+}
+
 /// Steps of a procedure, numbered.
 fn numbered(procedure: &Procedure) -> String {
     let fields = procedure.fields();
@@ -298,40 +322,23 @@ mod tests_of_budget {
     use super::*;
     use memctl_redact::length;
 
-    fn hint(id: &str, wrong: &str, right: &str) -> Hint {
-        Hint {
-            id: id.to_owned(),
-            kind: Kind::Procedure,
-            lesson: String::new(),
-            error_key: "E".to_owned(),
-            failing_code: wrong.to_owned(),
-            working_code: right.to_owned(),
-            success_output: String::new(),
-            score: 1.0,
-            confidence: 0.5,
-            evidence: Evidence::default(),
-            trust: Trust::Observed,
-            why: String::new(),
-            advice: Vec::new(),
-            error_line: String::new(),
-            changed_file: None,
-        }
-    }
-
     fn shown(hints: Vec<Hint>, limit: usize) -> Vec<Hint> {
         within(hints, |hints| length(&render_blocks(hints)) <= limit)
     }
 
     #[test]
     fn last_hint_is_dropped_before_a_better_one_is_cut() {
-        let all = vec![hint("a", "x", "y"), hint("b", &"z".repeat(500), "y")];
+        let all = vec![
+            Hint::of_calls("a", "x", "y"),
+            Hint::of_calls("b", &"z".repeat(500), "y"),
+        ];
         assert_eq!(shown(all.clone(), 1_000), all);
         assert_eq!(shown(all.clone(), 200), all[..1]);
     }
 
     #[test]
     fn best_hint_is_cut_inside_its_code() {
-        let best = hint("a", &"x\n".repeat(500), "y");
+        let best = Hint::of_calls("a", &"x\n".repeat(500), "y");
         let found = shown(vec![best], 300);
         assert_eq!(found.len(), 1);
         assert!(found[0].failing_code.ends_with('…'), "{found:?}");
@@ -342,7 +349,7 @@ mod tests_of_budget {
     #[test]
     fn hint_whose_difference_was_cut_away_is_not_shown() {
         let same = "x".repeat(400);
-        let best = hint("a", &format!("{same}1"), &format!("{same}2"));
+        let best = Hint::of_calls("a", &format!("{same}1"), &format!("{same}2"));
         assert_eq!(shown(vec![best.clone()], 10_000).len(), 1);
         assert_eq!(shown(vec![best.clone()], 300), []);
         assert_eq!(shown(vec![best], 10), []);

@@ -209,26 +209,9 @@ fn cut(code: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Evidence, Kind, Trust};
 
     fn hint(id: &str) -> Hint {
-        Hint {
-            id: id.to_owned(),
-            kind: Kind::Procedure,
-            lesson: String::new(),
-            error_key: "E".to_owned(),
-            failing_code: "pip install x".to_owned(),
-            working_code: "pip install --user x".to_owned(),
-            success_output: String::new(),
-            score: 1.0,
-            confidence: 0.5,
-            evidence: Evidence::default(),
-            trust: Trust::Observed,
-            why: String::new(),
-            advice: Vec::new(),
-            error_line: String::new(),
-            changed_file: None,
-        }
+        Hint::of_calls(id, "pip install x", "pip install --user x")
     }
 
     fn shown() -> LessonScratch {
