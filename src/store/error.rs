@@ -216,6 +216,8 @@ pub enum Error {
         field: &'static str,
         /// Fault, as a clause that follows the name of the field.
         reason: String,
+        /// Way out.
+        hint: String,
     },
     /// Lesson that is not stored as it was given.
     #[error(transparent)]
@@ -490,9 +492,7 @@ impl Explain for Error {
             }
             Self::BadSkill(_, hint) => say(Input, hint),
             Self::EmptyCorrection => say(Input, "say what should change: --correction \"…\""),
-            Self::NotHeard { .. } => {
-                say(Input, "memctl correct --help lists the fields of `--heard`")
-            }
+            Self::NotHeard { hint, .. } => say(Input, hint),
             Self::NoId(_) => {
                 let hint = "memctl list shows the ids; memctl search finds one by its words";
                 say(Input, hint)

@@ -101,6 +101,13 @@ fn a_person_types_a_rule_for_the_agents_of_a_project() {
             .contains(words)
     );
     assert_eq!(before(&workspace, "b", "pnpm ci"), Value::Null);
+    // What stands in the way has its own way out.
+    let again = workspace.run(&["correct", words, "--command", r"^npm\b"]);
+    again.fails(2, "is in force already");
+    assert!(again.stderr.contains("memctl show REFL-001"), "{again:?}");
+    let lost = workspace.run(&["correct", "Use yarn.", "--replaces", "REFL-009"]);
+    lost.fails(2, "is no rule of this project");
+    assert!(lost.stderr.contains("memctl list rules"), "{lost:?}");
     // The option is for such a rule alone.
     let ran = workspace.run(&["correct", "hr/x", "Short.", "--command", "^npm"]);
     ran.fails(2, "`--command` is for a rule of coding agents");

@@ -12,7 +12,7 @@ use crate::model::{CallPart, CallPattern};
 /// Maximum length of an expression, in bytes.
 const LONGEST: usize = 2_000;
 /// Maximum number of patterns of a rule.
-const MOST: usize = 24;
+pub(crate) const MOST: usize = 24;
 /// Maximum size of a compiled expression, in bytes.
 const LARGEST: usize = 1 << 18;
 /// Maximum size of a part without look-around, in an expression with it.

@@ -101,7 +101,8 @@ pub fn record_heard(workspace: &Workspace, args: HeardArgs) -> Result<HeardRepor
     let message = witness(&workspace.store, &heard.quote).ok_or_else(|| {
         refused(
             "quote",
-            "does not stand in the person's last messages: repeat their exact words",
+            "does not stand in the person's last messages",
+            "repeat their exact words; a person types a rule with: memctl correct \"…\"",
         )
     })?;
     record(workspace, heard, &message, AGENT)
@@ -132,7 +133,11 @@ fn record(
     let store = &workspace.store;
     // Only a person can say again what they removed.
     if by == AGENT && store.tombstone_of(Kind::Reflexion, &heard.rule)?.is_some() {
-        return Err(refused("rule", "was removed on purpose by the person"));
+        return Err(refused(
+            "rule",
+            "was removed on purpose by the person",
+            "only they say it again: memctl correct \"…\"",
+        ));
     }
     let root = store.directory().parent();
     let project = project_for(heard.scope, message, root)?;
@@ -244,9 +249,10 @@ fn project_for(
         LessonScope::Everywhere => Ok(String::new()),
         LessonScope::Project if !message.project.is_empty() => Ok(message.project.clone()),
         // A rule without a project would act everywhere.
-        LessonScope::Project => root
-            .and_then(project_of)
-            .ok_or_else(|| refused("scope", "`project` is not known here")),
+        LessonScope::Project => root.and_then(project_of).ok_or_else(|| {
+            let hint = "run it in the folder of a project, or give the scope `everywhere`";
+            refused("scope", "`project` is not known here", hint)
+        }),
     }
 }
 
@@ -260,7 +266,8 @@ fn said_again(heard: &Heard, rules: &[Reflexion]) -> Result<Option<Earlier>, Err
     };
     let id = &same.reflexion_id;
     if heard.seen_by.iter().all(|one| same.seen_by.contains(one)) {
-        return Err(refused("rule", format!("is in force already, as `{id}`")));
+        let reason = format!("is in force already, as `{id}`");
+        return Err(refused("rule", reason, format!("memctl show {id}")));
     }
     Ok(Some(Earlier::Id(id.clone())))
 }
@@ -275,12 +282,16 @@ fn earlier_rule(
     match earlier {
         Earlier::Id(id) => {
             let found = rules.into_iter().find(|rule| rule.reflexion_id == *id);
-            let unknown = || refused("replaces", format!("`{id}` is no rule of this project"));
+            let unknown = || {
+                let reason = format!("`{id}` is no rule of this project");
+                refused("replaces", reason, "memctl list rules")
+            };
             found.ok_or_else(unknown).map(Some)
         }
         Earlier::Nearest if near.is_empty() && withdraws => {
-            let reason = "names no rule, and none is near: give its id";
-            Err(refused("withdraws", reason))
+            let reason = "names no rule, and none is near";
+            let hint = "give its id: memctl list rules";
+            Err(refused("withdraws", reason, hint))
         }
         Earlier::Nearest => Ok((!near.is_empty()).then(|| near.remove(0).1)),
     }

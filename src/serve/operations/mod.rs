@@ -259,7 +259,6 @@ fn user_error(error: Error) -> UserError {
         },
         Error::OutOfScope(..) => "it is outside the scope of this server; do not use it".to_owned(),
         Error::EmptyCorrection => "say in `correction` what should change".to_owned(),
-        Error::NotHeard { field, .. } => format!("call `correct` again with another `{field}`"),
         Error::OtherSkill { actual, .. } => format!("give `skill` as `{actual}`"),
         Error::BadMemory { .. } => "correct what the message names, or leave it out".to_owned(),
         Error::Suspicious { .. } => "only the user may add it, on the command line".to_owned(),
