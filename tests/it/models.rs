@@ -380,6 +380,20 @@ fn a_rule_that_is_none_does_not_cost_the_correction() {
 }
 
 #[test]
+fn a_rule_without_its_cause_is_not_asked_for_again() {
+    let bare = json!({"learnable": true, "rule": RULE}).to_string();
+    let server = FakeModel::queue([Behaviour::text("{}"), Behaviour::text(&bare)]);
+    let workspace = Wire::Anthropic.workspace(&server);
+    document(&workspace, &RUN);
+    let report = document(&workspace, &correct(&[]));
+    assert_eq!(
+        (&report["rule"], &report["root_cause"]),
+        (&json!(RULE), &json!(""))
+    );
+    assert_eq!(server.requests().len(), 2);
+}
+
+#[test]
 fn a_model_may_say_that_nothing_lasting_follows() {
     let nothing = json!({"learnable": false, "reason": "Say what the score should have been.",
         "mistake": "", "root_cause": "", "rule": "", "applies_when": "", "confidence": 0.55});

@@ -225,18 +225,17 @@ pub struct Reply {
     pub warnings: Vec<String>,
 }
 
-#[derive(Deserialize)]
+/// Fields of a reply. One without a cause or a condition is no reason to ask, and pay, again.
+#[derive(Default, Deserialize)]
+#[serde(default)]
 struct Answer {
     mistake: String,
     root_cause: String,
     rule: String,
     applies_when: String,
-    confidence: f64,
-    #[serde(default)]
+    confidence: Option<f64>,
     assertions: Vec<String>,
-    #[serde(default)]
     assertions_suffice: bool,
-    #[serde(default)]
     related: Vec<RelatedRule>,
 }
 
@@ -247,7 +246,7 @@ struct Answer {
 ///
 /// Returns a lower-case fragment that says what is wrong with the reply.
 pub fn accept(context: &CorrectionContext<'_>, reply: &str) -> Result<Reply, String> {
-    let value: Value = serde_json::from_str(reply).map_err(|error| error.to_string())?;
+    let mut value: Value = serde_json::from_str(reply).map_err(|error| error.to_string())?;
     if let Some(reflection) = nothing(&value) {
         return Ok(Reply {
             reflection,
@@ -258,6 +257,10 @@ pub fn accept(context: &CorrectionContext<'_>, reply: &str) -> Result<Reply, Str
     value["learnable"]
         .as_bool()
         .ok_or("missing field `learnable`")?;
+    if let Some(fields) = value.as_object_mut() {
+        // Strict modes answer `null` for what is missing.
+        fields.retain(|_, value| !value.is_null());
+    }
     let answer: Answer = serde_json::from_value(value).map_err(|error| error.to_string())?;
     let rule = one_line(&answer.rule);
     if rule.is_empty() {
@@ -281,7 +284,7 @@ pub fn accept(context: &CorrectionContext<'_>, reply: &str) -> Result<Reply, Str
         root_cause: one_line(&answer.root_cause),
         rule,
         applies_when: one_line(&answer.applies_when),
-        confidence: answer.confidence.clamp(0.0, 1.0),
+        confidence: answer.confidence.unwrap_or(0.5).clamp(0.0, 1.0),
         doubt: None,
         assertions_suffice: answer.assertions_suffice && given == assertions.len(),
         assertions,

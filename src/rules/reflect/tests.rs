@@ -145,6 +145,17 @@ fn an_answer_is_read_with_care() {
 }
 
 #[test]
+fn a_bare_rule_is_an_answer() {
+    let bare = json!({"learnable": true, "rule": "ALWAYS sign.", "mistake": null, "assertions": null});
+    let accepted = accept_reply("please sign", "null", &[], &bare).unwrap();
+    let Reflection::Rule(draft) = accepted.reflection else {
+        panic!("no rule");
+    };
+    assert_eq!((draft.rule.as_str(), draft.mistake.as_str()), ("ALWAYS sign.", ""));
+    assert!((draft.confidence - 0.5).abs() < 1e-9);
+}
+
+#[test]
 fn condition_of_a_model_must_come_from_the_person() {
     let check = |condition: &str, expected: &str| {
         let correction = "Always name the rate if an invoice is in euros.";
