@@ -1,16 +1,20 @@
-//! Files that a search, a pipe or a loop hands on to a command: `find a -exec rm {} +`, `for f in a/*; do rm $f; done`.
+//! What a command gets from the line around it: files of a search or a pipe (`find a -exec rm {} +`), and values of
+//! variables that the line sets (`for f in a/*; do rm $f; done`, `f=a; rm $f`).
 //!
-//! Nothing is expanded: a search stands for its places, and a loop for its list as it is written.
+//! A search stands for its places, and a loop for its list as it is written.
 
 use crate::scan::{Word, scan};
+use crate::wrappers::is_assignment;
 use crate::{basename, one_line, prose};
 
 /// Maximum number of files that a word stands for.
 pub(crate) const MOST_FILES: usize = 16;
+/// Maximum number of variables.
+const MOST_VARIABLES: usize = 64;
 
-/// Variables of loops, with their values.
+/// Variables that the line sets, with their values: one, or those of a loop.
 #[derive(Default)]
-pub(crate) struct Loops(Vec<(String, Vec<String>)>);
+pub(crate) struct Variables(Vec<(String, Vec<String>)>);
 
 /// Files that a command lists for others, as far as the line tells: a search in its places, or operands.
 pub(crate) fn listed(words: &[Word]) -> Vec<String> {
@@ -60,18 +64,19 @@ fn with_value(word: &str, name: &str, value: &str) -> Option<String> {
     (!is_longer).then(|| format!("{before}{value}{after}"))
 }
 
-impl Loops {
-    /// Words of a command with the files that are handed to it in their places, or at its end.
+impl Variables {
+    /// Words of a command with the values of variables and the files that are handed to it in their places, or at its
+    /// end.
     pub(crate) fn with_files(
         &self,
         words: &[Word],
         handed: &[String],
         is_appended: bool,
     ) -> Vec<String> {
-        let mut texts: Vec<String> = words.iter().map(|word| one_line(&word.text)).collect();
+        let mut texts: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
         let has_place = texts.iter().any(|text| text.contains("{}"));
         if is_appended && !has_place && !handed.is_empty() {
-            texts.push("{}".to_owned());
+            texts.push("{}");
         }
         texts
             .iter()
@@ -79,7 +84,39 @@ impl Loops {
             .collect()
     }
 
-    /// Values of a word that stands for files: `{}`, the variable of a loop, `$(find …)`.
+    /// Texts of a command with each value of the variable that it names, or with the files that are handed to it; none
+    /// if it has neither.
+    pub(crate) fn texts(
+        &self,
+        words: &[Word],
+        handed: &[String],
+        is_appended: bool,
+    ) -> Vec<String> {
+        let named = words.iter().filter(|word| word.text.contains('$'));
+        let names = |name: &str| {
+            named
+                .clone()
+                .any(|word| with_value(&word.text, name, "").is_some())
+        };
+        if let Some((name, values)) = self.0.iter().rev().find(|(name, _)| names(name)) {
+            let with = |value: &String| {
+                let words = words
+                    .iter()
+                    .map(|word| match with_value(&word.text, name, value) {
+                        Some(text) => self.files(&text, handed).join(" "),
+                        None => self.files(&word.text, handed).join(" "),
+                    });
+                one_line(&words.collect::<Vec<_>>().join(" "))
+            };
+            return values.iter().map(with).collect();
+        }
+        let has_files = is_appended || words.iter().any(|word| word.text.contains("{}"));
+        let files = (has_files && !handed.is_empty())
+            .then(|| one_line(&self.with_files(words, handed, is_appended).join(" ")));
+        files.into_iter().collect()
+    }
+
+    /// Values of a word that stands for files: `{}`, a variable, `$(find …)`.
     pub(crate) fn files(&self, word: &str, handed: &[String]) -> Vec<String> {
         let mut files: Vec<String> = if word.contains("{}") {
             handed.iter().map(|file| word.replace("{}", file)).collect()
@@ -89,14 +126,14 @@ impl Loops {
                 .flat_map(|raw| listed(&raw.words))
                 .collect()
         } else if word.contains('$') {
-            let mut loops = self.0.iter().rev();
+            let mut set = self.0.iter().rev();
             let of = |(name, values): &(String, Vec<String>)| -> Option<Vec<String>> {
                 values
                     .iter()
                     .map(|value| with_value(word, name, value))
                     .collect()
             };
-            loops.find_map(of).unwrap_or_default()
+            set.find_map(of).unwrap_or_default()
         } else {
             Vec::new()
         };
@@ -117,8 +154,17 @@ impl Loops {
         }
     }
 
+    /// Remembers the variable of `NAME=value`. Other words set none.
+    pub(crate) fn assign(&mut self, word: &str) {
+        if let Some((name, value)) = word.split_once('=').filter(|_| is_assignment(word)) {
+            self.add(name, self.files(value, &[]));
+        }
+    }
+
     pub(crate) fn add(&mut self, name: &str, mut values: Vec<String>) {
         values.truncate(MOST_FILES);
-        self.0.push((name.to_owned(), values));
+        if self.0.len() < MOST_VARIABLES {
+            self.0.push((name.to_owned(), values));
+        }
     }
 }

@@ -4,7 +4,7 @@
 //! - `wrappers`: layers before the program of a command, and programs that run another one.
 //! - `options`: options between a program and its subcommand, and the command of a runner such as `npx`.
 //! - `prose`: text for people within a command.
-//! - `handed`: files that a search, a pipe or a loop hands on to a command.
+//! - `handed`: values of the variables that the line sets, and files that a search or a pipe hands on to a command.
 //!
 //! [`commands`] combines them. Chains, pipes, subshells, substitutions, `sh -c '…'`, `ssh HOST '…'` and
 //! `find -exec` are split, and so is the input of a shell that the line contains. Assignments and wrappers
@@ -13,9 +13,9 @@
 //!
 //! Nothing is executed, and no line makes it fail.
 //!
-//! Deliberately not read: the content of variables other than those of loops, of aliases, functions and scripts;
-//! brace and glob expansion; the result of `eval`; PowerShell and `cmd`. Lines within lines are read four levels deep, and
-//! of a line at most 64 commands.
+//! Deliberately not read: the content of variables that the line does not set, of aliases, functions and scripts; brace
+//! and glob expansion; the result of `eval`; PowerShell and `cmd`. Lines within lines are read four levels deep, and of
+//! a line at most 64 commands.
 
 mod handed;
 mod options;
@@ -23,9 +23,9 @@ mod prose;
 mod scan;
 mod wrappers;
 
-use handed::{Loops, MOST_FILES, listed};
+use handed::{MOST_FILES, Variables, listed};
 pub use options::{Bare, shows_help, takes_value};
-pub use prose::{EXTENSIONS as PROSE_EXTENSIONS, is_prose};
+pub use prose::{EXTENSIONS as PROSE_EXTENSIONS, is_prose, takes_text};
 pub use scan::{Join, KEYWORDS, Raw, Word, scan};
 pub use wrappers::{Layer, is_assignment, layer};
 
@@ -43,6 +43,8 @@ pub struct Reading {
     pub plain: String,
     /// The command with its input, if the line contains that.
     pub fed: Option<String>,
+    /// The last form with each value of a variable that the line sets, or with the files that are handed to it.
+    pub filled: Vec<String>,
     /// The last form without the options before its subcommand, and without a runner.
     pub bare: Vec<Bare>,
 }
@@ -52,7 +54,8 @@ impl Reading {
     pub fn texts(&self) -> impl Iterator<Item = &str> {
         let written = self.forms.iter().chain(std::iter::once(&self.plain));
         let bare = self.bare.iter().flat_map(|bare| &bare.forms);
-        written.chain(&self.fed).chain(bare).map(String::as_str)
+        let with_values = self.fed.iter().chain(&self.filled);
+        written.chain(with_values).chain(bare).map(String::as_str)
     }
 }
 
@@ -69,8 +72,8 @@ pub struct Simple {
     pub pipeline: Vec<String>,
     /// Program and arguments, without layers and quotes.
     pub words: Vec<String>,
-    /// The same behind a runner on this machine, with the files that a search, a pipe or a loop hands on. Empty in
-    /// a container.
+    /// The same behind a runner on this machine, with the values of variables and the files that are handed to it.
+    /// Empty in a container.
     pub executed: Vec<String>,
     /// Names of the runner whose shell runs it: `docker exec web sh -c '…'`.
     pub runners: Vec<String>,
@@ -112,7 +115,7 @@ struct Peeler {
     pipes_fail: bool,
     /// Files that the commands before in the pipeline, or a search around it, list.
     listed: Vec<String>,
-    loops: Loops,
+    set: Variables,
     /// Names of the runners around the line.
     runners: Vec<String>,
 }
@@ -291,7 +294,11 @@ impl Peeler {
             .into_iter()
             .map(|(place, from)| (at + place, from))
             .collect();
-        let takes_text = prose::takes_text(program) && !body.is_empty();
+        let takes_text = takes_text(program) && !body.is_empty();
+        let filled = |words: &[Word]| {
+            let inner = words.get(at..).unwrap_or_default();
+            self.set.texts(inner, &handed, is_appended)
+        };
         let other = |with: fn(&str) -> String| {
             let (line, words) = prose::replaced(line, words, &prose, with);
             let body = if takes_text {
@@ -299,11 +306,11 @@ impl Peeler {
             } else {
                 body.to_owned()
             };
-            reading(&line, &words, &starts, at, end, &body)
+            reading(&line, &words, &starts, at, end, &body, filled(&words))
         };
         let has_prose = takes_text || !prose.is_empty();
         let simple = Simple {
-            typed: reading(line, words, &starts, at, end, body),
+            typed: reading(line, words, &starts, at, end, body, filled(words)),
             quiet: has_prose.then(|| other(prose::quiet)),
             silent: has_prose.then(|| other(prose::silent)),
             pipeline: Vec::new(),
@@ -311,7 +318,7 @@ impl Peeler {
             executed: if self.is_in_container(&runners) {
                 Vec::new()
             } else {
-                self.loops.with_files(own, &handed, is_appended)
+                self.set.with_files(own, &handed, is_appended)
             },
             runners: self.runners.clone(),
             targets: if self.is_in_container(&[]) {
@@ -319,7 +326,7 @@ impl Peeler {
             } else {
                 let targets = raw.targets.iter();
                 targets
-                    .flat_map(|target| self.loops.files(target, &handed))
+                    .flat_map(|target| self.set.files(target, &handed))
                     .collect()
             },
             body: raw.input.clone(),
@@ -328,7 +335,11 @@ impl Peeler {
             chain: self.chain,
             may_fail: words.first().is_some_and(|word| word.text == "!"),
         };
-        self.remember(&simple, at > 0 && at >= words.len(), &handed);
+        let assigned = match program {
+            "" | "export" | "declare" => words,
+            _ => &[],
+        };
+        self.remember(&simple, assigned, &handed);
         let found_at = self.found.len();
         self.found.push(simple);
         for line in &lines {
@@ -386,7 +397,7 @@ impl Peeler {
                 }
                 Layer::Commands(_) | Layer::Program => break,
                 Layer::Nothing => {
-                    self.loops.remember(rest);
+                    self.set.remember(rest);
                     return None;
                 }
             }
@@ -405,15 +416,18 @@ impl Peeler {
     }
 
     /// Remembers a change of directory, and variables that are set for what follows; `read` takes what is handed.
-    fn remember(&mut self, simple: &Simple, only_assigns: bool, handed: &[String]) {
+    fn remember(&mut self, simple: &Simple, assigned: &[Word], handed: &[String]) {
         let program = simple.words.first().map(String::as_str);
         if let (Some("read"), Some(name), false) = (program, simple.words.last(), handed.is_empty())
         {
-            self.loops.add(name, handed.to_vec());
+            self.set.add(name, handed.to_vec());
         }
-        if only_assigns || matches!(program, Some("export" | "declare" | "set")) {
+        if !assigned.is_empty() || program == Some("set") {
             self.variables.push_str(&simple.typed.forms[0]);
             self.variables.push('\n');
+        }
+        for word in assigned {
+            self.set.assign(&word.text);
         }
         if program == Some("set") {
             let is_set = |name: &str| simple.words.iter().any(|word| word == name);
@@ -422,7 +436,7 @@ impl Peeler {
             self.ends_at_failure |= short.any(|word| word.contains('e')) || is_set("errexit");
             self.pipes_fail |= is_set("pipefail");
         }
-        if let (Some("cd" | "pushd"), Some(to)) = (program, simple.words.get(1)) {
+        if let (Some("cd" | "pushd"), Some(to)) = (program, simple.executed.get(1)) {
             self.directory = match to.as_str() {
                 to if to.starts_with('/') || self.directory.is_empty() => to.to_owned(),
                 to => format!("{}/{to}", self.directory),
@@ -450,6 +464,7 @@ fn reading(
     at: usize,
     end: usize,
     body: &str,
+    filled: Vec<String>,
 ) -> Reading {
     let mut forms: Vec<String> = Vec::new();
     let mut add = |text: &str| {
@@ -473,6 +488,7 @@ fn reading(
     let plain = plain.join(" ");
     Reading {
         fed: (!body.is_empty()).then(|| format!("{plain} {}", one_line(body))),
+        filled,
         forms,
         plain,
         bare: options::shorter(line, inner, end),
@@ -668,6 +684,34 @@ mod tests {
         check("shred $(rg -l spell a)", "shred", "shred a");
         check("uv run shred a", "shred", "shred a");
         assert_eq!(commands("docker exec web shred a")[0].executed, [""; 0]);
+    }
+
+    #[test]
+    fn values_that_the_line_gives_stand_in_the_command() {
+        let check = |line: &str, expected: &[&str]| {
+            let last = commands(line).pop().unwrap();
+            assert_eq!(last.typed.filled, expected, "{line}");
+        };
+        check(
+            "for s in spell potion; do $s cast; done",
+            &["spell cast", "potion cast"],
+        );
+        check(
+            "for n in 1 2; do spell cast \"${n}.txt\" b; done",
+            &["spell cast 1.txt b", "spell cast 2.txt b"],
+        );
+        check(
+            "BOOK=a/b; export PAGE=$BOOK/1; spell cast $PAGE",
+            &["spell cast a/b/1"],
+        );
+        check("ls a | xargs spell -v", &["spell -v a"]);
+        check("spell $PAGE", &[]);
+        check("PAGE=1 spell $PAGE", &[]);
+        check("spell {} a", &[]);
+        let said = commands("for n in spell; do git commit -m \"$n\"; done").pop();
+        assert_eq!(said.unwrap().silent.unwrap().filled, [""; 0]);
+        let cd = commands("BOOK=a/b; cd $BOOK; spell cast").pop().unwrap();
+        assert_eq!(cd.directory, "a/b");
     }
 
     #[test]

@@ -73,8 +73,8 @@ pub(crate) fn in_command(words: &[Word], is_shown: bool) -> Vec<Prose> {
 }
 
 /// Returns `true` if what a command reads is text for people.
-pub(crate) fn takes_text(program: &str) -> bool {
-    let lists = [VERSIONS, FORGES, LISTENERS];
+pub fn takes_text(program: &str) -> bool {
+    let lists = [VERSIONS, FORGES, LISTENERS, PRINTERS];
     lists.iter().any(|list| list.contains(&program))
         || SEARCHERS.iter().any(|(name, _)| *name == program)
 }

@@ -5,6 +5,7 @@ use std::ops::Range;
 use super::changed_paths::{changed, cleaned, forms, with_directories};
 use super::editors::substituted;
 use super::patterns::Expression;
+use super::scripts::written;
 use memctl_sessions::Step;
 use memctl_shell::{Simple, basename, commands};
 
@@ -172,6 +173,9 @@ impl Call {
                     old,
                     files: files.clone(),
                 }));
+            let of_script = written(simple);
+            let of_script = of_script.iter().map(|path| forms(path, &at, roots));
+            self.paths.extend(of_script.map(with_directories));
         }
         for (patch, at) in patches {
             self.of_patch(&patch, &at, roots);

@@ -218,8 +218,9 @@ impl Compiled {
         };
         let bare: Vec<&Bare> = reading.bare.iter().filter(|bare| is_for(bare)).collect();
         let bare = bare.into_iter().flat_map(|bare| &bare.forms);
-        let written = reading.forms.iter().chain(plain).chain(&reading.fed);
-        written.chain(bare).map(String::as_str)
+        let written = reading.forms.iter().chain(plain);
+        let with_values = reading.fed.iter().chain(&reading.filled);
+        written.chain(with_values).chain(bare).map(String::as_str)
     }
 
     /// Returns `true` if one of the files is where new text counts.

@@ -16,6 +16,7 @@ pub(crate) mod matching;
 pub(crate) mod patterns;
 pub(crate) mod receipts;
 mod required;
+mod scripts;
 
 use call::Call;
 use matching::{breaks, fulfilled_by};

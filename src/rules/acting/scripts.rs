@@ -1,0 +1,164 @@
+//! Files that a script in another language writes: `python - <<E … open("a.txt", "w") … E`, `node -e '…'`.
+//!
+//! No language is read. A statement writes the file that it names before a mode of `open`, or that is the receiver or
+//! the first argument of a function with `write` in its name. A name is a text, or a variable that a statement sets.
+
+use memctl_shell::{Simple, basename, is_shell, takes_text};
+
+/// Part of a statement.
+#[derive(Clone, Copy, PartialEq)]
+enum Token<'s> {
+    Text(&'s str),
+    Name(&'s str),
+    Sign(char),
+}
+
+/// Returns the files that the code of a command writes: the value of an option such as `-c`, or its input.
+pub(super) fn written(simple: &Simple) -> Vec<String> {
+    let words = &simple.executed;
+    let program = words.first().map_or("", |program| basename(program));
+    if program.is_empty() || takes_text(program) || is_shell(program) {
+        return Vec::new();
+    }
+    let is_code = |two: &&[String]| two[0].starts_with('-') && two[0].ends_with(['c', 'e', 'l']);
+    let options = words.windows(2).filter(is_code);
+    let codes = options.map(|two| two[1].as_str());
+    codes
+        .chain(std::iter::once(simple.body.as_str()))
+        .flat_map(files_of)
+        .collect()
+}
+
+fn files_of(code: &str) -> Vec<String> {
+    let statements: Vec<Vec<Token<'_>>> = code.split(['\n', ';']).map(tokens).collect();
+    let set = |statement: &Vec<_>| match statement.split(|token| *token == Token::Sign('=')).next()
+    {
+        Some([.., Token::Name(name)]) => Some((*name, first(&statement[..], &[])?)),
+        _ => None,
+    };
+    let variables: Vec<(&str, &str)> = statements.iter().filter_map(set).collect();
+    let target = |statement: &Vec<_>| target(statement, &variables).map(str::to_owned);
+    statements.iter().filter_map(target).collect()
+}
+
+fn tokens(statement: &str) -> Vec<Token<'_>> {
+    let mut all = Vec::new();
+    let mut rest = statement;
+    while let Some(c) = rest.chars().next() {
+        let is_name = |c: char| c.is_alphanumeric() || c == '_';
+        let behind = &rest[c.len_utf8()..];
+        if let ('\'' | '"' | '`', Some(end)) = (c, behind.find(c)) {
+            all.push(Token::Text(&behind[..end]));
+            rest = &behind[end + 1..];
+        } else if is_name(c) {
+            let end = rest.find(|c| !is_name(c)).unwrap_or(rest.len());
+            all.push(Token::Name(&rest[..end]));
+            rest = &rest[end..];
+        } else {
+            all.extend((!c.is_whitespace()).then_some(Token::Sign(c)));
+            rest = behind;
+        }
+    }
+    all
+}
+
+/// Returns the file that a statement writes.
+fn target<'s>(statement: &[Token<'s>], variables: &[(&str, &'s str)]) -> Option<&'s str> {
+    let names = |tokens: &[Token<'_>], part: &str| {
+        let is_one = |token: &Token<'_>| matches!(token, Token::Name(name) if name.contains(part));
+        tokens.iter().position(is_one)
+    };
+    let is_mode = |token: &Token<'_>| match token {
+        Token::Text(mode) => {
+            let is_one = mode.len() < 4 && mode.chars().all(|c| "rwaxbt+".contains(c));
+            is_one && mode.contains(['w', 'a', 'x', '+'])
+        }
+        _ => false,
+    };
+    if let Some(at) = statement.iter().rposition(is_mode)
+        && names(&statement[..at], "open").is_some()
+    {
+        let mut before = statement[..at].iter().rev();
+        return before.find_map(|token| file(*token, variables));
+    }
+    let at = names(statement, "write")?;
+    let (before, call) = statement.split_at(at);
+    let receiver = match before {
+        [.., Token::Name(name), Token::Sign('.')] => name.chars().next(),
+        _ => None,
+    };
+    // `file.write(text)` writes to an open file, `File.write(path, text)` and `fs.writeFile(path, text)` to a path.
+    let is_of_path = names(call, "File") == Some(0) || receiver.is_none_or(char::is_uppercase);
+    first(before, variables).or_else(|| first(call, variables).filter(|_| is_of_path))
+}
+
+fn first<'s>(tokens: &[Token<'s>], variables: &[(&str, &'s str)]) -> Option<&'s str> {
+    tokens.iter().find_map(|token| file(*token, variables))
+}
+
+/// Returns the file that a part of a statement stands for.
+fn file<'s>(token: Token<'s>, variables: &[(&str, &'s str)]) -> Option<&'s str> {
+    let is_path = |text: &&str| {
+        let is_part = |c: char| c.is_alphanumeric() || "./_-@~+{}$".contains(c);
+        text.contains(['.', '/'])
+            && text.chars().all(is_part)
+            && text.contains(char::is_alphanumeric)
+    };
+    match token {
+        Token::Text(text) => Some(text).filter(is_path),
+        Token::Name(name) => {
+            let set = variables.iter().find(|(variable, _)| *variable == name);
+            set.map(|(_, path)| *path)
+        }
+        Token::Sign(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use memctl_shell::commands;
+
+    use super::*;
+
+    #[test]
+    fn a_script_writes_the_file_that_it_names() {
+        let check = |line: &str, expected: &[&str]| {
+            let found: Vec<String> = commands(line).iter().flat_map(written).collect();
+            assert_eq!(found, expected, "{line}");
+        };
+        check(
+            "python3 -c \"open('db/1.sql', 'w').write('a/b')\"",
+            &["db/1.sql"],
+        );
+        check(
+            "python3 - <<'E'\np = 'db/1.sql'\ns = open(p).read()\ns = s.replace('a.b', 'c.d')\nopen(p, 'w').write(s)\nE",
+            &["db/1.sql"],
+        );
+        check(
+            "python <<E\nfrom pathlib import Path\nq = Path('db/1.sql')\nq.write_text(q.read_text() + 'x/y')\nE",
+            &["db/1.sql"],
+        );
+        check(
+            "python -c 'import json\nwith open(\"out.json\", mode=\"w\") as f:\n  f.write(\"db/1.sql\")'",
+            &["out.json"],
+        );
+        check(
+            "node -e 'fs.writeFileSync(`db/1.sql`, \"a/b\")'",
+            &["db/1.sql"],
+        );
+        check(
+            "ruby -e 'File.write(\"db/1.sql\", File.read(\"a.sql\"))'",
+            &["db/1.sql"],
+        );
+        for line in [
+            "python -c \"print(open('db/1.sql').read())\"",
+            "node -e 'process.stdout.write(\"db/1.sql\")'",
+            "git commit -F - <<'E'\nopen('db/1.sql', 'w')\nE",
+            "grep -e \"open('db/1.sql', 'w')\" a.py",
+            "psql <<'E'\nselect 'a/b';\nE",
+            "docker exec web python -c \"open('db/1.sql', 'w')\"",
+        ] {
+            check(line, &[]);
+        }
+    }
+}
