@@ -144,6 +144,12 @@ impl<'a> Slots<'a> {
         slots.len() > 0 && slots.all(|slot| slot.get(4..8) == Some(&check(slot)[..]))
     }
 
+    /// Vector of the beginning of a document; `None` if it has none.
+    pub fn vector(&self, document: usize) -> Option<Vec<f32>> {
+        let beginning = self.each(document).next();
+        beginning.filter(|slot| factor(slot) > 0.0).map(unquantized)
+    }
+
     /// Window of a document that is nearest to the query, from 0, and the number of its windows; `None`
     /// for a document without windows.
     pub(crate) fn nearest_window(
@@ -162,7 +168,8 @@ impl<'a> Slots<'a> {
 
     /// Nearness of a document to one of these or of other slots; `None` if one has no vector.
     pub(crate) fn nearness(&self, document: usize, other: (&Self, usize)) -> Option<Nearness> {
-        let queries: Vec<QueryVector> = other.0.each(other.1).map(unquantized).collect();
+        let others = other.0.each(other.1).map(unquantized);
+        let queries: Vec<QueryVector> = others.map(|other| QueryVector::new(&other)).collect();
         let all = |query: &QueryVector| {
             let cosines = self.each(document).map(|slot| slot_cosine(slot, query));
             cosines
@@ -187,13 +194,11 @@ impl<'a> Slots<'a> {
 }
 
 /// Vector in a slot; zeros for an empty one.
-fn unquantized(slot: &[u8]) -> QueryVector {
+fn unquantized(slot: &[u8]) -> Vec<f32> {
     let factor = factor(slot);
     let numbers = slot.get(SLOT_HEADER..).unwrap_or_default().iter();
-    let vector: Vec<f32> = numbers
-        .map(|number| f32::from(number.cast_signed()) * factor)
-        .collect();
-    QueryVector::new(&vector)
+    let numbers = numbers.map(|number| f32::from(number.cast_signed()) * factor);
+    numbers.collect()
 }
 
 /// One pass over all slots.

@@ -3,7 +3,7 @@
 //! - `waiting`: an entry about one rule, procedure, memory or pair, as data for any display.
 //!
 //! Rules are compared within a skill, with the vectors of the built-in embedder: the threshold was measured
-//! with it, and it sends nothing to a server. Vectors alone cannot tell a duplicate from a related rule, so
+//! with it, and it sends nothing to a server. The index keeps them. Vectors alone cannot tell a duplicate from a related rule, so
 //! unjudged pairs are listed only if each is the other's nearest rule. A pair that a person or a model has
 //! judged is not listed again.
 //!
@@ -20,12 +20,13 @@ mod waiting;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use memctl_search::embedder::{self, Vector, built_in};
+use memctl_search::embedder::{self, EMBEDDER, Vector, built_in};
 use serde::Serialize;
 
 use crate::model::{
     CallPattern, Kind, Memory, Procedure, Record as _, Reflexion, RuleRelation, SkillPath,
 };
+use crate::notes::indexing::Index;
 use crate::review::{PastSessions, replay};
 use crate::rules::SimilarRule;
 use crate::rules::acting::Tables;
@@ -64,7 +65,13 @@ impl Queue {
         if let Ok(tables) = Tables::open(&workspace.store) {
             queue.name_forbidden(&tables);
         }
-        let mut found = pairs(&rules, progress);
+        let skills = comparable(&rules);
+        let kept = if skills.is_empty() {
+            HashMap::new()
+        } else {
+            kept_vectors(workspace, &mut |made| progress(made, rules.len()))
+        };
+        let mut found = pairs(&skills, kept, progress);
         for waiting in queue.candidates() {
             waiting.near = found.near.remove(&waiting.id);
         }
@@ -192,48 +199,78 @@ struct Pairs {
     warnings: Vec<String>,
 }
 
-/// Compares rules in use with each other and with candidates. `progress` gets the number embedded
-/// and the total.
-fn pairs(rules: &[Reflexion], progress: &mut dyn FnMut(usize, usize)) -> Pairs {
+/// Returns the vectors of rules that the index keeps, by id; none if it is of another embedder or cannot be read.
+fn kept_vectors(workspace: &Workspace, progress: &mut dyn FnMut(usize)) -> HashMap<String, Vector> {
+    let mut of_index = || -> Result<HashMap<String, Vector>, Error> {
+        let embedder = workspace.providers.open_embedder(false)?;
+        let embedding = embedder.embedding();
+        if embedding.is_none_or(|embedding| embedding.name != EMBEDDER) {
+            return Ok(HashMap::new());
+        }
+        Index::vectors_of(&workspace.store, Kind::Reflexion, &embedder, progress)
+    };
+    of_index().unwrap_or_default()
+}
+
+/// Rules by skill: several, of which one is in use.
+fn comparable(rules: &[Reflexion]) -> Vec<Vec<&Reflexion>> {
     let mut by_skill: BTreeMap<&str, Vec<&Reflexion>> = BTreeMap::new();
     for rule in rules {
         by_skill.entry(&rule.skill).or_default().push(rule);
     }
     by_skill.retain(|_, rules| rules.len() > 1 && rules.iter().any(|rule| rule.is_in_use()));
-    let all = by_skill.values().map(Vec::len).sum();
-    let mut done = 0;
+    by_skill.into_values().collect()
+}
+
+/// Compares rules in use with each other and with candidates, of one skill each. Those without a vector in `kept`
+/// are embedded; `progress` gets their number and the total.
+fn pairs(
+    skills: &[Vec<&Reflexion>],
+    mut kept: HashMap<String, Vector>,
+    progress: &mut dyn FnMut(usize, usize),
+) -> Pairs {
     let mut found = Pairs::default();
-    for rules in by_skill.values() {
-        let embedded = vectors(rules, &mut |made| progress(done + made, all));
-        done += rules.len();
-        let vectors = embedded.unwrap_or_else(|error| {
+    let rules = skills.iter().flatten().copied();
+    let missing = rules.filter(|rule| !kept.contains_key(&rule.reflexion_id));
+    let missing: Vec<&Reflexion> = missing.collect();
+    match vectors(&missing, progress) {
+        Ok(vectors) => {
+            let ids = missing.iter().map(|rule| rule.reflexion_id.clone());
+            kept.extend(ids.zip(vectors));
+        }
+        Err(error) => {
             let warning = format!("near rules were not looked up: {error}");
             found.warnings.push(warning);
-            Vec::new()
-        });
-        of_skill(rules, &vectors, &mut found);
+        }
+    }
+    for rules in skills {
+        of_skill(rules, &kept, &mut found);
     }
     found
 }
 
 fn vectors(
     rules: &[&Reflexion],
-    progress: &mut dyn FnMut(usize),
+    progress: &mut dyn FnMut(usize, usize),
 ) -> Result<Vec<Vector>, embedder::Error> {
-    let texts: Vec<&str> = rules.iter().map(|rule| rule.rule.as_str()).collect();
-    let model = built_in(true)?;
     let mut vectors = Vec::new();
+    if rules.is_empty() {
+        return Ok(vectors);
+    }
+    let model = built_in(true)?;
+    let texts: Vec<String> = rules.iter().map(|rule| rule.content()).collect();
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
     for batch in texts.chunks(BATCH) {
         vectors.extend(model.embed(batch)?);
-        progress(vectors.len());
+        progress(vectors.len(), rules.len());
     }
     Ok(vectors)
 }
 
 /// Adds the pairs of one skill.
-fn of_skill(rules: &[&Reflexion], vectors: &[Vector], found: &mut Pairs) {
-    let cosine =
-        |a: usize, b: usize| -> Option<f64> { Some(cosine_of(vectors.get(a)?, vectors.get(b)?)) };
+fn of_skill(rules: &[&Reflexion], vectors: &HashMap<String, Vector>, found: &mut Pairs) {
+    let vector = |at: usize| vectors.get(&rules[at].reflexion_id);
+    let cosine = |a: usize, b: usize| Some(cosine_of(vector(a)?, vector(b)?));
     let in_use: Vec<usize> = (0..rules.len())
         .filter(|at| rules[*at].is_in_use())
         .collect();

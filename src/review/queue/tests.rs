@@ -191,7 +191,7 @@ fn pairs_are_contradictions_or_nearest_to_each_other() {
         ),
         rule("REFL-006", "Run the linter before each commit.", ""),
     ];
-    let found = pairs(&rules, &mut |_, _| {});
+    let found = pairs(&comparable(&rules), HashMap::new(), &mut |_, _| {});
     let pair = |kind: WaitingKind| -> Vec<(&str, Option<&str>)> {
         let of_kind = found.waiting.iter().filter(|one| one.kind == kind);
         of_kind
