@@ -2,7 +2,7 @@
 //!
 //! - `scan`: the line split at its operators: words with their places, joins, redirections, lines within.
 //! - `wrappers`: layers before the program of a command, and programs that run another one.
-//! - `options`: options between a program and its subcommand, and the command of a runner such as `npx`.
+//! - `options`: options between a program and its subcommand. `runners`: the command of a runner such as `npx`.
 //! - `prose`: text for people within a command.
 //! - `handed`: values of the variables that the line sets, and files that a search or a pipe hands on to a command.
 //!
@@ -20,6 +20,7 @@
 mod handed;
 mod options;
 mod prose;
+mod runners;
 mod scan;
 mod wrappers;
 
@@ -277,7 +278,7 @@ impl Peeler {
         } = self.peeled(line, raw, words, end, depth)?;
         let inner = words.get(at..).unwrap_or_default();
         let program = inner.first().map_or("", |word| basename(&word.text));
-        let (place, runners) = options::run(inner).unwrap_or_default();
+        let (place, runners) = runners::run(inner).unwrap_or_default();
         let own = &inner[place..];
         let lines_of_runner = match layer(own) {
             Layer::Lines(inner) if place > 0 => inner,
@@ -412,7 +413,7 @@ impl Peeler {
     /// Returns `true` for a command in a container, given the names of its own runner.
     fn is_in_container(&self, runners: &[String]) -> bool {
         let mut names = self.runners.iter().chain(runners);
-        names.any(|name| name == options::CONTAINER)
+        names.any(|name| name == runners::CONTAINER)
     }
 
     /// Remembers a change of directory, and variables that are set for what follows; `read` takes what is handed.

@@ -1,13 +1,12 @@
-//! Options between a program and its subcommand: `git -C a push` is `git push` to most rules. And programs
-//! that run another one: `npx -y jest` is `jest`, unless a rule is about `npx`.
+//! Options between a program and its subcommand: `git -C a push` is `git push` to most rules.
 //!
 //! [`TABLE`] names the programs that have such options, and those of them that take a value.
 
 use std::sync::LazyLock;
 
 use crate::basename;
+use crate::runners::run;
 use crate::scan::Word;
-use crate::wrappers::{Layer, layer};
 
 /// Command without the options before its subcommand, or without the program that runs it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -21,7 +20,7 @@ pub struct Bare {
 }
 
 /// Program, or group of its subcommands, with options before the subcommand.
-struct Program {
+pub(crate) struct Program {
     name: String,
     /// Letters of options with a value.
     letters: &'static str,
@@ -35,79 +34,7 @@ const SELECTING: &[&str] = &[
     "--workspaces", "-F", "-pl", "-w",
 ];
 /// Row of the programs that are not in the table.
-const OTHER: &str = "*";
-
-/// Where the command of a runner begins.
-#[derive(Debug, Clone, Copy)]
-enum Begin {
-    /// Behind its options and this number of operands.
-    Operands(usize),
-    /// Behind `--`.
-    Dashes,
-    /// Behind this option.
-    Option(&'static str),
-}
-
-/// Program that runs another one, and its subcommand for that, with the letters of its options with a value.
-/// Those of the table are known, too. `_` is any word.
-const RUNNERS: &[(&str, &str, Begin)] = &[
-    ("asdf exec", "", Begin::Operands(0)),
-    ("bun x", "", Begin::Operands(0)),
-    ("bundle exec", "", Begin::Operands(0)),
-    ("bunx", "p", Begin::Operands(0)),
-    ("conda run", "np", Begin::Operands(0)),
-    ("corepack", "", Begin::Operands(0)),
-    ("coverage run", "", Begin::Option("-m")),
-    ("direnv exec", "", Begin::Operands(1)),
-    ("docker compose exec", "euw", Begin::Operands(1)),
-    ("docker exec", "euw", Begin::Operands(1)),
-    ("docker-compose exec", "euw", Begin::Operands(1)),
-    ("doppler run", "", Begin::Dashes),
-    ("dotenv", "f", Begin::Dashes),
-    ("dotenv run", "", Begin::Operands(0)),
-    ("fnm exec", "", Begin::Operands(0)),
-    ("go run", "", Begin::Operands(0)),
-    ("go tool", "", Begin::Operands(0)),
-    ("hatch run", "", Begin::Operands(0)),
-    ("mamba run", "np", Begin::Operands(0)),
-    ("micromamba run", "np", Begin::Operands(0)),
-    ("mise x", "", Begin::Dashes),
-    ("nix develop", "", Begin::Option("-c")),
-    ("nix develop", "", Begin::Option("--command")),
-    ("npm exec", "pw", Begin::Operands(0)),
-    ("npm x", "pw", Begin::Operands(0)),
-    ("npx", "pw", Begin::Operands(0)),
-    ("nvm exec", "", Begin::Operands(1)),
-    ("op run", "", Begin::Dashes),
-    ("pdm run", "p", Begin::Operands(0)),
-    ("pipenv run", "", Begin::Operands(0)),
-    ("pipx run", "", Begin::Operands(0)),
-    ("pixi run", "e", Begin::Operands(0)),
-    ("pnpm dlx", "", Begin::Operands(0)),
-    ("pnpm exec", "", Begin::Operands(0)),
-    ("pnpx", "", Begin::Operands(0)),
-    ("podman exec", "euw", Begin::Operands(1)),
-    ("poetry run", "", Begin::Operands(0)),
-    ("pyenv exec", "", Begin::Operands(0)),
-    ("python", "WX", Begin::Option("-m")),
-    ("rbenv exec", "", Begin::Operands(0)),
-    ("rustup run", "", Begin::Operands(1)),
-    ("rye run", "", Begin::Operands(0)),
-    ("uv run", "", Begin::Operands(0)),
-    ("uv tool run", "", Begin::Operands(0)),
-    ("uvx", "", Begin::Operands(0)),
-    ("volta run", "", Begin::Operands(0)),
-    ("yarn dlx", "p", Begin::Operands(0)),
-    ("yarn exec", "", Begin::Operands(0)),
-    ("yarn workspace _ exec", "", Begin::Operands(0)),
-    // `kubectl exec POD -- npm ci`, `mise exec -- npm ci`.
-    ("_ exec", "", Begin::Dashes),
-];
-
-/// Runners whose command runs in a container: a rule may want it there.
-const CONTAINERS: [&str; 5] = ["docker", "docker-compose", "kubectl", "oc", "podman"];
-/// Name of such runners: what they run changes no file of this machine.
-pub(crate) const CONTAINER: &str = "container";
+pub(crate) const OTHER: &str = "*";
 
 static TABLE: LazyLock<Vec<Program>> = LazyLock::new(|| {
     let rows = include_str!("options.txt").lines();
@@ -130,13 +57,13 @@ static TABLE: LazyLock<Vec<Program>> = LazyLock::new(|| {
         .collect()
 });
 
-fn named(name: &str) -> Option<&'static Program> {
+pub(crate) fn named(name: &str) -> Option<&'static Program> {
     TABLE.iter().find(|program| program.name == name)
 }
 
 impl Program {
     /// Returns `true` if the next word is the value of this option.
-    fn takes_value(&self, option: &str, next: &str) -> bool {
+    pub(crate) fn takes_value(&self, option: &str, next: &str) -> bool {
         let name = option.trim_start_matches('-');
         if name.contains('=') || option.starts_with('+') {
             return false;
@@ -200,84 +127,6 @@ pub(crate) fn shorter(line: &str, words: &[Word], end: usize) -> Vec<Bare> {
         }
     }
     all
-}
-
-/// Returns the place of the command that a runner runs, behind its wrappers, and the names of the runner.
-pub(crate) fn run(words: &[Word]) -> Option<(usize, Vec<String>)> {
-    let text = |at: usize| words.get(at).map(|word| word.text.as_str());
-    let program = basename(text(0)?);
-    let versioned = program.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
-    let program = if versioned == "python" {
-        versioned
-    } else {
-        program
-    };
-    let place = |(name, letters, begin): &(&str, &str, Begin)| {
-        let mut names = name.split(' ');
-        let is_word =
-            |at: usize, name: &str| text(at).is_some_and(|word| name == "_" || word == name);
-        if names
-            .next()
-            .is_none_or(|name| name != "_" && name != program)
-        {
-            return None;
-        }
-        // The options of the program stand before its subcommand.
-        let (mut at, mut row) = (1, named(program).or_else(|| named(OTHER)));
-        for name in names {
-            at = behind_options(words, at, row, "", None)?;
-            is_word(at, name).then_some(())?;
-            at += 1;
-            row = None;
-        }
-        let row = named(name);
-        let begin = match *begin {
-            Begin::Operands(count) => {
-                let first = behind_options(words, at, row, letters, None)? + count;
-                first + usize::from(text(first) == Some("--"))
-            }
-            Begin::Dashes => words.iter().position(|word| word.text == "--")? + 1,
-            Begin::Option(option) => behind_options(words, at, row, letters, Some(option))?,
-        };
-        text(begin)
-            .filter(|word| {
-                !word.starts_with('-') && !basename(word).starts_with('.') && !word.is_empty()
-            })
-            .map(|_| begin)
-    };
-    let mut begin = RUNNERS.iter().find_map(place)?;
-    while let Layer::Dropped(count) = layer(&words[begin..]) {
-        begin += count;
-        words.get(begin)?;
-    }
-    // `uvx` belongs to `uv`, and `bunx` to `bun`.
-    let mut names = vec![program, program.strip_suffix('x').unwrap_or(program)];
-    if CONTAINERS.contains(&program) {
-        names.extend([CONTAINER, "containers", "docker"]);
-    }
-    Some((begin, names.into_iter().map(str::to_owned).collect()))
-}
-
-/// Returns the place behind the options of a program, or behind this one of them.
-fn behind_options(
-    words: &[Word],
-    mut at: usize,
-    row: Option<&Program>,
-    letters: &str,
-    wanted: Option<&str>,
-) -> Option<usize> {
-    while let Some(option) = words.get(at).map(|word| word.text.as_str()) {
-        if !option.starts_with('-') || option == "--" {
-            break;
-        }
-        if wanted == Some(option) {
-            return Some(at + 1);
-        }
-        let next = words.get(at + 1).map_or("-", |word| word.text.as_str());
-        let is_letter = option.len() == 2 && letters.contains(&option[1..]);
-        at += 1 + usize::from(is_letter || row.is_some_and(|row| row.takes_value(option, next)));
-    }
-    wanted.is_none().then_some(at)
 }
 
 impl Program {
@@ -448,45 +297,6 @@ mod tests {
             "gsutil ls -h",
         ] {
             check(line, false);
-        }
-    }
-
-    #[test]
-    fn command_of_a_runner_is_found() {
-        let check = |line: &str, expected: &str| {
-            let simple = &commands(line)[0];
-            let mut bare = simple
-                .typed
-                .bare
-                .iter()
-                .filter(|bare| bare.taken.is_empty());
-            let last = bare.next_back().map_or("", |bare| &bare.forms[0]);
-            assert_eq!(last, expected, "{line}");
-        };
-        check("npx --yes spell@3 cast 'a b'", "spell cast 'a b'");
-        check("npx -p spell cast", "cast");
-        check("npm exec -- spell cast", "spell cast");
-        check("poetry -C web run spell cast", "spell cast");
-        check("uv run --with x python -m spell cast", "spell cast");
-        check("python3.12 -X dev -m spell", "spell");
-        check("mise exec node@20 -- spell cast", "spell cast");
-        check("bundle exec bin/spell cast > a", "spell cast > a");
-        check("direnv exec . spell", "spell");
-        check("nix develop -c spell cast", "spell cast");
-        check("pnpm --filter web exec spell cast", "spell cast");
-        check("pnpm -F web exec spell", "spell");
-        check("yarn workspace web exec spell cast", "spell cast");
-        check("npm exec -w web -- spell cast", "spell cast");
-        check("npx --workspace web spell", "spell");
-        check("go run example.org/spells/cmd/spell@v2 cast", "spell cast");
-        check("go run -tags dev ./cmd/spell", "spell");
-        check("go tool spell cast", "spell cast");
-        check("podbox --profile far exec web -- spell", "spell");
-        check("docker exec web sudo -u me env A=1 spell", "spell");
-        for line in [
-            "npm run spell", "python spell.py -m x", "npx", "uv pip install x", "poetry add x",
-        ] {
-            check(line, "");
         }
     }
 }
