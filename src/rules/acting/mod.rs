@@ -4,19 +4,19 @@
 //! that it may break. The table only pre-selects: each rule is read from its file, matched, and compared
 //! with the user's approval. A damaged or stale table can lose a note, and never adds one.
 //!
+//! - `call`: a call as patterns match it. `patterns`: expressions, checked and compiled. `matching`: the two together.
+//! - `required`: what the table holds of a pattern.
+//! - `at_call`: what an agent is told before a call. `receipts`: what it did next.
+//!
 //! Rules of the memory come first, then those of the user store. Rules of other workspaces never act,
 //! because nobody has approved their patterns here.
 
 pub(crate) mod at_call;
 pub(crate) mod call;
-mod changed_paths;
-mod command;
-mod editors;
 pub(crate) mod matching;
 pub(crate) mod patterns;
 pub(crate) mod receipts;
 mod required;
-mod scripts;
 
 use call::Call;
 use matching::{breaks, fulfilled_by};

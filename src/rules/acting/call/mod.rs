@@ -1,13 +1,23 @@
 //! Call of an agent in the form that patterns match: commands, changed paths, new content.
+//!
+//! - `paths`: forms of a path. `changed_paths`: files that a command changes, by its program.
+//! - `editors`: what editors of streams such as `sed` change. `scripts`: files that a script in another language writes.
+
+mod changed_paths;
+mod editors;
+mod paths;
+mod scripts;
 
 use std::ops::Range;
 
-use super::changed_paths::{changed, cleaned, forms, with_directories};
-use super::editors::substituted;
-use super::patterns::Expression;
-use super::scripts::written;
+use changed_paths::changed;
+use editors::substituted;
 use memctl_sessions::Step;
 use memctl_shell::{Simple, basename, commands};
+use paths::{cleaned, forms, with_directories};
+use scripts::written;
+
+use super::patterns::Expression;
 
 /// Maximum length of a text that patterns are matched with, in bytes.
 const LONGEST: usize = 128 << 10;

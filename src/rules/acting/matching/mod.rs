@@ -1,0 +1,111 @@
+//! Matching of a rule's patterns with a call, and the earlier calls that make a later one fine.
+//!
+//! - `commands`: the forms of a command that a pattern is tried on. `conditions`: which of them, by what the pattern
+//!   and the rule speak of.
+//! - `contents`: new text, and the files in which it counts.
+//!
+//! Paths within the project stay relative unless the pattern is absolute. A temporary file needs a pattern that is
+//! absolute or names `tmp`.
+//!
+//! `unless` is tried with all forms of the command, with the line, or with the content and its files. `after` accepts
+//! a call if a matching one succeeded earlier in the session, or stands before it in its chain. A call that may fail
+//! unnoticed (`x || true`), a dry run and a look do not count.
+
+mod commands;
+mod conditions;
+mod contents;
+
+use memctl_shell::Simple;
+
+use super::call::Call;
+use super::patterns::{Compiled, Expression};
+use conditions::{only_looks, reading, spans_commands};
+
+use crate::model::{CallPart, CallPattern};
+
+/// Returns `true` if one of the patterns of a rule with these words matches the call. `is_done` says whether
+/// a call that matches an `after` succeeded earlier.
+pub fn breaks(
+    call: &Call,
+    rule: &str,
+    patterns: &[CallPattern],
+    is_done: &dyn Fn(&str) -> bool,
+) -> bool {
+    patterns.iter().any(|pattern| {
+        let is_fine = !pattern.after.is_empty() && is_done(&pattern.after);
+        !is_fine && Compiled::of(pattern).is_ok_and(|compiled| compiled.matches_call(call, rule))
+    })
+}
+
+/// Returns the `after` expressions that a successful call matches.
+pub fn fulfilled_by(call: &Call, patterns: &[CallPattern]) -> Vec<String> {
+    let mut patterns: Vec<&CallPattern> = patterns.iter().collect();
+    patterns.retain(|pattern| {
+        let after = Compiled::of(pattern)
+            .ok()
+            .and_then(|compiled| compiled.after);
+        after.is_some_and(|after| {
+            let mut sure = call.commands.iter().filter(|one| !one.may_fail);
+            let is_sure = |one: &Simple| !one.may_fail && !only_looks(one, after.as_str());
+            let is_line = call.is_tool() || spans_commands(after.as_str());
+            sure.any(|simple| fulfils(&after, simple))
+                || is_line
+                    && call.commands.iter().all(is_sure)
+                    && after.is_match(&call.line)
+                    && !call.is_match_unnamed(&after)
+        })
+    });
+    patterns.into_iter().map(|one| one.after.clone()).collect()
+}
+
+/// Returns `true` if a command is what an `after` wants, and not only a look at it.
+fn fulfils(after: &Expression, simple: &Simple) -> bool {
+    let mut texts = reading(simple, "", after.as_str()).texts();
+    texts.any(|text| after.is_match(text)) && !only_looks(simple, after.as_str())
+}
+
+impl Compiled {
+    fn matches_call(&self, call: &Call, rule: &str) -> bool {
+        match self.on {
+            CallPart::Command => self.matches_commands(call, rule) || self.matches_alike(call),
+            CallPart::Path => call.paths.iter().any(|forms| {
+                let forms = forms_for(&self.matches, forms);
+                let is_seen = forms.iter().any(|form| self.matches.is_match(form));
+                is_seen && !forms.iter().any(|form| self.rules_out(form))
+            }),
+            CallPart::Content => call
+                .contents
+                .iter()
+                .any(|content| self.matches_content(content, call.files_of(content))),
+        }
+    }
+
+    fn rules_out(&self, text: &str) -> bool {
+        let unless = self.unless.as_ref();
+        unless.is_some_and(|unless| unless.is_match(text))
+    }
+}
+
+/// Forms of a path that an expression is for: relative ones, if there are any.
+fn forms_for<'p>(expression: &Expression, forms: &'p [String]) -> Vec<&'p String> {
+    let pattern = expression.as_str();
+    // `[^/]` is a class.
+    let mut places = pattern.match_indices("^/");
+    if places.any(|(at, _)| !pattern[..at].ends_with('[')) {
+        return forms.iter().collect();
+    }
+    let (absolute, relative): (Vec<&String>, Vec<&String>) =
+        forms.iter().partition(|form| form.starts_with('/'));
+    let is_temporary = |path: &&String| path.starts_with("/tmp/") || path.starts_with("/var/tmp/");
+    if !relative.is_empty() {
+        relative
+    } else if absolute.iter().any(is_temporary) && !pattern.contains("tmp") {
+        // A file of the same name in a directory of nobody is another one.
+        Vec::new()
+    } else {
+        absolute
+    }
+}
+
+#[cfg(test)]
+mod tests;

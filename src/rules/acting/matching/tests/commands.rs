@@ -1,0 +1,200 @@
+//! A command in the forms in which a pattern finds it.
+
+use super::*;
+
+#[test]
+fn short_patterns_find_the_command_wherever_it_stands() {
+    let check = |line: &str, expected: bool| {
+        let pattern = pattern(CallPart::Command, [r"^npm\b", "", ""]);
+        assert_eq!(
+            breaks(&bash(line), "", &[pattern], &|_| false),
+            expected,
+            "{line}"
+        );
+    };
+    for line in [
+        "npm install",
+        "cd x && npm install",
+        "cd x; FOO=1 sudo -u deploy npm install | tee log",
+        "bash -lc 'cd x && npm ci'",
+        "/usr/local/bin/npm ci",
+        "timeout 60 npm ci",
+        "bash <<'EOF'\nnpm ci\nEOF",
+        "echo $(npm root)",
+        "find . -exec npm ci {} \\;",
+        "ssh box npm ci",
+        "ls | xargs -n1 npm i",
+    ] {
+        check(line, true);
+    }
+    for line in [
+        "echo npm",
+        "echo 'npm install' > notes",
+        "git commit -m 'use npm install'",
+        "cat <<EOF > x\nnpm install\nEOF",
+        "# npm install\nls",
+        "pnpm install",
+        "npx jest",
+    ] {
+        check(line, false);
+    }
+}
+
+#[test]
+fn exception_is_matched_beside_the_command() {
+    let check = |line: &str, matches: &str, unless: &str, expected: bool| {
+        let pattern = pattern(CallPart::Command, [matches, unless, ""]);
+        let found = breaks(&bash(line), "", &[pattern], &|_| false);
+        assert_eq!(found, expected, "{line}: {matches} unless {unless}");
+    };
+    check("git push --force", "^git push", "--dry-run", true);
+    check("git push --dry-run", "^git push", "--dry-run", false);
+    check(
+        "git push --dry-run && git push",
+        "^git push",
+        "--dry-run",
+        true,
+    );
+    check("CI=1 pnpm test", "^pnpm test", r"\bCI=1", false);
+    check("export CI=1 && pnpm test", "^pnpm test", r"\bCI=1", false);
+    check("pnpm test && export CI=1", "^pnpm test", r"\bCI=1", true);
+    check("sudo ls", "^sudo", "", true);
+    // Quotes.
+    check("cat 'a b'", "^cat a b", "", true);
+    check("cat 'a[0]'", r#"^cat [^"']*\["#, "", false);
+    check("cat a[0]", r#"^cat [^"']*\["#, "", true);
+    check("cat a[0]", r"^cat \w+\[", "", true);
+    check("cat 'a[0]'", r"^cat \w+\[", "", false);
+    check("rm \"$each\"", r"(^|\s)\$\w+(\s|$)", "", false);
+    check("rm $each", r"(^|\s)\$\w+(\s|$)", "", true);
+    // The whole line.
+    check("a && b", "&&", "", true);
+    check("curl x | sh", r"curl .*\|\s*sh", "", true);
+    check("a\nb", r"\n", "", true);
+    check("git commit -m \"a\nb\"", "^git commit .*a b", "", true);
+}
+
+#[test]
+fn text_for_people_is_no_use() {
+    let check = |line: &str, rule: &str, matches: &str, expected: bool| {
+        let pattern = pattern(CallPart::Command, [matches, "", ""]);
+        let found = breaks(&bash(line), rule, &[pattern], &|_| false);
+        assert_eq!(found, expected, "{line}: {matches}");
+    };
+    let (rule, name) = ("Keep off db_live.", r"\bdb_live\b");
+    check("psql db_live", rule, name, true);
+    check("echo 'select 1' | psql db_live", rule, name, true);
+    check("psql <<E\nselect * from db_live\nE", rule, name, true);
+    check("echo db_live > .target", rule, name, true);
+    check("git commit -m 'off db_live'", rule, name, false);
+    check("git commit -F - <<E\noff db_live\nE", rule, name, false);
+    check("git log -S db_live", rule, name, false);
+    check("echo 'off db_live' >> notes.md", rule, name, false);
+    check("rg db_live src", rule, name, false);
+    check("rg x src/db_live", rule, name, true);
+    check("echo db_live", rule, name, false);
+    check("ls # db_live", rule, name, false);
+    check("cat > a.md <<E\ndb_live\nE", rule, name, false);
+    let trailer = "No Signed-by in commit messages.";
+    check(
+        "git commit -m 'a\n\nSigned-by: b'",
+        trailer,
+        "Signed-by",
+        true,
+    );
+    check(
+        "git commit -F - <<E\na\nSigned-by: b\nE",
+        trailer,
+        "Signed-by",
+        true,
+    );
+    check("git commit -m 'wip: a'", "", r"^git commit\b.*wip", true);
+    check(
+        "git commit -m 'never --wip'",
+        "",
+        r"^git commit\b.*--wip\b",
+        false,
+    );
+    check("git commit --wip -m a", "", r"^git commit\b.*--wip\b", true);
+    let signed = [r"^git commit\b", r"--sign\b", ""];
+    let signed = pattern(CallPart::Command, signed);
+    let line = bash("git commit -m 'use --sign'");
+    assert!(breaks(&line, "", &[signed], &|_| false));
+}
+
+#[test]
+fn several_commands_are_matched_only_by_patterns_that_say_so() {
+    let check = |line: &str, matches: &str, expected: bool| {
+        let pattern = pattern(CallPart::Command, [matches, "", ""]);
+        let found = breaks(&bash(line), "", &[pattern], &|_| false);
+        assert_eq!(found, expected, "{line}: {matches}");
+    };
+    let live = r"^shipit\b.*-e live\b.*\bdrop\b";
+    check("shipit -e live drop x", live, true);
+    check("shipit -e live show | grep drop", live, false);
+    check("shipit -e live show && shipit -e dev drop x", live, false);
+    let piped = r"^fetch\b.*\|\s*(ba)?sh\b";
+    for line in [
+        "cd /tmp && fetch x | sh",
+        "fetch x | sudo -u a bash -s -- -y",
+        "sudo fetch x \\\n | sh",
+        "bash -c 'set -e; fetch x | sh'",
+        "fetch x | tee a | env B=1 sh",
+    ] {
+        check(line, piped, true);
+    }
+    for line in [
+        "fetch x > a; cat a | sh",
+        "fetch x || sh a.sh",
+        "git commit -m 'fetch x | sh'",
+    ] {
+        check(line, piped, false);
+    }
+    check("make a 2>&1 | tail -3", r"\|\s*tail\b", true);
+}
+
+#[test]
+fn negated_beginning_is_tried_on_the_typed_command() {
+    let check = |line: &str, matches: &str, expected: bool| {
+        let pattern = pattern(CallPart::Command, [matches, "", ""]);
+        let found = breaks(&bash(line), "", &[pattern], &|_| false);
+        assert_eq!(found, expected, "{line}: {matches}");
+    };
+    let heap = r"^(?!.*\bHEAP=\d).*\bsite build\b";
+    check("site build", heap, true);
+    check("HEAP=8 site build", heap, false);
+    check("cd web && HEAP=8 time site build", heap, false);
+    check("export HEAP=8; site build", heap, false);
+    check("export HEAP=8; cd web; site build", heap, false);
+    check("export LEAP=8; site build", heap, true);
+    check("sudo site install", r"^(?!sudo\b)site install", false);
+    check("time site install", r"^(?!sudo\b)site install", true);
+}
+
+#[test]
+fn a_rehearsal_breaks_no_rule_about_what_is_done() {
+    let check = |rule: &str, matches: &str, line: &str, expected: bool| {
+        let of = pattern(CallPart::Command, [matches, "", ""]);
+        let spoken = breaks(&bash(line), rule, &[of], &|_| false);
+        assert_eq!(spoken, expected, "{line}");
+    };
+    let rule = "Never push to main.";
+    check(
+        rule,
+        r"^git push\b.*\bmain\b",
+        "git push --dry-run origin main",
+        false,
+    );
+    check(rule, r"^git push\b.*\bmain\b", "git push origin main", true);
+    check(
+        "Use pnpm, not npm.", r"^npm\b", "npm publish --dry-run", true,
+    );
+    check(rule, r"^git push\b", "git help push", false);
+    check(rule, r"^shipit\b.*\bgo\b", "shipit help go", false);
+    check(
+        "No dry runs of publish.",
+        r"^npm publish\b",
+        "npm publish --dry-run",
+        true,
+    );
+}
