@@ -45,8 +45,8 @@ pub(crate) struct Vocabulary {
     pub(crate) standing: WordList,
     /// Pieces of words of rules about messages and other text for people.
     pub(crate) messages: WordList,
-    /// Pieces of words that say how a program is to be started, or from where.
-    pub(crate) directly: WordList,
+    /// Pieces of words that say in which environment a program is to be started.
+    pub(crate) environments: WordList,
     /// Field names of numbers that are judgements.
     pub(crate) judgements: WordList,
 }

@@ -45,12 +45,20 @@ pub(crate) fn listed(words: &[Word]) -> Vec<String> {
         return files.collect();
     }
     let prose = prose::in_command(words, false);
-    let is_file =
-        |at: &usize| !texts[*at].starts_with('-') && prose.iter().all(|(place, _)| place != at);
+    let is_sought = |at: &usize| prose.iter().any(|(place, _)| place == at);
     let files = (1..texts.len())
-        .filter(is_file)
-        .map(|at| texts[at].to_owned());
-    files.filter(|_| LISTS.contains(&program)).collect()
+        .filter(|at| !is_sought(at))
+        .filter_map(|at| {
+            let option = texts[at].starts_with('-');
+            // `--include='*.c'` names files, too.
+            if option {
+                texts[at].split_once('=').map(|(_, value)| value)
+            } else {
+                Some(texts[at])
+            }
+        });
+    let files = files.filter(|_| LISTS.contains(&program));
+    files.map(str::to_owned).collect()
 }
 
 /// Puts a value in the place of a variable, if a word has it.

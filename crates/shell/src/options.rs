@@ -104,8 +104,18 @@ pub fn shows_help(words: &[String]) -> bool {
 /// Returns the shorter texts of a command that ends at `end` in its line: without the options before its
 /// subcommand, and as what a runner runs.
 pub(crate) fn shorter(line: &str, words: &[Word], end: usize) -> Vec<Bare> {
-    let mut all: Vec<Bare> = without_options(line, words, end).into_iter().collect();
-    if let Some((at, runners)) = run(words) {
+    let runner = run(words);
+    let is_listed = words
+        .first()
+        .is_some_and(|word| named(basename(&word.text)).is_some());
+    let mut all: Vec<Bare> = Vec::new();
+    if is_listed || runner.is_none() {
+        all.extend(without_options(line, words, end, false));
+    }
+    if !is_listed && !all.is_empty() {
+        all.extend(without_options(line, words, end, true));
+    }
+    if let Some((at, runners)) = runner {
         let inner = &words[at..];
         // A version is no part of a name: `jest@29`.
         let program = basename(&inner[0].text);
@@ -162,8 +172,9 @@ impl Program {
     }
 }
 
-/// Takes the options before the subcommand off a command that ends at `end` in its line.
-fn without_options(line: &str, words: &[Word], end: usize) -> Option<Bare> {
+/// Takes the options before the subcommand off a command that ends at `end` in its line. Of a program that is not in
+/// the table each option has a value if `have_values`.
+fn without_options(line: &str, words: &[Word], end: usize, have_values: bool) -> Option<Bare> {
     let text = |at: usize| words.get(at).map(|word| word.text.as_str());
     let mut name = basename(text(0)?).to_owned();
     let mut program = named(&name).or_else(|| named(OTHER))?;
@@ -173,14 +184,17 @@ fn without_options(line: &str, words: &[Word], end: usize) -> Option<Bare> {
     let mut at = 1;
     let subcommand = loop {
         while let Some(option) = text(at).filter(|word| word.starts_with(['-', '+'])) {
-            if option == "--" || !is_known && !option.starts_with("--") {
+            if option == "--" {
                 return None;
             }
             let option_name = option.split_once('=').map_or(option, |(name, _)| name);
             if SELECTING.contains(&option_name) {
                 return None;
             }
-            let value = text(at + 1).filter(|next| program.takes_value(option, next));
+            let is_valued = |next: &&str| {
+                have_values && !next.starts_with('-') || program.takes_value(option, next)
+            };
+            let value = text(at + 1).filter(is_valued);
             options.extend(program.names(option, value));
             at += 1 + usize::from(value.is_some());
         }
@@ -256,8 +270,20 @@ mod tests {
         // A program that is not in the table.
         check("shipit --profile far --dry release x", "shipit release x");
         check("shipit --env=far release", "shipit release");
+        check("shipit -vx release", "shipit release");
+        let last = |line: &str| {
+            commands(line)[0]
+                .typed
+                .bare
+                .last()
+                .map(|bare| bare.forms[0].clone())
+        };
+        assert_eq!(
+            last("shipit -z far release b").as_deref(),
+            Some("shipit release b")
+        );
         for line in [
-            "git push -f", "git --version", "git -- push", "shipit -x release", "rm --force a.txt",
+            "git push -f", "git --version", "git -- push", "shipit -x", "rm --force a.txt",
             "python -m pytest", "ls --color", "echo a", "pnpm --filter web test",
         ] {
             check(line, "");

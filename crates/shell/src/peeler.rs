@@ -199,9 +199,12 @@ impl Peeler {
             }
             _ => Vec::new(),
         };
-        let has_body = !reads_lines && !raw.input.is_empty() && !matches!(program, "cat" | "tee");
+        // What another machine reads is sought beside its name, too.
+        let is_sought = !reads_lines || program == "ssh";
+        let has_body = is_sought && !raw.input.is_empty() && !matches!(program, "cat" | "tee");
         let body = if has_body { raw.input.as_str() } else { "" };
-        let is_shown = !raw.is_piped && raw.targets.iter().all(|target| is_prose(target));
+        let is_for_people = |target: &String| is_prose(target) || target.starts_with("/dev/");
+        let is_shown = !raw.is_piped && raw.targets.iter().all(is_for_people);
         let prose: Vec<_> = prose::in_command(inner, is_shown)
             .into_iter()
             .map(|(place, from)| (at + place, from))

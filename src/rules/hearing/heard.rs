@@ -26,20 +26,20 @@ const LONGEST_TEXT: usize = 240;
 pub struct HeardArgs {
     /// One line, with both halves
     pub rule: String,
-    /// When it applies; empty: always
+    /// Condition; empty: always
     pub when: String,
-    /// Thing not to do
+    /// What not to do
     pub not: String,
-    /// Thing to do instead
+    /// What to do instead
     #[serde(rename = "do")]
     pub action: String,
     /// `project` or `everywhere`
     #[schemars(with = "String")]
     pub scope: LessonScope,
-    /// The user's exact words, from their last messages
+    /// Exact words of the user's last messages
     pub quote: String,
-    /// Regex over one command that breaks it, without options before a subcommand: `^git push(\s|$)`;
-    /// `\b` also ends before `-`
+    /// Regex over a command that breaks it, without options before a subcommand: `^git push(\s|$)`;
+    /// `\b` also ends before `-`. Another tool is `Name key=value`
     #[schemars(with = "Vec<String>")]
     pub commands: Vec<PatternArg>,
     /// Regex over changed paths

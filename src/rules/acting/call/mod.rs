@@ -16,37 +16,52 @@ use memctl_sessions::Step;
 use memctl_shell::{Simple, basename, commands};
 use paths::{cleaned, forms, with_directories};
 use scripts::written;
+use serde_json::Value;
 
 use super::patterns::Expression;
+use crate::model::text::one_line;
 
 /// Maximum length of a text that patterns are matched with, in bytes.
 const LONGEST: usize = 128 << 10;
-/// Maximum length of an argument of a tool that is no shell, in bytes.
+/// Maximum length of an argument of a tool that is no shell, in bytes, and their number.
 const ARGUMENT: usize = 500;
+const ARGUMENTS: usize = 64;
 
 /// Call of an agent, ready to match.
 #[derive(Debug, Default)]
 pub struct Call {
+    /// Name of the tool.
+    tool: String,
     /// Whole command line; empty for a call of another tool.
     pub(crate) line: String,
-    /// For a tool that is no shell, the same call of a tool without a name.
-    pub(crate) unnamed: String,
     /// Simple commands of the line.
     pub(crate) commands: Vec<Simple>,
     /// Changed paths, each in all its forms.
     pub(crate) paths: Vec<Vec<String>>,
     /// New texts, each with the text that it replaces.
     pub(crate) contents: Vec<Content>,
-    /// For a tool that reads or writes a file, commands that do the same.
-    pub(crate) alike: Vec<Alike>,
+    /// Other texts of the call: of a tool that is no shell, or of commands in another directory.
+    equivalents: Vec<Equivalent>,
 }
 
-/// Command that does the same to a file as a tool.
+/// Text that says the same as a call.
 #[derive(Debug)]
-pub(crate) struct Alike {
-    pub(crate) command: String,
-    /// The form with a path that no file has: a pattern that matches it is about the program, not the path.
-    pub(crate) pathless: String,
+struct Equivalent {
+    text: String,
+    /// The same with a name that no tool and no place has: a pattern that matches it is not about that.
+    unnamed: String,
+    of: Of,
+}
+
+/// What a text is equivalent to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Of {
+    /// The command with this number, in the directory that it runs in.
+    Command(usize),
+    /// A tool that is no shell.
+    Tool,
+    /// What a file tool does: `cat a.txt` for a tool that reads it.
+    FileTool,
 }
 
 /// New content of an edit.
@@ -58,7 +73,7 @@ pub(crate) struct Content {
     files: Range<usize>,
 }
 
-/// Name that no tool and no file has.
+/// Name that no tool and no place has.
 const UNNAMED: &str = "\u{1}";
 
 const PATHS: &[&str] = &[
@@ -82,7 +97,10 @@ impl Call {
     /// Reads a call. `roots` are the directories that paths are also tried relative to: the work
     /// tree, and the project.
     pub fn of(step: &Step, roots: &[&str]) -> Self {
-        let mut call = Self::default();
+        let mut call = Self {
+            tool: step.tool.clone(),
+            ..Self::default()
+        };
         let cwd = step.cwd.as_deref().or(roots.first().copied());
         let cwd = cwd.unwrap_or_default();
         if let Some(command) = step.command().filter(|_| step.argument(PATHS).is_none()) {
@@ -130,10 +148,51 @@ impl Call {
             }
         });
         for (program, path) in programs.iter().zip(path.iter().cycle()) {
-            self.alike.push(Alike {
-                command: format!("{program} {path}"),
-                pathless: format!("{program} {UNNAMED}"),
+            self.add_equivalent(Of::FileTool, &|place| format!("{program} {place}"), path);
+        }
+    }
+
+    fn add_equivalent(&mut self, of: Of, with: &dyn Fn(&str) -> String, name: &str) {
+        self.equivalents.push(Equivalent {
+            text: with(name),
+            unnamed: with(UNNAMED),
+            of,
+        });
+    }
+
+    /// Adds a command in another directory as one that names the place: `cd a && mv b c` is `mv a/b a/c`, too.
+    fn add_place(&mut self, number: usize, at: &str, roots: &[&str]) {
+        let place = forms(".", at, roots).swap_remove(0);
+        if roots.iter().any(|root| cleaned(root, "") == place) {
+            return;
+        }
+        let simple = &self.commands[number];
+        let plain = simple
+            .silent
+            .as_ref()
+            .unwrap_or(&simple.typed)
+            .plain
+            .clone();
+        // Text for people is in no place.
+        let words = Some(simple.words.clone()).filter(|_| simple.silent.is_none());
+        self.add_equivalent(
+            Of::Command(number),
+            &|place| format!("{plain} {place}/"),
+            &place,
+        );
+        let in_place = |words: &[String], place: &str| {
+            let words = words.iter().enumerate().map(|(at, word)| match word {
+                word if at == 0 || word.starts_with(['-', '/']) => word.clone(),
+                word => format!("{place}/{word}"),
             });
+            words.collect::<Vec<_>>().join(" ")
+        };
+        if let Some(words) = words {
+            self.add_equivalent(
+                Of::Command(number),
+                &|place| in_place(&words, place),
+                &place,
+            );
         }
     }
 
@@ -141,8 +200,10 @@ impl Call {
         line.trim().clone_into(&mut self.line);
         self.commands = commands(line);
         let mut patches = Vec::new();
-        for simple in &self.commands {
-            let at = cleaned(&simple.directory, cwd);
+        for number in 0..self.commands.len() {
+            let at = cleaned(&self.commands[number].directory, cwd);
+            self.add_place(number, &at, roots);
+            let simple = &self.commands[number];
             let first = self.paths.len();
             let words = &simple.executed;
             let makes_directory = words
@@ -270,48 +331,49 @@ impl Call {
         }
     }
 
-    /// Another tool is a command: its name, and its short arguments.
+    /// Another tool is a command: its name and its short arguments, and these with their names, `Name key=value`.
     fn of_tool(&mut self, step: &Step, path: Option<&str>) {
-        let mut texts: Vec<String> = vec![step.tool.clone()];
-        texts.extend(path.map(str::to_owned));
-        let fields = step.input.as_object().into_iter().flatten();
-        let others = fields.filter(|(name, _)| !PATHS.contains(&name.as_str()));
-        let others = others.filter_map(|(_, value)| value.as_str());
-        texts.extend(
-            others
-                .filter(|text| text.len() <= ARGUMENT)
-                .map(str::to_owned),
-        );
-        self.line = texts.join(" ");
-        // A pattern acts on such a call only if it names the tool.
-        UNNAMED.clone_into(&mut texts[0]);
-        self.unnamed = texts.join(" ");
+        let mut arguments: Vec<(String, String)> = Vec::new();
+        arguments.extend(path.map(|path| ("path".to_owned(), path.to_owned())));
+        add_arguments("", &step.input, &mut arguments);
+        let values: Vec<&str> = arguments.iter().map(|(_, value)| value.as_str()).collect();
+        let named = arguments
+            .iter()
+            .map(|(name, value)| format!("{name}={value}"));
+        let lines = [values.join(" "), named.collect::<Vec<_>>().join(" ")];
+        for line in lines {
+            for name in [step.tool.clone(), step.tool.to_lowercase()] {
+                self.add_equivalent(Of::Tool, &|name| format!("{name} {line}"), &name);
+            }
+        }
     }
 
-    /// Returns the program, or the name of the tool: how calls of one kind begin.
+    /// Returns the programs, or the name of the tool: how calls of one kind begin.
     pub(crate) fn beginnings(&self) -> impl Iterator<Item = &str> {
         let programs = self.commands.iter().filter_map(|one| one.words.first());
-        let tool = self.line.split_whitespace().next();
-        let tool = tool.filter(|_| self.commands.is_empty());
+        let tool = Some(self.tool.as_str()).filter(|_| self.commands.is_empty());
         programs.map(String::as_str).chain(tool)
     }
 
-    /// Texts of commands: all forms, the whole line, and what does the same.
+    /// Texts of commands: all forms, the whole line, and what says the same.
     pub(crate) fn command_texts(&self) -> impl Iterator<Item = &str> {
         let forms = self.commands.iter().flat_map(Simple::texts);
         let line = (!self.line.is_empty()).then_some(self.line.as_str());
-        let alike = self.alike.iter().map(|alike| alike.command.as_str());
-        forms.chain(line).chain(alike)
+        let others = self.equivalents.iter().map(|other| other.text.as_str());
+        forms.chain(line).chain(others)
     }
 
-    /// Returns `true` if the call is not of a shell.
-    pub(crate) fn is_tool(&self) -> bool {
-        !self.unnamed.is_empty()
+    /// Texts that say the same as the call of a tool.
+    pub(crate) fn tool_texts(&self) -> impl Iterator<Item = &str> {
+        let of_tool = |one: &&Equivalent| matches!(one.of, Of::Tool | Of::FileTool);
+        let texts = self.equivalents.iter().filter(of_tool);
+        texts.map(|one| one.text.as_str())
     }
 
-    /// Returns `true` if an expression matches the same call of a tool without a name: it does not name it.
-    pub(crate) fn is_match_unnamed(&self, expression: &Expression) -> bool {
-        self.is_tool() && expression.is_match(&self.unnamed)
+    /// Returns `true` if an expression matches what says the same as these, because of the tool or the place.
+    pub(crate) fn is_matched(&self, of: &[Of], expression: &Expression) -> bool {
+        let mut others = self.equivalents.iter().filter(|one| of.contains(&one.of));
+        others.any(|one| expression.is_match(&one.text) && !expression.is_match(&one.unnamed))
     }
 
     /// All forms of the changed paths.
@@ -337,6 +399,31 @@ fn without_side(named: &str) -> &str {
         .strip_prefix("a/")
         .or(named.strip_prefix("b/"))
         .unwrap_or(named)
+}
+
+/// Collects the arguments of a tool by their names, without its paths. Each is one line, cut.
+fn add_arguments(name: &str, value: &Value, found: &mut Vec<(String, String)>) {
+    if found.len() >= ARGUMENTS {
+        return;
+    }
+    match value {
+        Value::Object(fields) => {
+            let others = fields
+                .iter()
+                .filter(|(name, _)| !PATHS.contains(&name.as_str()));
+            others.for_each(|(name, value)| add_arguments(name, value, found));
+        }
+        Value::Array(items) => items
+            .iter()
+            .for_each(|item| add_arguments(name, item, found)),
+        Value::Null => {}
+        Value::String(text) => {
+            let line = one_line(text);
+            let cut = line[..line.floor_char_boundary(ARGUMENT)].to_owned();
+            found.push((name.to_owned(), cut));
+        }
+        other => found.push((name.to_owned(), other.to_string())),
+    }
 }
 
 fn cut(text: &str) -> &str {

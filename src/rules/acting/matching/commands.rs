@@ -6,6 +6,7 @@
 //! - Text for people, such as a commit message, counts only for a pattern that names the program, or for a
 //!   rule about messages.
 //! - A negated beginning (`^(?!…)`) must hold for every form, and for the variables set before the command.
+//! - The form with the directory that it runs in is only for a pattern that names the place.
 //! - A call of a tool other than a shell needs a pattern on the tool's name, or on the path of a command that
 //!   does the same.
 
@@ -15,17 +16,14 @@ use super::conditions::{
     has_pipe, is_help, is_rehearsal, names_taken, reading, spans_commands, wants_runner,
 };
 use super::fulfils;
-use crate::rules::acting::call::Call;
-use crate::rules::acting::patterns::Compiled;
+use crate::rules::acting::call::{Call, Of};
+use crate::rules::acting::patterns::{Compiled, Expression};
 
 impl Compiled {
-    /// Returns `true` if a command that does the same as a tool matches, because of its path.
-    pub(super) fn matches_alike(&self, call: &Call) -> bool {
-        call.alike.iter().any(|alike| {
-            self.matches.is_match(&alike.command)
-                && !self.matches.is_match(&alike.pathless)
-                && !self.rules_out(&alike.command)
-        })
+    /// Returns `true` if the call of a tool that is no shell matches, by its name or by its path.
+    pub(super) fn matches_tool(&self, call: &Call) -> bool {
+        call.is_matched(&[Of::Tool, Of::FileTool], &self.matches)
+            && !call.tool_texts().any(|text| self.rules_out(text))
     }
 
     pub(super) fn matches_commands(&self, call: &Call, rule: &str) -> bool {
@@ -39,7 +37,10 @@ impl Compiled {
         };
         let mut commands = call.commands.iter().enumerate();
         if commands.any(|(at, simple)| {
-            let is_match = self.matches_simple(simple, rule) || self.matches_pipeline(simple);
+            let names_place = |expression: &_| call.is_matched(&[Of::Command(at)], expression);
+            let is_out = self.unless.as_ref().is_some_and(names_place);
+            let is_match = !is_out && self.matches_simple(simple, &names_place, rule)
+                || self.matches_pipeline(simple);
             let program = simple.words.first().map_or("", String::as_str);
             is_match && !is_before(at) && !wants_runner(rule, &simple.runners, program)
         }) {
@@ -50,19 +51,24 @@ impl Compiled {
             self.forms(one, rule)
                 .any(|form| self.matches.is_match(form))
         };
-        (call.is_tool() || spans_commands(self.matches.as_str()))
+        spans_commands(self.matches.as_str())
             && !call.commands.iter().any(is_single)
             && self.matches.is_match(&call.line)
-            && !call.is_match_unnamed(&self.matches)
             && !self.rules_out(&call.line)
             && !is_before(call.commands.len())
     }
 
-    fn matches_simple(&self, simple: &Simple, rule: &str) -> bool {
+    /// Returns `true` if a command matches, or if the pattern `names_place`, the directory that it runs in.
+    fn matches_simple(
+        &self,
+        simple: &Simple,
+        names_place: &dyn Fn(&Expression) -> bool,
+        rule: &str,
+    ) -> bool {
         let mut forms = self.forms(simple, rule);
         let own = simple.quiet.as_ref().unwrap_or(&simple.typed);
         let after = self.after.as_ref();
-        forms.any(|form| self.matches.is_match(form))
+        (forms.any(|form| self.matches.is_match(form)) || names_place(&self.matches))
             && !own.texts().any(|form| self.rules_out(form))
             && !self.rules_out(&simple.variables)
             && !self.is_ahead(simple)

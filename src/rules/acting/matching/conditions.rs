@@ -5,10 +5,11 @@ use memctl_shell::{Bare, Reading, Simple, basename, shows_help};
 
 use crate::rules::vocabulary::WORDS;
 
-/// Options of a command that changes nothing and tests nothing.
-const LOOKS: [&str; 14] = [
-    "version", "dry-run", "dryrun", "just-print", "recon", "question", "collect-only", "co",
-    "list", "list-tests", "no-run", "what-if", "noop", "syntax-check",
+/// Options of a command that changes nothing, by their letters: `--dry-run`, `--dryrun`.
+const REHEARSALS: [&str; 6] = ["dryrun", "justprint", "noop", "recon", "simulate", "whatif"];
+/// Other options of a command that tests nothing.
+const LOOKS: [&str; 8] = [
+    "version", "question", "collectonly", "co", "list", "listtests", "norun", "syntaxcheck",
 ];
 /// Programs whose `-n` is a dry run, as is their `-q`.
 const MAKERS: [&str; 4] = ["make", "gmake", "bmake", "ninja"];
@@ -107,7 +108,7 @@ pub(super) fn wants_runner(rule: &str, runners: &[String], program: &str) -> boo
                 || words[..at].contains(&program)
         })
     };
-    WORDS.directly.occur_in(&lower) || clauses(&lower).any(is_of_program)
+    WORDS.environments.occur_in(&lower) || clauses(&lower).any(is_of_program)
 }
 
 /// Subcommands of runners, between a runner and its command.
@@ -121,7 +122,7 @@ fn clauses(text: &str) -> impl Iterator<Item = &str> {
 
 /// Returns `true` if a pattern may mean more than one command: only then it is tried with the whole line.
 pub(super) fn spans_commands(pattern: &str) -> bool {
-    const SIGNS: [&str; 7] = ["&", ";", "#", r"\n", r"\|\|", "(?s", "<<"];
+    const SIGNS: [&str; 6] = ["&", ";", r"\n", r"\|\|", "(?s", "<<"];
     let (plain, classes) = without_classes(pattern);
     // A class of operators alone stands between two commands. Among others they end a word: `[\s;]`.
     let separates = |class: &String| {
@@ -170,17 +171,24 @@ pub(super) fn is_help(simple: &Simple, pattern: &str) -> bool {
         && !pattern.contains("version")
 }
 
-/// Returns `true` for a dry run of what a pattern names with its subcommand, unless the rule or the pattern speaks
+/// Returns `true` for a dry run of what a pattern names with a subcommand, unless the rule or the pattern speaks
 /// of that. A rule about a program holds for its dry runs, too.
 pub(super) fn is_rehearsal(simple: &Simple, rule: &str, pattern: &str) -> bool {
-    let mut words = simple.words.iter().skip(1);
-    let subcommand = words.clone().find(|word| !word.starts_with('-'));
-    let is_dry = words.any(|word| word == "--dry-run" || word.starts_with("--dry-run="));
-    is_dry
-        && subcommand.is_some_and(|word| names_word(pattern, word))
+    let words = || simple.words.iter().skip(1);
+    let is_dry = |word: &String| {
+        let name = word.split('=').next().unwrap_or_default();
+        word.starts_with("--") && REHEARSALS.contains(&dense(name).as_str())
+    };
+    words().any(is_dry)
+        && words().any(|word| names_word(pattern, word))
         && ![rule, pattern]
             .iter()
             .any(|text| text.to_lowercase().contains("dry"))
+}
+
+/// Letters and digits of a text.
+fn dense(text: &str) -> String {
+    text.replace(|c: char| !c.is_alphanumeric(), "")
 }
 
 /// Returns `true` if a command that a pattern matches did not do what the pattern says: a dry run, a list, or
@@ -190,15 +198,15 @@ pub(super) fn only_looks(simple: &Simple, pattern: &str) -> bool {
         return false;
     };
     let program = basename(program);
-    let dense = |text: &str| text.replace(|c: char| !c.is_alphanumeric(), "");
     let letters_of_pattern = dense(pattern);
     let is_dry = |word: &String| {
         let Some(letters) = word.strip_prefix('-') else {
             return false;
         };
         if let Some(long) = letters.strip_prefix('-') {
-            let name = long.split('=').next().unwrap_or(long);
-            LOOKS.contains(&name) && !letters_of_pattern.contains(&dense(name))
+            let name = dense(long.split('=').next().unwrap_or(long));
+            let is_look = LOOKS.contains(&name.as_str()) || REHEARSALS.contains(&name.as_str());
+            is_look && !letters_of_pattern.contains(&name)
         } else {
             let is_flags = letters.chars().all(|c| "BSeiknqstw".contains(c));
             MAKERS.contains(&program)

@@ -17,7 +17,7 @@ mod contents;
 
 use memctl_shell::Simple;
 
-use super::call::Call;
+use super::call::{Call, Of};
 use super::patterns::{Compiled, Expression};
 use conditions::{only_looks, reading, spans_commands};
 
@@ -47,12 +47,11 @@ pub fn fulfilled_by(call: &Call, patterns: &[CallPattern]) -> Vec<String> {
         after.is_some_and(|after| {
             let mut sure = call.commands.iter().filter(|one| !one.may_fail);
             let is_sure = |one: &Simple| !one.may_fail && !only_looks(one, after.as_str());
-            let is_line = call.is_tool() || spans_commands(after.as_str());
             sure.any(|simple| fulfils(&after, simple))
-                || is_line
+                || spans_commands(after.as_str())
                     && call.commands.iter().all(is_sure)
                     && after.is_match(&call.line)
-                    && !call.is_match_unnamed(&after)
+                || call.is_matched(&[Of::Tool], &after)
         })
     });
     patterns.into_iter().map(|one| one.after.clone()).collect()
@@ -67,7 +66,7 @@ fn fulfils(after: &Expression, simple: &Simple) -> bool {
 impl Compiled {
     fn matches_call(&self, call: &Call, rule: &str) -> bool {
         match self.on {
-            CallPart::Command => self.matches_commands(call, rule) || self.matches_alike(call),
+            CallPart::Command => self.matches_commands(call, rule) || self.matches_tool(call),
             CallPart::Path => call.paths.iter().any(|forms| {
                 let forms = forms_for(&self.matches, forms);
                 let is_seen = forms.iter().any(|form| self.matches.is_match(form));

@@ -198,3 +198,103 @@ fn a_rehearsal_breaks_no_rule_about_what_is_done() {
         true,
     );
 }
+
+#[test]
+fn command_in_another_directory_names_its_place() {
+    let check = |line: &str, texts: [&str; 3], expected: bool| {
+        let found = breaks(
+            &bash(line),
+            "",
+            &[pattern(CallPart::Command, texts)],
+            &|_| false,
+        );
+        assert_eq!(found, expected, "{line}: {texts:?}");
+    };
+    let moved = [r"^mv\b.*\bart/", "", ""];
+    check("cd ../art && mv -n a.png b.png", moved, true);
+    check("cd ../art/icons && mv a.png b.png", moved, true);
+    check("D=../art; cd $D; mv a.png b.png", moved, true);
+    check("cd ../artist && mv a.png b.png", moved, false);
+    check(
+        "cd ../art && ls && cd ../web && mv a.png b.png",
+        moved,
+        false,
+    );
+    check(
+        "cd ../keys && base64 root.pem",
+        [r"\bkeys/root\.pem", "", ""],
+        true,
+    );
+    check(
+        "cd ../pkg/own-a && npm publish",
+        [r"^npm publish\b.*/own-", "", ""],
+        true,
+    );
+    check(
+        "cd ../pkg && npm publish",
+        [r"^npm publish\s+\S", "", ""],
+        false,
+    );
+    check("cd ../art && git commit -m 'mv art/a'", moved, false);
+    check("cd ../build && rm -r a", [r"^rm\b", r"\bbuild/", ""], false);
+    // The agent works in web.
+    check("mv a.png b.png", [r"^mv\b.*\bweb/", "", ""], true);
+}
+
+#[test]
+fn a_loop_runs_each_of_its_values() {
+    let check = |line: &str, matches: &str, expected: bool| {
+        let of = pattern(CallPart::Command, [matches, "", ""]);
+        assert_eq!(
+            breaks(&bash(line), "", &[of], &|_| false),
+            expected,
+            "{line}: {matches}"
+        );
+    };
+    check(
+        "for h in live-1 live-2; do ssh $h reboot; done",
+        r"^ssh live-2\b",
+        true,
+    );
+    check("h=live-1; ssh \"$h\" reboot", r"^ssh live-", true);
+    check(
+        "for h in test-1; do ssh $h reboot; done",
+        r"^ssh live-",
+        false,
+    );
+    check(
+        "ssh live-1 <<'E'\nreboot\nE",
+        r"^ssh live-.*\breboot\b",
+        true,
+    );
+    check(
+        "for f in ../db/*.sql; do cat $f; done",
+        r"^cat .*\.sql\b",
+        true,
+    );
+}
+
+#[test]
+fn a_dry_run_is_known_in_its_spellings() {
+    let check = |line: &str, matches: &str, expected: bool| {
+        let of = pattern(CallPart::Command, [matches, "", ""]);
+        assert_eq!(
+            breaks(&bash(line), "", &[of], &|_| false),
+            expected,
+            "{line}: {matches}"
+        );
+    };
+    check(
+        "shipit sync a --delete --dryrun",
+        r"^shipit sync\b.*--delete",
+        false,
+    );
+    check(
+        "shipit -z far publish --dry_run=yes",
+        r"^shipit\b.*\bpublish\b",
+        false,
+    );
+    check("shipit publish --what-if", r"^shipit publish\b", false);
+    check("shipit publish --dry-fruit", r"^shipit publish\b", true);
+    check("echo 'shipit publish' > /dev/null", "shipit publish", false);
+}

@@ -133,3 +133,20 @@ fn a_command_in_a_container_is_one_unless_the_rule_wants_it_there() {
     check(npm, r"^npm\b", "docker compose exec web npm ci", false);
     check(npm, r"^npm\b", "npm ci", true);
 }
+
+#[test]
+fn options_of_an_unknown_program_hide_nothing() {
+    let check = |line: &str, matches: &str, expected: bool| {
+        let of = pattern(CallPart::Command, [matches, "", ""]);
+        let rule = "Do not start it directly; use the button.";
+        assert_eq!(
+            breaks(&bash(line), rule, &[of], &|_| false),
+            expected,
+            "{line}: {matches}"
+        );
+    };
+    check("shipit -v release", "^shipit release", true);
+    check("shipit -z far release", "^shipit release", true);
+    check("npx spellcheck a", r"^spellcheck\b", true);
+    check("podbox shell web -- spellcheck a", r"^spellcheck\b", true);
+}

@@ -54,3 +54,42 @@ fn a_file_tool_is_the_command_that_does_the_same() {
     check("Write", write.clone(), r"(>|\btee)\s*probe\.sh", true);
     check("Write", write, r">\s*\S+", false);
 }
+
+#[test]
+fn arguments_of_a_tool_stand_in_its_line() {
+    let check = |texts: [&str; 3], input: Value, expected: bool| {
+        let pattern = pattern(CallPart::Command, texts);
+        let call = call("mcp__Desk__ticket_update", input.clone());
+        assert_eq!(
+            breaks(&call, "", &[pattern], &|_| false),
+            expected,
+            "{texts:?} {input}"
+        );
+    };
+    let solved = [r"^mcp__desk__ticket_update\b.*\bsolved\b", "", ""];
+    check(
+        solved,
+        json!({"id": 7, "fields": {"status": "solved"}}),
+        true,
+    );
+    check(
+        solved,
+        json!({"note": "a\nb", "tags": ["x", "solved"]}),
+        true,
+    );
+    check(solved, json!({"id": 7}), false);
+    let queue = [r"(?i)desk.*\bqueue=beta\b", r"\bdraft=true\b", ""];
+    check(
+        queue,
+        json!({"queue": "beta", "note": "to queue gamma"}),
+        true,
+    );
+    check(
+        queue,
+        json!({"queue": "gamma", "note": "not queue beta"}),
+        false,
+    );
+    check(queue, json!({"queue": "beta", "draft": true}), false);
+    // It names no tool.
+    check([r"\bsolved\b", "", ""], json!({"status": "solved"}), false);
+}
