@@ -38,8 +38,8 @@ pub struct HeardArgs {
     pub scope: LessonScope,
     /// Exact words of the user's last messages
     pub quote: String,
-    /// Regex over a command that breaks it, without options before a subcommand: `^git push(\s|$)`;
-    /// `\b` also ends before `-`. Another tool is `Name key=value`
+    /// Regex of a command that breaks it, without options before a subcommand: `^git push(\s|$)`;
+    /// `\b` ends before `-`, too. A tool is `Name key=value`
     #[schemars(with = "Vec<String>")]
     pub commands: Vec<PatternArg>,
     /// Regex over changed paths
@@ -50,7 +50,7 @@ pub struct HeardArgs {
     pub content: Vec<PatternArg>,
     /// X only after Y: {"match": "^X", "after": "^Y"}; or `unless`
     pub see: Vec<SeeArg>,
-    /// Id of the rule it changes, or `true`: the nearest
+    /// Id of the rule it changes; `true`: the nearest
     #[serde(deserialize_with = "earlier")]
     #[schemars(with = "Option<String>")]
     pub replaces: Option<Earlier>,
