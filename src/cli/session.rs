@@ -419,6 +419,10 @@ fn percent(session: &Session) -> String {
 fn progress_of(session: &Session) -> String {
     let done = session.completed_steps.len() as u64;
     match session.total_steps {
+        // A session may end before its steps do.
+        Some(total) if session.progress_percentage == Some(100.0) && done < total => {
+            format!("ended, {done} of {}", plural(total, "step"))
+        }
         Some(total) => format!("{}, {done} of {}", percent(session), plural(total, "step")),
         None => percent(session),
     }

@@ -179,7 +179,7 @@ fn uneditable_field_is_refused_before_any_write() {
         (
             "REFL-001",
             "reflexion_id=REFL-009",
-            "`reflexion_id` of reflexion `REFL-001` cannot be edited",
+            "`reflexion_id` of the rule `REFL-001` cannot be edited",
         ),
         (
             "REFL-001",

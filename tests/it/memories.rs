@@ -648,7 +648,7 @@ fn an_edited_memory_still_fits_its_type() {
         (
             "MEM-002",
             &["user_id=bob"],
-            &["`user_id` of memory `MEM-002` cannot be edited"],
+            &["`user_id` of the note `MEM-002` cannot be edited"],
         ),
     ] {
         let ran = edit(id, sets);

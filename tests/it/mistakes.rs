@@ -214,3 +214,28 @@ fn a_skill_of_another_name_is_told_where_it_is() {
     let prompt = workspace.run(&["memory", "prompt", "hr/screening"]);
     assert!(prompt.succeeds().stdout.contains(words), "{prompt:?}");
 }
+
+#[test]
+fn what_was_corrected_or_said_before_is_named() {
+    let workspace = Workspace::sample();
+    let skill = "hr/resume-screen";
+    let run = workspace.json(&["run", skill]);
+    let id = run["execution_id"].as_str().unwrap();
+    let words = "Always name the years of experience.";
+    workspace.json(&["correct", skill, words, "--execution-id", id]);
+    let accepted = workspace.run(&["accept", "latest"]);
+    let said = format!("`{id}` was corrected (`CORR-001`): it counts as wrong");
+    assert!(accepted.succeeds().stderr.contains(&said), "{accepted:?}");
+    let words = "Keep the summary below 120 words.";
+    workspace.json(&["correct", skill, words]);
+    let again = workspace.run(&["correct", skill, words]);
+    let said = "REFL-002 already says the same";
+    assert!(again.succeeds().stdout.contains(said), "{again:?}");
+    let session = workspace.json(&["session", "start", "--total-steps", "3"]);
+    let session = session["session_id"].as_str().unwrap();
+    let ended = workspace.run(&["session", "end", session]);
+    assert!(
+        ended.succeeds().stdout.contains("ended, 0 of 3 steps"),
+        "{ended:?}"
+    );
+}

@@ -123,6 +123,7 @@ impl Exec {
                 format!("wrote more than {} bytes", self.longest)
             }
             Err(error) => return Err(failed(error)),
+            Ok(()) if status.success() && answer.trim().is_empty() => "wrote nothing".to_owned(),
             Ok(()) if status.success() => return Ok(()),
             Ok(()) => {
                 let stderr = String::from_utf8_lossy(&stderr_tail);

@@ -12,7 +12,7 @@ use crate::cli::memory::change::{ConflictsArgs, ResolveArgs, conflicts, resolve}
 use crate::cli::memory::notes::{AddArgs, PruneArgs, PurgeArgs, purge};
 use crate::cli::memory::transfer::{ExportArgs, ImportArgs, export, import};
 use crate::cli::off::Off;
-use crate::cli::output::{Done, Page, Report, Table, plural, product};
+use crate::cli::output::{Done, Page, Report, Style, Table, plural, product};
 use crate::cli::review::approve::{PinArgs, PromoteArgs, pin, promote};
 use crate::cli::start::hooks;
 use crate::model::error::{Kind as ErrorKind, UserError};
@@ -119,7 +119,7 @@ impl Report for Status {
             "Executions: {}  |  Corrections: {}  |  Reflexions: {}  |  Tests: {}",
             of.executions, of.corrections, of.reflexions, of.tests
         ));
-        page.dim(&of.store_reason);
+        page.sentence(Style::Dim, "", &of.store_reason);
         if of.sessions > 0 {
             page.line(plural(of.sessions, "session"));
         }

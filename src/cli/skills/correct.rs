@@ -153,6 +153,7 @@ pub(crate) fn correct(context: &Context, args: CorrectArgs) -> Done {
         ))??));
     }
     let words = options.correction.clone();
+    let has_check = !options.assertions.is_empty();
     let spinner = context.printer.work("learning");
     let report = wait(rules::correct(&workspace, options, &mut follow(&spinner)));
     drop(spinner);
@@ -164,6 +165,11 @@ pub(crate) fn correct(context: &Context, args: CorrectArgs) -> Done {
             .note(&format!("Your words were:\n\n{words}\n"));
     }
     let mut report = report?;
+    if has_check && report.needs_judge {
+        report.needs_judge = false;
+        let useless = "the wrong output passes the check, too, so that it proves nothing";
+        report.warnings.push(useless.to_owned());
+    }
     if let Some(id) = &report.reflexion_id {
         for other in &args.replaces {
             let other = workspace.store.resolve(Kind::Reflexion, other, None)?;

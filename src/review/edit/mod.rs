@@ -383,5 +383,8 @@ fn not_editable(kind: Kind, id: &str, field: Option<&str>) -> Error {
         }
         None => format!("memctl show {id}"),
     };
-    Error::input(format!("{what} of {kind} `{id}` cannot be edited"), hint)
+    Error::input(
+        format!("{what} of the {} `{id}` cannot be edited", kind.noun()),
+        hint,
+    )
 }

@@ -96,6 +96,7 @@ pub(super) fn place_again(
     }
     Ok(CorrectReport {
         was_candidate,
+        duplicate_of: (!was_candidate && !by_agent).then(|| rule.reflexion_id.clone()),
         doubt: (rule.is_candidate() && !by_agent).then_some(ONE_OUTPUT),
         ..finish(workspace, stored, &rule, was_candidate)?
     })

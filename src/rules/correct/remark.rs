@@ -1,9 +1,9 @@
 //! Remarks about one output: corrections that may hold for this run only, and the value that they give.
 //!
 //! The words are compared, not understood. A remark repeats a number or an id of the run, says how the output
-//! was or should have been, or gives a plain value for a field. A missing part is no remark, because it should
-//! be there next time too. A word that generalises makes it a rule. A wrong guess costs a question, or a
-//! candidate.
+//! was or should have been, or says in few words of a field with a plain value that it is wrong or should be another. A
+//! missing part is no remark, because it should be there next time too. A word that generalises makes it a rule. A
+//! wrong guess costs a candidate.
 
 use serde_json::Value;
 
@@ -12,6 +12,8 @@ use crate::rules::vocabulary::WORDS;
 
 /// Maximum number of words of a plain value for a field.
 const PLAIN: usize = 8;
+/// Words for a value that is not right.
+const WRONG: [&str; 4] = ["wrong", "incorrect", "falsch", "faux"];
 
 /// Returns `true` if a correction may be about one output only.
 pub(crate) fn is_about_one_output(correction: &str, input: &Value, output: &Value) -> bool {
@@ -29,9 +31,16 @@ pub(crate) fn is_about_one_output(correction: &str, input: &Value, output: &Valu
         let is_named = |token: &String| leaves.iter().any(|(_, leaf)| holds(leaf, token));
         particulars(&words).iter().any(is_named)
     };
+    let is_given = lower.contains(" be ");
+    let is_wrong = || words.iter().any(|word| WRONG.contains(&word.as_str()));
+    let is_of_field = || {
+        let leaves = leaves(output);
+        let mut fields = leaves.iter().filter(|(_, leaf)| !plain(leaf).is_empty());
+        fields.any(|(path, _)| is_named(path, &words))
+    };
     let gives_value = words.len() <= PLAIN
-        && lower.contains(" be ")
-        && words.last().is_some_and(|word| is_particular(word));
+        && (is_given && words.last().is_some_and(|word| is_particular(word))
+            || (is_given || is_wrong()) && is_of_field());
     let is_told = WORDS.past.occur_in(&lower) || is_of_the_past(&lower, &words);
     is_told || names(output) || names(input) || gives_value
 }
@@ -61,11 +70,7 @@ pub(crate) fn expected(correction: &str, output: &Value) -> Option<Value> {
     };
     let same_shape = |leaf: &Value| shape(&plain(leaf)) == shape(new);
     let of_old = |leaf: &Value| old.iter().any(|token| holds(leaf, token));
-    let of_name = |path: &str| {
-        let name = path.rsplit('/').next().unwrap_or_default().to_lowercase();
-        let mut parts = name.split(|c: char| !c.is_alphanumeric());
-        parts.any(|part| part.len() > 2 && words.iter().any(|word| word == part))
-    };
+    let of_name = |path: &str| is_named(path, &words);
     let only = |fits: &dyn Fn(&str, &Value) -> bool| {
         let mut found = leaves.iter().filter(|(path, leaf)| fits(path, leaf));
         let first = found.next()?;
@@ -82,6 +87,13 @@ pub(crate) fn expected(correction: &str, output: &Value) -> Option<Value> {
         _ => new.clone().into(),
     };
     Some(expected)
+}
+
+/// Returns `true` if the words have a part of the name of a field.
+fn is_named(path: &str, words: &[String]) -> bool {
+    let name = path.rsplit('/').next().unwrap_or_default().to_lowercase();
+    let mut parts = name.split(|c: char| !c.is_alphanumeric());
+    parts.any(|part| part.len() > 2 && words.iter().any(|word| word == part))
 }
 
 /// Words without the marks around them; a point inside a number stays.
@@ -195,6 +207,11 @@ mod tests {
         check("It said Lyon but the office was in Paris.", true);
         check("You rated this applicant too low.", true);
         check("Die Anrede war falsch.", true);
+        check("The priority should be high.", true);
+        check("The score is wrong, it is a fail.", true);
+        check("wrong priority, that one can wait", true);
+        check("The reply should be shorter.", false);
+        check("The greeting should be formal.", false);
         check("You left out the order number.", false);
         check("The order number was missing.", false);
         check(

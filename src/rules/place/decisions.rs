@@ -196,8 +196,8 @@ pub(crate) fn rule_id(workspace: &Workspace, id: &str) -> Result<String, Error> 
     if kind == Kind::Reflexion {
         return Ok(id);
     }
-    let message = format!("`{id}` is a {kind}, not a rule");
-    Err(Error::input(message, "memctl memory conflicts"))
+    let message = format!("`{id}` is a {}, not a rule", kind.noun());
+    Err(Error::input(message, "memctl list rules"))
 }
 
 /// Outcome of [`pin()`].

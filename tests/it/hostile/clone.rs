@@ -249,9 +249,9 @@ fn a_correction_in_a_clone_is_not_answered_by_a_forged_rule() {
     workspace
         .run(&["run", SKILL, "--input", input.to_str().unwrap()])
         .succeeds();
-    // The stranger knew which id the next correction gets: `CORR-001`, which both rules claim.
+    // The stranger knew which id the next correction would get: `CORR-001`, which both rules claim.
     let corrected = workspace.json(&correction(OWN));
-    assert_eq!(corrected["correction_id"], "CORR-001");
+    assert_eq!(corrected["correction_id"], "CORR-002");
     assert_eq!(corrected["duplicate_of"], Value::Null);
     assert_eq!(corrected["reflexion_id"], "REFL-003");
 }

@@ -31,7 +31,7 @@ const OF_FILES: [&str; 8] = [
     "conformance::reading::case_38_a_damaged_file",
     // Records without an id: no row can be told by it.
     "export_import::ids_that_clash",
-    "export_import::notes_for_agents_become_candidates",
+    "export_import::notes_of_others_wait",
     "export_import::exported_memory_is_restored",
     // A hundred logins at once.
     "session::many_processes_at_once",
