@@ -41,6 +41,10 @@ pub struct Execution {
     /// Ids of the procedures in the prompt.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub procedures_injected: Vec<String>,
+    /// Times at which these rules, and then these procedures, were created. A merge may give the id of one to
+    /// another record; with its time, the record that was meant is known.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub injected_created_at: Vec<String>,
     /// Token counts; `None` if the provider reports none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
@@ -84,6 +88,22 @@ open_words! {
         PendingReview = "pending_review",
         /// The run failed without output.
         Error = "error",
+    }
+}
+
+impl Execution {
+    /// Returns the records in the prompt, rules first: the id that each had then, and the time of its creation,
+    /// which is empty where the execution does not say it.
+    pub fn injected(&self) -> impl Iterator<Item = (&str, &str)> {
+        let ids = || {
+            self.reflexions_injected
+                .iter()
+                .chain(&self.procedures_injected)
+        };
+        let is_whole = self.injected_created_at.len() == ids().count();
+        let times = self.injected_created_at.iter().filter(move |_| is_whole);
+        let times = times.map(String::as_str).chain(std::iter::repeat(""));
+        ids().map(String::as_str).zip(times)
     }
 }
 

@@ -56,6 +56,9 @@ pub struct Procedure {
     pub skill: Option<String>,
     /// RFC 3339, UTC.
     pub created_at: String,
+    /// Ids that the procedure had before merges of git.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub merged_from: Vec<String>,
     /// `procedure_learned` if a pattern was found.
     pub status: String,
     /// The eight fields of the procedural-memory document.

@@ -78,6 +78,9 @@ pub struct Reflexion {
     /// Messages of a person to an agent that the rule was heard in, oldest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub said: Vec<Said>,
+    /// Ids that the rule had before merges of git.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub merged_from: Vec<String>,
     /// Ids of later corrections with the same meaning.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub also_corrected_by: Vec<String>,

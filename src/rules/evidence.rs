@@ -87,10 +87,11 @@ pub(crate) fn count_verdict(
 ) -> Result<(), Error> {
     let (before_by, now_by) = (before.by, now.by);
     let (before, now) = (helped(before.outcome), helped(now.outcome));
-    let was_blamed = |id: &String| {
+    let was_blamed = |rule: &Reflexion| {
         // Older versions did not store it.
         let stored = execution.rules_blamed.as_ref();
-        stored.is_none_or(|blamed| blamed.contains(id))
+        let mut ids = std::iter::once(&rule.reflexion_id).chain(&rule.merged_from);
+        stored.is_none_or(|blamed| ids.any(|id| blamed.contains(id)))
     };
     let is_as_before = now != Some(false) || execution.rules_blamed.as_deref() == Some(blamed);
     if before == now && before_by == now_by && is_as_before {
@@ -99,7 +100,7 @@ pub(crate) fn count_verdict(
     let mut changes = Vec::new();
     for rule in concerned(writer.store(), execution)? {
         let id = &rule.reflexion_id;
-        let counted = |helped: &bool| *helped || (before_by.may_blame(&rule) && was_blamed(id));
+        let counted = |helped: &bool| *helped || (before_by.may_blame(&rule) && was_blamed(&rule));
         let is_counted =
             |helped: &bool| *helped || (now_by.may_blame(&rule) && blamed.contains(id));
         let mut after = rule.clone();
@@ -167,8 +168,9 @@ fn rules_of(store: &Scoped, execution: &Execution) -> Result<Vec<Reflexion>, Err
         return Ok(Vec::new());
     }
     let mut rules = Vec::new();
-    for id in &execution.reflexions_injected {
-        if let Some(entry) = store.find(Kind::Reflexion, id)?
+    for (id, created) in execution.injected() {
+        if Kind::of_id(id) == Some(Kind::Reflexion)
+            && let Some(entry) = store.find_created(Kind::Reflexion, id, created)?
             && let Ok(rule) = entry.parse::<Reflexion>()
             // No prompt holds a candidate, even if the execution names one.
             && !rule.is_candidate()

@@ -74,6 +74,7 @@ fn log_with_rules(
     mut execution: Execution,
 ) -> Result<LoggedExecution, Error> {
     let mut writer = workspace.writer()?;
+    execution.injected_created_at.clear();
     for id in &execution.reflexions_injected {
         let rule = writer.store().get::<Reflexion>(id)?;
         if rule.skill != execution.skill {
@@ -81,6 +82,7 @@ fn log_with_rules(
             let (id, similar) = (id.clone(), Vec::new());
             return Err(Error::NotFound { kind, id, similar });
         }
+        execution.injected_created_at.push(rule.created_at);
     }
     // A program gives no reason, so only a rule that was alone in the prompt is blamed.
     let mut blamed = Vec::new();

@@ -37,6 +37,15 @@ pub struct NewId {
 /// New ids by the former ones.
 pub(crate) type NewIds = HashMap<String, String>;
 
+/// Returns the ids that a record had before merges.
+pub(crate) fn former_ids(text: &[u8]) -> Vec<String> {
+    // Most records have no such field and need no parsing.
+    let field = memchr::memmem::find(text, MERGED_FROM.as_bytes());
+    let ids = field.and_then(|_| json::field(text, MERGED_FROM));
+    ids.and_then(|ids| serde_json::from_slice(ids).ok())
+        .unwrap_or_default()
+}
+
 /// Gives a record a new id, unless it has one already, and another name to the test of a correction.
 pub(crate) fn rename(ids: &mut NewIds, kind: Kind, from: &str, to: &str) {
     if !ids.contains_key(from) {

@@ -11,7 +11,7 @@ use crate::store::workspace::Error;
 use crate::store::{Scheme, Scoped, Terms};
 
 /// Version of the terms and the facts. A change invalidates saved tables.
-const VERSION: u64 = 1;
+const VERSION: u64 = 2;
 /// Number of bytes of the facts of a run.
 const WIDTH: usize = 40;
 
@@ -21,9 +21,8 @@ pub(super) fn table(store: &Scoped) -> Result<Terms, Error> {
         let Ok(run) = serde_json::from_slice::<Execution>(text) else {
             return (Vec::new(), Vec::new());
         };
-        let ids = run.reflexions_injected.iter();
-        let ids = ids.chain(&run.procedures_injected).map(|id| number(id));
-        (ids.collect(), RunFacts::of(&run).to_bytes())
+        let terms = run.injected().map(|(id, created)| term(id, created));
+        (terms.collect(), RunFacts::of(&run).to_bytes())
     };
     let scheme = Scheme {
         version: VERSION,
@@ -33,7 +32,26 @@ pub(super) fn table(store: &Scoped) -> Result<Terms, Error> {
     store.terms_and_facts(Kind::Execution, scheme)
 }
 
-/// Number of an id: the term of the runs whose prompt held this record.
+/// Term of the runs whose prompt held a record, under the id that it had then.
+fn term(id: &str, created: &str) -> u64 {
+    if created.is_empty() {
+        return number(id);
+    }
+    number(&format!("{id} {created}"))
+}
+
+/// Terms of all runs whose prompt held a record, which may have had other ids before merges. A run that does not say
+/// when its records were created counts for the one that has the id now.
+pub(super) fn terms(id: &str, former: &[String], created: &str) -> Vec<u64> {
+    let ids = std::iter::once(id).chain(former.iter().map(String::as_str));
+    let mut terms: Vec<u64> = ids.map(|id| term(id, created)).collect();
+    terms.push(number(id));
+    terms.sort_unstable();
+    terms.dedup();
+    terms
+}
+
+/// Number of an id.
 pub(super) fn number(id: &str) -> u64 {
     xxh3_64(id.as_bytes())
 }

@@ -185,3 +185,65 @@ fn a_guardrail_file_with_markers_is_left_to_an_editor() {
     );
     assert!(!said.contains("doctor --repair"), "{doctor:?}");
 }
+
+/// Ben merges, and Ann's rule gets another number; Ann's pull is none that a driver sees.
+#[test]
+fn runs_and_counts_follow_a_rule_that_a_merge_elsewhere_renumbered() {
+    let repository = Repository::new();
+    let ann = &repository.workspace;
+    ann.write("input.json", "{}");
+    ann.run(&["correct", SKILL, "State the years."]).succeeds();
+    repository.commit("both have this");
+    let ben = ann.home().join("ben");
+    repository.git(&["clone", "-q", ".", ben.to_str().unwrap()]);
+    let run = |args: &[&str]| run_in(&repository, &ben, args);
+    let git = |args: &[&str]| {
+        let ran = Ran::of(repository.command(args).current_dir(&ben).output().unwrap());
+        assert_eq!(ran.code, 0, "{ran:?}");
+    };
+    run(&["init", "--git"]).succeeds();
+    run(&["correct", SKILL, "Never name a competitor."]).succeeds();
+    git(&["add", "-A"]);
+    git(&["commit", "-q", "-m", "bens"]);
+    ann.run(&["correct", SKILL, "Keep the reply short."])
+        .succeeds();
+    repository.commit("anns");
+    let model = [
+        "run", SKILL, "-i", "input.json", "--model", "scripted:replies.jsonl",
+    ];
+    ann.run(&model).succeeds();
+    ann.run(&model).succeeds();
+    git(&["pull", "-q", "--no-rebase", "--no-edit", "origin", "main"]);
+    repository.git(&["pull", "-q", "--ff-only", ben.to_str().unwrap(), "main"]);
+    let rules = ann.json(&["list", "rules"]);
+    assert_eq!(rules["total"], 3, "{rules}");
+    let id_of = |words: &str| {
+        let rules = rules["records"].as_array().unwrap().iter();
+        let mut found = rules.filter(|rule| rule.to_string().contains(words));
+        found.next().unwrap()["id"].as_str().unwrap().to_owned()
+    };
+    let (hers, his) = (id_of("Keep the reply short"), id_of("competitor"));
+    assert_eq!((&*hers, &*his), ("REFL-003", "REFL-002"), "{rules}");
+    let executions = |id: &str| ann.json(&["why", id])["chain"][0]["executions"].clone();
+    assert_eq!((executions(&hers), executions(&his)), (json!(2), json!(0)));
+    let chain = ann.json(&["why", "latest"])["chain"].to_string();
+    assert!(
+        chain.contains(&hers) && !chain.contains(&format!("\"{his}\"")),
+        "{chain}"
+    );
+    ann.run(&model).succeeds();
+    assert_eq!((executions(&hers), executions(&his)), (json!(3), json!(1)));
+    // Each count is in the record as it is shown.
+    let counts = |id: &str, count: &str| ann.json(&["show", id]).to_string().contains(count);
+    assert!(counts(&hers, "\"times_injected\":3") && counts(&his, "\"times_injected\":1"));
+    // A verdict on a run from before is one on her rule.
+    let first = ann.json(&["list", "executions"])["records"][2]["id"].clone();
+    ann.run(&[
+        "reject",
+        first.as_str().unwrap(),
+        "--reason",
+        "keep the reply short",
+    ])
+    .succeeds();
+    assert!(counts(&hers, "\"times_harmed\":1") && !counts(&his, "times_harmed"));
+}

@@ -63,6 +63,9 @@ pub struct Injected {
     /// Source of the record; empty if unknown.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub source: String,
+    /// Time of its creation.
+    #[serde(skip)]
+    pub created_at: String,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
@@ -144,12 +147,14 @@ pub fn assemble(
             rule.trust()
         },
         source: rule.source.clone(),
+        created_at: rule.created_at.clone(),
     });
     let steps = steps.iter().map(|procedure| Injected {
         id: procedure.procedure_id.clone(),
         kind: Kind::Procedure,
         trust: procedure.trust(),
         source: String::new(),
+        created_at: procedure.created_at.clone(),
     });
     let texts: Vec<&str> = parts.iter().map(|(_, _, text)| text.as_str()).collect();
     Assembly {

@@ -170,6 +170,11 @@ fn record(
         model_used: report.model_used.clone(),
         reflexions_injected: ids_of(&report.injected, Kind::Reflexion),
         procedures_injected: ids_of(&report.injected, Kind::Procedure),
+        injected_created_at: [Kind::Reflexion, Kind::Procedure]
+            .into_iter()
+            .flat_map(|kind| report.injected.iter().filter(move |one| one.kind == kind))
+            .map(|one| one.created_at.clone())
+            .collect(),
         usage: report.usage,
         nearest_case: report.nearest_case.clone(),
         ..Execution::default()

@@ -16,6 +16,7 @@ use crate::model::{
 };
 use crate::store::files::counters::{self, Counters};
 use crate::store::files::tombstones;
+use crate::store::renaming;
 use crate::store::{
     DataFile, Entry, Error, ForgottenRecords, Problem, ProblemKind, Row, Scoped, Snapshot,
     Tombstone,
@@ -334,6 +335,37 @@ pub(crate) fn unreadable(kind: Kind, id: &str, error: &serde_json::Error) -> Str
 const SUGGEST_AMONG: usize = 2_000;
 
 impl Scoped {
+    /// Returns the record that had an id, and was created at this time: a merge may have given it another id, and its
+    /// own to another record. An empty time is not compared.
+    pub(crate) fn find_created(
+        &self,
+        kind: Kind,
+        id: &str,
+        created: &str,
+    ) -> Result<Option<Entry>, Error> {
+        let is_it = |entry: &Entry| {
+            let text = String::from_utf8_lossy(&entry.text);
+            created.is_empty() || renaming::created(kind, &text) == created
+        };
+        if let Some(entry) = self.find(kind, id)?.filter(is_it) {
+            return Ok(Some(entry));
+        }
+        let mut found = None;
+        let named = format!("\"{id}\"");
+        self.each_entry(kind, &Selection::default(), &mut |entry| {
+            let names = memchr::memmem::find(&entry.text, named.as_bytes()).is_some();
+            if names
+                && renaming::former_ids(&entry.text)
+                    .iter()
+                    .any(|was| was == id)
+                && is_it(&entry)
+            {
+                found = Some(entry);
+            }
+        })?;
+        Ok(found.filter(|_| !created.is_empty()))
+    }
+
     /// Returns the id that a record has now: one that was approved has another than before.
     pub fn current_id(&self, kind: Kind, id: &str) -> Result<String, Error> {
         let Some(number) = local_number(kind, id) else {

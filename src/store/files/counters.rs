@@ -9,7 +9,8 @@
 //! - The validation of a rule is no counter: `test` is a command of a person, and its result is shared with
 //!   clones and teams.
 //! - The time of creation belongs to the key: another record that a pull brings under the same id
-//!   inherits nothing.
+//!   inherits nothing. A record that a merge renumbered keeps its counters, and so does one that a checkout
+//!   took away for a time: they are set aside under its id and time.
 //! - Records in a local file, and records at a primary database, hold their counters themselves.
 //!
 //! Deliberately absent: a merge. Each copy of a record has its own counters.
@@ -23,6 +24,7 @@ use serde_json::value::RawValue;
 
 use crate::model::Kind;
 use crate::store::files::directory::EVIDENCE as FILE;
+use crate::store::renaming::former_ids;
 use crate::store::{Entry, Error, Lock, atomic};
 
 /// Returns the names of the fields of a kind that each machine counts for itself.
@@ -89,20 +91,37 @@ impl Counters {
     }
 
     fn of(&self, entry: &Entry) -> Option<&Counted> {
-        let counted = self.records.get(&entry.id)?;
-        (counted.created_at == created(entry)).then_some(counted)
+        self.records.get(&self.key(entry)?)
+    }
+
+    /// Returns the key of the counters of an entry: its id, the one that it had before a merge, or either with its
+    /// time, where they were set aside.
+    fn key(&self, entry: &Entry) -> Option<String> {
+        if self.records.is_empty() {
+            return None;
+        }
+        let created = created(entry);
+        let is_of_it = |key: &String| {
+            let counted = self.records.get(key);
+            counted.is_some_and(|counted| counted.created_at == created)
+        };
+        let ids = std::iter::once(entry.id.clone()).chain(former_ids(&entry.text));
+        let mut keys = ids.flat_map(|id| [set_aside(&id, &created), id]);
+        keys.find(is_of_it)
     }
 
     /// Sets a counter of an entry to a JSON text; `None` takes it away.
     pub(crate) fn set(&mut self, entry: &Entry, name: &str, value: Option<&str>) {
-        let counted = self.records.entry(entry.id.clone()).or_default();
-        let created = created(entry);
-        if counted.created_at != created {
-            *counted = Counted {
-                created_at: created,
-                ..Counted::default()
-            };
+        let own = self.key(entry).and_then(|key| self.records.remove(&key));
+        let own = own.unwrap_or_else(|| Counted {
+            created_at: created(entry),
+            ..Counted::default()
+        });
+        if let Some(other) = self.records.remove(&entry.id) {
+            let key = set_aside(&entry.id, &other.created_at);
+            self.records.insert(key, other);
         }
+        let counted = self.records.entry(entry.id.clone()).or_insert(own);
         let value = value.map(str::to_owned).map(RawValue::from_string);
         match value {
             Some(Ok(value)) => drop(counted.fields.insert(name.to_owned(), value)),
@@ -114,6 +133,11 @@ impl Counters {
     pub(crate) fn forget(&mut self, id: &str) -> bool {
         self.records.remove(id).is_some()
     }
+}
+
+/// Key of the counters of a record whose id another record has now.
+fn set_aside(id: &str, created: &str) -> String {
+    format!("{id} {created}")
 }
 
 fn created(entry: &Entry) -> String {
@@ -150,7 +174,14 @@ mod tests {
         let other = entry(r#"{"created_at": "b", "times_injected": 1}"#);
         assert_eq!(counters.shown(&other), String::from_utf8_lossy(&other.text));
         counters.set(&other, "times_told", Some("1"));
-        assert_eq!(counters.shown(&rule), String::from_utf8_lossy(&rule.text));
+        // The branch of the first one is checked out again; then a merge gives it another id.
+        assert_eq!(counters.shown(&rule), expected);
+        let mut moved = entry(r#"{"created_at": "a", "merged_from": ["REFL-001"]}"#);
+        moved.id = "REFL-002".to_owned();
+        assert!(counters.shown(&moved).contains("\"times_told\": 2"));
+        counters.set(&moved, "times_told", Some("3"));
+        assert!(counters.shown(&moved).contains("\"times_told\": 3"));
+        assert!(counters.shown(&other).contains("\"times_told\": 1"));
         assert!(counters.forget("REFL-001") && !counters.forget("REFL-001"));
     }
 }

@@ -235,18 +235,28 @@ impl Terms {
         })
     }
 
-    /// Returns the newest `limit` entries with a term that the caller may see, newest first, and the number
-    /// of all of them.
-    pub fn newest(&self, term: u64, limit: usize) -> (Vec<Entry>, u64) {
+    /// Returns the newest `limit` entries with one of these terms that the caller may see, newest first, and the
+    /// number of all of them. No entry has two of the terms.
+    pub fn newest(&self, terms: &[u64], limit: usize) -> (Vec<Entry>, u64) {
+        let holding = |limit| {
+            let (mut numbers, mut total) = (Vec::new(), 0);
+            for term in terms {
+                let (found, count) = self.holding(*term, limit);
+                numbers.extend(found);
+                total += count;
+            }
+            numbers.sort_unstable();
+            (numbers, total)
+        };
         let seen = |numbers: Vec<u32>| {
             let numbers = numbers.into_iter().rev();
             numbers.filter_map(|number| self.entry(number))
         };
         if self.store.sees_all() {
-            let (numbers, count) = self.holding(term, limit);
+            let (numbers, count) = holding(limit);
             return (seen(numbers).take(limit).collect(), count);
         }
-        let mut all: Vec<Entry> = seen(self.holding(term, usize::MAX).0).collect();
+        let mut all: Vec<Entry> = seen(holding(usize::MAX).0).collect();
         let count = all.len() as u64;
         all.truncate(limit);
         (all, count)
@@ -532,7 +542,7 @@ mod tests {
             let store = Scoped::new(dir.path(), scope);
             let terms = store.terms_and_facts(Kind::Execution, scheme).unwrap();
             assert_eq!(terms.facts().collect::<Vec<_>>().concat(), facts);
-            let (newest, count) = terms.newest(7, 2);
+            let (newest, count) = terms.newest(&[7], 2);
             assert_eq!(count, facts.len() as u64);
             assert_eq!(newest.iter().map(|one| &one.id).collect::<Vec<_>>(), ids);
         }

@@ -11,8 +11,8 @@ use serde::Serialize;
 
 use crate::model::Kind;
 use crate::store::files::tombstones;
-use crate::store::renaming::{MERGED_FROM, NewIds, created, with_new_ids};
-use crate::store::{DIRECTORY, FORMAT, Frame, Tombstone, raw_field, text_field};
+use crate::store::renaming::{MERGED_FROM, NewIds, created, former_ids, with_new_ids};
+use crate::store::{DIRECTORY, FORMAT, Frame, Tombstone, text_field};
 
 /// Files by path relative to the workspace, separated by `/`.
 pub type Files = BTreeMap<String, Vec<u8>>;
@@ -29,14 +29,10 @@ pub(crate) struct Record {
 
 impl Record {
     pub(crate) fn of(kind: Kind, text: String) -> Self {
-        // Most records have no such field and need no parsing.
-        let before = text.contains(MERGED_FROM);
-        let before = before.then(|| raw_field(&text, MERGED_FROM)).flatten();
-        let before = before.and_then(|ids| serde_json::from_str(&ids).ok());
         Self {
             id: text_field(text.as_bytes(), kind.id_field()).unwrap_or_default(),
             created: created(kind, &text),
-            before: before.unwrap_or_default(),
+            before: former_ids(text.as_bytes()),
             text,
         }
     }

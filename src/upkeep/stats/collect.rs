@@ -75,14 +75,22 @@ pub fn stats(workspace: &Workspace) -> Result<StatsReport, Error> {
         ..Learning::default()
     };
     // Number of prompts that held a record.
-    let injected = |id: &str| table.newest(runs::number(id), 0).1;
+    let injected = |terms: Vec<u64>| table.newest(&terms, 0).1;
+    let of_rule = |rule: &Reflexion| {
+        let terms = runs::terms(&rule.reflexion_id, &rule.merged_from, &rule.created_at);
+        injected(terms)
+    };
+    let of_lesson = |one: &Procedure| {
+        let terms = runs::terms(&one.procedure_id, &one.merged_from, &one.created_at);
+        injected(terms)
+    };
     let reused = rules.records.iter().filter(|rule| {
         let told = rule.evidence().shown + rule.receipts().told;
-        told + injected(&rule.reflexion_id) > 0
+        told + of_rule(rule) > 0
     });
     let lessons = procedures
         .iter()
-        .filter(|one| one.evidence().shown + injected(&one.procedure_id) > 0);
+        .filter(|one| one.evidence().shown + of_lesson(one) > 0);
     let reused = reused.count() + lessons.count();
     learning.reused = Part::new(reused as u64, learning.reflexions + learning.procedures);
     let rule_times = rules.records.iter().map(|rule| &rule.created_at);
@@ -95,7 +103,7 @@ pub fn stats(workspace: &Workspace) -> Result<StatsReport, Error> {
     let hints = hints(&procedures);
     let rules = rules.records.iter().map(|rule| {
         let mut evidence = rule.evidence();
-        evidence.shown = evidence.shown.max(injected(&rule.reflexion_id));
+        evidence.shown = evidence.shown.max(of_rule(rule));
         used(&rule.reflexion_id, &rule.skill, &rule.rule, evidence)
     });
     let rules = most_used(rules);

@@ -229,19 +229,33 @@ impl<'a> Walk<'a> {
         if way != Direction::Both {
             return Ok(leads);
         }
-        let case = run.nearest_case.map(|case| case.source);
+        let case = run.nearest_case.as_ref().map(|case| case.source.clone());
         let corrections = self.naming(id, |one: Correction| {
             (one.execution_id == id).then_some(one.correction_id)
         })?;
-        leads.records(Relation::HadRule, run.reflexions_injected, Direction::Up);
-        leads.records(
-            Relation::HadProcedure,
-            run.procedures_injected,
-            Direction::End,
-        );
+        for (id, created) in run.injected() {
+            let (relation, way) = match Kind::of_id(id) {
+                Some(Kind::Procedure) => (Relation::HadProcedure, Direction::End),
+                _ => (Relation::HadRule, Direction::Up),
+            };
+            leads.records(relation, [self.id_now(id, created)?], way);
+        }
         leads.records(Relation::Repeats, case, Direction::End);
         leads.records(Relation::CorrectedBy, corrections, Direction::Down);
         Ok(leads)
+    }
+
+    /// Returns the id of a record of a prompt: after a merge it may have another one. A record that is not here, as on
+    /// another branch, keeps its id, with its time.
+    fn id_now(&self, id: &str, created: &str) -> Result<String, Error> {
+        let Some(kind) = Kind::of_id(id).filter(|_| !created.is_empty()) else {
+            return Ok(id.to_owned());
+        };
+        Ok(match self.store.find_created(kind, id, created)? {
+            Some(entry) => entry.id,
+            None if self.store.find(kind, id)?.is_some() => format!("{id} of {created}"),
+            None => id.to_owned(),
+        })
     }
 
     fn correction(&self, correction: Correction, id: &str, way: Direction) -> Result<Leads, Error> {
@@ -267,6 +281,7 @@ impl<'a> Walk<'a> {
     }
 
     fn rule(&self, rule: Reflexion, link: &mut Link, way: Direction) -> Result<Leads, Error> {
+        let terms = runs::terms(&link.id, &rule.merged_from, &rule.created_at);
         link.state = match rule.state() {
             "active" => Some(rule.receipts().words()).filter(|words| !words.is_empty()),
             state => Some(state.to_owned()),
@@ -303,7 +318,7 @@ impl<'a> Walk<'a> {
             for test in rule.generated_test_ids {
                 leads.other(Relation::ValidatedBy, "test", &test, String::new());
             }
-            self.injections(link, &mut leads)?;
+            self.injections(link, &terms, &mut leads)?;
         }
         Ok(leads)
     }
@@ -318,7 +333,8 @@ impl<'a> Walk<'a> {
         if way != Direction::Both {
             return Ok(leads);
         }
-        self.injections(link, &mut leads)?;
+        let terms = runs::terms(&link.id, &one.merged_from, &one.created_at);
+        self.injections(link, &terms, &mut leads)?;
         // Most procedures were in no prompt.
         link.executions = link.executions.filter(|count| *count > 0);
         link.origins = Some(one.origins.len() as u64);
@@ -353,9 +369,8 @@ impl<'a> Walk<'a> {
     }
 
     /// Adds links to the newest executions whose prompt held a record, and counts them all.
-    fn injections(&self, link: &mut Link, leads: &mut Leads) -> Result<(), Error> {
-        let number = runs::number(&link.id);
-        let (newest, count) = runs::table(self.store)?.newest(number, NAMED);
+    fn injections(&self, link: &mut Link, terms: &[u64], leads: &mut Leads) -> Result<(), Error> {
+        let (newest, count) = runs::table(self.store)?.newest(terms, NAMED);
         link.executions = Some(count);
         let newest = newest.into_iter().map(|run| run.id);
         leads.records(Relation::InjectedInto, newest, Direction::End);
