@@ -70,14 +70,10 @@ pub(crate) struct Vocabulary {
     pub(crate) path_names: WordList,
     /// Last words of names that take one of a few harmless words.
     pub(crate) plain_names: WordList,
-    /// Harmless values of any name.
-    pub(crate) plain_values: WordList,
     /// Words of names that choose a part, give consent, or hold for one case.
     pub(crate) narrowing_names: WordList,
     /// Words of names that set the rules of a checker.
     pub(crate) rule_names: WordList,
-    /// Words of names that take a size of memory.
-    pub(crate) memory_names: WordList,
     /// Messages that offer values to choose from.
     pub(crate) offers: WordList,
     /// Values that mean everything, nothing, or what others use.
