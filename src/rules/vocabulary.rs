@@ -27,6 +27,10 @@ pub(crate) struct Vocabulary {
     pub(crate) foreign: WordList,
     /// Words of a log line, as its first or second one.
     pub(crate) log: WordList,
+    /// Phrases of a demand that is for this once.
+    pub(crate) once: WordList,
+    /// First words of a demand to write something, whose content is no demand.
+    pub(crate) makes: WordList,
     /// Words that make a correction hold for more than one output.
     pub(crate) general: WordList,
     /// Words of a bare verdict, which says nothing that a rule could hold.
@@ -47,6 +51,8 @@ pub(crate) struct Vocabulary {
     pub(crate) messages: WordList,
     /// Pieces of words that say in which environment a program is to be started.
     pub(crate) environments: WordList,
+    /// Programs that run nothing from their operands.
+    pub(crate) readers: WordList,
     /// Field names of numbers that are judgements.
     pub(crate) judgements: WordList,
 }

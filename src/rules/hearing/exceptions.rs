@@ -41,40 +41,30 @@ pub(super) fn with_conditions(see: SeeArg) -> Vec<SeeArg> {
 /// Returns what is left of an exception, and the commands of which each has to come before. `None` if it
 /// speaks of none.
 fn conditions<'u>(unless: &'u str, matches: &str) -> Option<(String, Vec<String>)> {
-    let end = unless.strip_prefix("(?").and_then(|rest| rest.find(')'));
-    let is_flag = |end: &usize| {
-        unless[2..2 + end]
-            .bytes()
-            .all(|byte| byte.is_ascii_lowercase())
-    };
-    let (flags, unless) = unless.split_at(end.filter(is_flag).map_or(0, |end| end + 3));
+    let flags = unless.len() - unless.trim_start_matches("(?i)").len();
+    let (flags, unless) = unless.split_at(flags);
     let own = words(matches);
     let mut left: Vec<&str> = Vec::new();
-    let mut earlier: Vec<Vec<&str>> = Vec::new();
-    for (text, parts) in alternatives(unless)? {
-        let before = match parts[..] {
-            [part] if is_other_program(part, matches) => Some(vec![part]),
-            _ => commands_before(parts, &own),
-        };
-        match before {
-            Some(commands) => earlier.push(commands),
-            None => left.push(text),
-        }
-    }
-    if earlier.is_empty() {
-        return None;
-    }
     // All commands of one alternative or all of another: one of each, in every combination.
     let mut all: Vec<Vec<&str>> = vec![Vec::new()];
-    for commands in earlier {
+    for parts in split(unless, '|', &|_| 0) {
+        let commands = match split(parts, '\0', &separator)[..] {
+            [part] if is_other_program(part, matches) => vec![part],
+            [ref before @ .., last] => commands_before(before, last, &own),
+            [] => Vec::new(),
+        };
+        if commands.is_empty() {
+            left.push(parts);
+            continue;
+        }
         let with = |one: &Vec<&'u str>| {
             let with = |command: &&'u str| [&one[..], &[*command]].concat();
             commands.iter().map(with).collect::<Vec<_>>()
         };
         all = all.iter().flat_map(with).collect();
-        if all.len() > MOST {
-            return None;
-        }
+    }
+    if all.len() > MOST || all[0].is_empty() {
+        return None;
     }
     let joined = |texts: &[&str]| format!("{flags}{}", texts.join("|"));
     let mut conditions: Vec<String> = all.iter().map(|one| joined(one)).collect();
@@ -84,15 +74,16 @@ fn conditions<'u>(unless: &'u str, matches: &str) -> Option<(String, Vec<String>
     Some((left.unwrap_or_default(), conditions))
 }
 
-/// Returns the commands before the last part, if that one is about the command of the pattern and they are not.
-fn commands_before<'u>(mut parts: Vec<&'u str>, own: &[String]) -> Option<Vec<&'u str>> {
-    let last = words(parts.pop()?);
+/// Returns the commands before the last part; none unless that one is about the command of the pattern and they are not.
+fn commands_before<'u>(before: &[&'u str], last: &str, own: &[String]) -> Vec<&'u str> {
+    let last = words(last);
     let is_own = |word: &String| own.contains(word);
-    let mut before: Vec<&str> = parts.into_iter().map(trimmed).collect();
-    before.retain(|part| !part.is_empty());
     let is_last = last.is_empty() || last.iter().any(is_own);
+    let mut before: Vec<&str> = before.iter().copied().map(trimmed).collect();
+    before.retain(|part| !part.is_empty());
     let are_others = before.iter().all(|part| !words(part).iter().all(is_own));
-    (is_last && are_others && !before.is_empty()).then_some(before)
+    before.retain(|_| is_last && are_others);
+    before
 }
 
 /// Returns `true` if both expressions begin with a program, and not with the same one: no command matches both.
@@ -119,14 +110,10 @@ fn is_other_program(exception: &str, matches: &str) -> bool {
 
 /// Words of an expression.
 fn words(expression: &str) -> Vec<String> {
-    let mut plain = String::new();
-    let mut all = expression.chars();
-    while let Some(c) = all.next() {
-        match c {
-            '\\' => plain.push(all.next().filter(|c| !c.is_alphanumeric()).unwrap_or(' ')),
-            c => plain.push(c),
-        }
-    }
+    let escapes = [r"\b", r"\s", r"\S", r"\w", r"\d"];
+    let plain = escapes.iter().fold(expression.to_owned(), |text, escape| {
+        text.replace(escape, " ")
+    });
     let words = plain.split(|c: char| !c.is_alphanumeric());
     let words = words.filter(|word| word.chars().count() > 1);
     words.map(str::to_lowercase).collect()
@@ -134,95 +121,62 @@ fn words(expression: &str) -> Vec<String> {
 
 /// Removes what matches anything from both ends.
 fn trimmed(mut part: &str) -> &str {
-    const ANY: [&str; 7] = [".*?", ".*", ".+", r"\s*", r"\s+", r"\s", " "];
+    const ANY: [&str; 8] = [".*?", ".*", ".+", r"\s*", r"\s+", r"\s", " ", "^"];
     loop {
         let before = part.len();
         for any in ANY {
             part = part.strip_prefix(any).unwrap_or(part);
             part = part.strip_suffix(any).unwrap_or(part);
         }
-        part = part.strip_prefix('^').unwrap_or(part);
         if part.len() == before {
             return part;
         }
     }
 }
 
-/// Reads an expression as its alternatives, each as written and as parts that a chain or a gap separates.
-fn alternatives(text: &str) -> Option<Vec<(&str, Vec<&str>)>> {
-    let mut all = Vec::new();
-    let mut parts = Vec::new();
-    // Beginnings of the alternative and of its last part.
-    let (mut alternative, mut part, mut at) = (0, 0, 0);
-    while at < text.len() {
-        let rest = &text[at..];
-        let length = separator(rest);
+/// Splits an expression, outside of its groups and classes, at a character and where a separator has a length.
+fn split<'t>(text: &'t str, at: char, separator: &dyn Fn(&str) -> usize) -> Vec<&'t str> {
+    let (mut parts, mut start, mut place) = (Vec::new(), 0, 0);
+    while let Some(c) = text[place..].chars().next() {
+        let rest = &text[place..];
+        let behind = &rest[c.len_utf8()..];
+        let length = if c == at { 1 } else { separator(rest) };
         if length > 0 {
-            parts.push(&text[part..at]);
-            part = at + length;
-        } else if rest.starts_with('|') {
-            parts.push(&text[part..at]);
-            all.push((&text[alternative..at], std::mem::take(&mut parts)));
-            (alternative, part) = (at + 1, at + 1);
+            parts.push(&text[start..place]);
+            start = place + length;
         }
-        at += if length > 0 { length } else { atom(rest)? };
+        place += match c {
+            _ if length > 0 => length,
+            '\\' => 1 + behind.chars().next().map_or(0, char::len_utf8),
+            '(' => end_of_group(behind).map_or(1, |end| end + 2),
+            // A `]` at the beginning of a class is a member of it.
+            '[' => behind
+                .get(1..)
+                .and_then(|rest| rest.find(']'))
+                .map_or(1, |end| end + 3),
+            c => c.len_utf8(),
+        };
     }
-    parts.push(&text[part..]);
-    all.push((&text[alternative..], parts));
-    Some(all)
+    parts.push(&text[start..]);
+    parts
 }
 
 /// Length of the separator of two commands at the beginning of an expression; 0 without one.
 fn separator(rest: &str) -> usize {
-    let quantifier = |length: usize| {
-        let rest = &rest[length..];
-        length + rest.len() - rest.trim_start_matches(['*', '+', '?']).len()
-    };
-    for text in ["&&", r"\&\&", r"\;", ";", r"\n"] {
-        if rest.starts_with(text) {
-            return quantifier(text.len());
-        }
-    }
-    for gap in [
-        r"[\s\S]", r"[\S\s]", r"[\w\W]", r"[\d\D]", "(?s:.)", "(?s:.*)", "(?s:.*?)",
-    ] {
-        if rest.starts_with(gap) {
-            return quantifier(gap.len());
-        }
-    }
-    match rest
+    const SIGNS: [&str; 9] = [
+        "&&", r"\&\&", r"\;", ";", r"\n", r"[\s\S]", r"[\S\s]", "(?s:.)", "(?s:.*)",
+    ];
+    let sign = SIGNS.iter().find(|sign| rest.starts_with(**sign));
+    let class = rest
         .strip_prefix('[')
-        .and_then(|class| class.split_once(']'))
-    {
-        Some((class, _))
-            if !class.is_empty() && class.trim_matches([';', '&', '|', '\\', 'n']).is_empty() =>
-        {
-            quantifier(class.len() + 2)
-        }
-        _ => 0,
-    }
-}
-
-/// Length of the first atom: an escape, a class, a group or a character.
-fn atom(rest: &str) -> Option<usize> {
-    let first = rest.chars().next()?;
-    match first {
-        '\\' => Some(1 + rest[1..].chars().next().map_or(0, char::len_utf8)),
-        // A `]` at the beginning of a class is a member of it.
-        '[' => {
-            let inside = rest[1..].trim_start_matches('^').trim_start_matches(']');
-            let begin = rest.len() - inside.len();
-            let mut is_escaped = false;
-            let end = inside.find(|c| {
-                let ends = c == ']' && !is_escaped;
-                is_escaped = c == '\\' && !is_escaped;
-                ends
-            });
-            Some(begin + end? + 1)
-        }
-        '(' => Some(end_of_group(&rest[1..])? + 2),
-        _ => Some(first.len_utf8()),
-    }
+        .and_then(|class| class.split_once(']'));
+    let class =
+        class.filter(|(class, _)| class.trim_matches([';', '&', '|', '\\', 'n']).is_empty());
+    let length = sign.map_or(0, |sign| sign.len());
+    let length = length.max(class.map_or(0, |(class, _)| class.len() + 2));
+    let behind = &rest[length..];
+    let quantifier = behind.len() - behind.trim_start_matches(['*', '+', '?']).len();
+    if length > 0 { length + quantifier } else { 0 }
 }
 
 #[cfg(test)]

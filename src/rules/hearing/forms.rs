@@ -9,6 +9,7 @@
 use std::sync::LazyLock;
 
 use super::own_words::words;
+use crate::rules::vocabulary::WORDS;
 
 static FORMS: LazyLock<Vec<Form>> = LazyLock::new(|| parse(include_str!("cues.txt")));
 
@@ -71,9 +72,10 @@ impl Sentence {
         }
     }
 
-    /// Returns `true` if the sentence has a form of these languages. What it says for now is not meant for good.
+    /// Returns `true` if the sentence has a form of these languages. What it says for now, or wants written, is not
+    /// meant for good.
     pub(super) fn demands(&self, languages: Languages) -> bool {
-        !self.text.contains("for now")
+        !self.is_once()
             && FORMS.iter().any(|form| {
                 let is_spoken = if form.is_english {
                     languages.english
@@ -82,6 +84,21 @@ impl Sentence {
                 };
                 is_spoken && self.has(form)
             })
+    }
+
+    /// Returns `true` for a demand about this once, and for the content of a text to write: "add a test that never …".
+    fn is_once(&self) -> bool {
+        let has = |word: &str| self.words.iter().any(|one| one == word);
+        let is_made = match self.words.as_slice() {
+            [verb, article, ..] => {
+                WORDS.makes.contains(verb) && ["a", "an", "the"].contains(&article.as_str())
+            }
+            _ => false,
+        };
+        WORDS.once.occur_in(&self.text)
+            // With an exclamation mark it is about what the agent did, and not only about now.
+            || has("yet") && !has("never") && !self.text.ends_with('!')
+            || is_made && (has("that") || has("which") || has("about"))
     }
 
     fn has(&self, form: &Form) -> bool {

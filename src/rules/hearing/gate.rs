@@ -14,7 +14,9 @@
 use std::collections::BTreeSet;
 
 use super::forms::{Languages, Sentence};
-use super::own_words::{own_words, sentences, without_errors, without_quotations, words};
+use super::own_words::{
+    own_words, sentences, without_errors, without_quotations, without_said, words,
+};
 use crate::model::text::one_line;
 use crate::rules::vocabulary::WORDS;
 
@@ -54,7 +56,7 @@ pub(crate) fn demands(message: &str) -> Option<String> {
         others: english < PURE_ENGLISH,
     };
     let sentences = sentences(&own);
-    let demands = |text: &str| Sentence::of(text).demands(languages);
+    let demands = |text: &str| Sentence::of(&without_said(text)).demands(languages);
     let mut found: Vec<bool> = sentences.iter().map(|one| demands(one)).collect();
     // A colon introduces what a demand is about: "remember: prices are in cents".
     for (at, pair) in sentences.windows(2).enumerate() {
@@ -149,6 +151,7 @@ mod tests {
             "No, cargo nextest. I never want to see plain cargo test here.",
             "why on earth did you bump the major version",
             "we keep fixtures in spec/data, not next to the code",
+            "don't begin with the migration yet! I have not agreed",
             "i'll start the emulator myself",
             "no wildcard routes in this service please, list them",
             "no tables in the replies pls",
@@ -217,6 +220,12 @@ mod tests {
             "the worker never stops, have a look",
             "never seen that before",
             "only run the parser tests for now",
+            "please don't merge it yet, I am still reading",
+            "could the title be red instead of blue? only on this slide",
+            "add a check that the queue never grows beyond ten",
+            "Write a poem about always being late",
+            "the wiki says 'never restart the worker by hand', why?",
+            "it prints `never call this from a signal handler` at the start",
             "I get `OSError: no space left, use another disk` at the start",
             "ça ne fonctionne jamais chez moi",
             "一覧ページに検索を追加してください。",

@@ -98,6 +98,28 @@ pub(super) fn without_quotations(text: &str) -> String {
     own
 }
 
+/// A sentence without what stands between single quotation marks or backticks, if that is of several words.
+pub(super) fn without_said(sentence: &str) -> String {
+    let mut own = String::with_capacity(sentence.len());
+    let mut rest = sentence;
+    while let Some(at) = rest.find(['\'', '`']) {
+        let (before, quoted) = rest.split_at(at);
+        let behind = &quoted[1..];
+        // An apostrophe stands within a word.
+        let is_end = |end: &usize| !behind[end + 1..].starts_with(char::is_alphanumeric);
+        let mut ends = behind.match_indices(&quoted[..1]).map(|(end, _)| end);
+        let end = ends.find(is_end).filter(|end| {
+            let is_open = !before.ends_with(char::is_alphanumeric);
+            is_open && behind[..*end].split_whitespace().count() >= QUOTED_WORDS
+        });
+        own.push_str(before);
+        own.push_str(if end.is_some() { "…" } else { &quoted[..1] });
+        rest = end.map_or(behind, |end| &behind[end + 1..]);
+    }
+    own.push_str(rest);
+    own
+}
+
 /// Replaces `<name …>…</name>` by a line break. A tag that is not closed stays.
 fn without_tags(text: &str) -> String {
     let mut own = String::with_capacity(text.len());

@@ -13,14 +13,6 @@ const LOOKS: [&str; 8] = [
 ];
 /// Programs whose `-n` is a dry run, as is their `-q`.
 const MAKERS: [&str; 4] = ["make", "gmake", "bmake", "ninja"];
-/// Programs that run nothing from their operands.
-const READERS: [&str; 49] = [
-    "[", "ag", "awk", "bat", "batcat", "cat", "cd", "chmod", "chown", "code", "command", "cp",
-    "curl", "diff", "echo", "egrep", "emacs", "fd", "file", "find", "gh", "git", "grep", "head",
-    "jq", "less", "ls", "man", "mkdir", "more", "mv", "nano", "nl", "open", "printf", "rg", "rm",
-    "sed", "shellcheck", "stat", "tail", "tee", "test", "touch", "type", "vi", "vim", "wc",
-    "which",
-];
 /// Words of the shell that begin no command of their own.
 const LOOPS: [&str; 5] = ["for", "while", "until", "case", "done"];
 
@@ -215,7 +207,7 @@ pub(super) fn only_looks(simple: &Simple, pattern: &str) -> bool {
                 && !pattern.contains(word.as_str())
         }
     };
-    READERS.contains(&program) && !names_word(pattern, program)
+    WORDS.readers.contains(program) && !names_word(pattern, program)
         || is_help(simple, pattern)
         || rest.iter().any(is_dry)
 }
