@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::cli::context::Context;
 use crate::cli::memory::{marked, of_rule};
-use crate::cli::output::{Done, Page, Report, Style, Table, change, clean, day, end, plural};
+use crate::cli::output::{Done, Page, Report, Style, Table, change, clean, day, end};
 use crate::model::error::UserError;
 use crate::model::{
     CANDIDATE, Condition, EPISODE, Evidence, Kind, MemoryType, QUARANTINED, REJECTED, Receipts,
@@ -161,7 +161,7 @@ fn table(page: &mut Page, records: &[(Kind, &Listed)], is_of_all: bool) {
         // What to do, before the error that it is about.
         let change = change_of(record, CHANGE[usize::from(!is_of_all)]);
         let shown = change.as_ref().unwrap_or(&record.summary);
-        let text = [pinned, shown, &of_one(Some(&heard(record)))].concat();
+        let text = [pinned, shown].concat();
         table.row([
             if is_of_all { kind.noun() } else { "" }.to_owned(),
             record.id.clone(),
@@ -203,30 +203,6 @@ fn change_of(record: &Listed, width: usize) -> Option<String> {
     let lesson = record.lesson.as_ref()?;
     let is_pattern = lesson.lesson.is_empty() && !lesson.working_code.is_empty();
     is_pattern.then(|| change(&lesson.failing_code, &lesson.working_code, width))
-}
-
-/// Messages that a rule was heard in, after its text; empty for other records.
-fn heard(record: &Listed) -> String {
-    let Some(said) = &record.said else {
-        return String::new();
-    };
-    let mut heard = String::new();
-    // A typed rule is the quote, so that only its place and its repetitions are left to say.
-    if said.quote.trim() != record.summary.trim() {
-        heard = format!("\"{}\"", said.quote);
-    }
-    // A person who typed the rule themselves was in no session.
-    if !said.session.is_empty() {
-        heard.extend([" in session ", &said.session]);
-    }
-    if said.times > 1 {
-        let sessions = plural(said.sessions as u64, "session");
-        heard = format!("{heard}, {} times in {sessions}", said.times);
-    }
-    match heard.trim_start_matches([' ', ',']) {
-        "" => String::new(),
-        heard => format!(" ({heard})"),
-    }
 }
 
 /// Approval and status of a procedure, and its use if it was told.

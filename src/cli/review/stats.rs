@@ -15,9 +15,7 @@ use crate::model::Evidence;
 use crate::model::error::UserError;
 use crate::review::Repeats;
 use crate::store::workspace::Error;
-use crate::upkeep::{
-    self, AgentSessions, Part, RuleAtCalls, SessionMeans, StatsReport, Used, Week,
-};
+use crate::upkeep::{self, AgentSessions, Part, SessionMeans, StatsReport, Used, Week};
 
 /// Show the benefit of memory: correct runs, hints, cost, time
 ///
@@ -133,7 +131,9 @@ impl Report for Shown {
             used(heads, &report.rules, page);
             let heads = "Lesson|>Shown|>Helped|>Harmed|>Confidence|About|~Text";
             used(heads, &report.lessons, page);
-            at_calls(&report.at_calls, page);
+            if !report.at_calls.is_empty() {
+                page.dim("what became of rules at calls: memctl list rules");
+            }
         }
         if let Some(path) = &self.page {
             page.good("wrote ", path.display().to_string());
@@ -293,35 +293,6 @@ fn used(heads: &'static str, all: &[Used], page: &mut Page) {
             format!("{:.2}", used.confidence),
             used.about.clone(),
             used.text.clone(),
-        ]);
-    }
-    page.table(&table);
-}
-
-/// Shows the rules that act on calls.
-fn at_calls(all: &[RuleAtCalls], page: &mut Page) {
-    if all.is_empty() {
-        return;
-    }
-    page.line("");
-    let mut table = Table::new(
-        "At calls|>Told|>Heeded|>Recurred|>Overridden|Action|~Rule",
-        &[6],
-    );
-    for rule in all.iter().take(8) {
-        let action = if rule.active {
-            rule.action.name()
-        } else {
-            "off"
-        };
-        table.row([
-            rule.id.clone(),
-            rule.receipts.told.to_string(),
-            rule.receipts.heeded.to_string(),
-            rule.receipts.recurred.to_string(),
-            rule.receipts.overridden.to_string(),
-            action.to_owned(),
-            rule.rule.clone(),
         ]);
     }
     page.table(&table);

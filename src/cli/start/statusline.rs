@@ -134,13 +134,12 @@ fn text(counts: SessionCounts, marks: Option<Marks>, colour: bool) -> String {
     if told > 0 {
         parts.push(format!("{} told", plural(told as u64, "rule")));
     }
-    match told_at_calls {
-        0 => {}
-        calls if told > 0 => parts.push(format!("{calls} at calls, {heeded} heeded")),
-        calls => {
-            let rules = plural(calls as u64, "rule");
-            parts.push(format!("{rules} told at calls, {heeded} heeded"));
-        }
+    if told_at_calls > 0 {
+        let rules = match told {
+            0 => plural(told_at_calls as u64, "rule") + " told",
+            _ => told_at_calls.to_string(),
+        };
+        parts.push(format!("{rules} at calls, {heeded} heeded"));
     }
     if lessons > 0 {
         parts.push(format!("{} told", plural(lessons as u64, "lesson")));

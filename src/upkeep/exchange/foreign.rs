@@ -9,7 +9,7 @@
 use serde_json::{Map, Value};
 
 use crate::model::MemoryType;
-use crate::upkeep::exchange::{Foreign, Found, Skipped, metadata};
+use crate::upkeep::exchange::{Foreign, Found, Skipped};
 
 /// Names of the text field, in the versions of the API.
 const TEXT: [&str; 4] = ["memory", "data", "text", "content"];
@@ -93,13 +93,13 @@ fn answer(item: Value, found: &mut Found) {
         Some(Value::Object(given)) => given,
         _ => Map::new(),
     };
-    let mut fields_left = metadata(
-        fields
-            .iter()
-            .map(|(name, value)| (name.as_str(), value.clone()))
-            .collect(),
-    );
-    fields_left.extend(given);
+    fields.retain(|_, value| match value {
+        Value::Null => false,
+        Value::String(text) => !text.is_empty(),
+        Value::Array(items) => !items.is_empty(),
+        _ => true,
+    });
+    fields.extend(given);
     found.records.push(Foreign {
         id: id.unwrap_or_else(|| content.clone()),
         what,
@@ -107,7 +107,7 @@ fn answer(item: Value, found: &mut Found) {
         memory_type: memory_type.unwrap_or(MemoryType::UserPreferences),
         text: content,
         user,
-        metadata: fields_left,
+        metadata: fields,
     });
 }
 

@@ -81,20 +81,6 @@ pub struct Found {
     pub skipped: Vec<Skipped>,
 }
 
-/// Metadata of a record, without empty fields.
-fn metadata(fields: Vec<(&str, Value)>) -> Map<String, Value> {
-    let says = |value: &Value| match value {
-        Value::Null => false,
-        Value::String(text) => !text.is_empty(),
-        Value::Array(items) => !items.is_empty(),
-        _ => true,
-    };
-    let fields = fields.into_iter().filter(|(_, value)| says(value));
-    fields
-        .map(|(name, value)| (name.to_owned(), value))
-        .collect()
-}
-
 /// Error of a file that cannot be read.
 fn unreadable(path: &Path) -> impl FnOnce(std::io::Error) -> Error {
     let path = path.to_owned();

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::model::Kind;
 use crate::store::{DIRECTORY, DataFile, foreign_entries, foreign_lines, foreign_origin, logs};
 use crate::upkeep::exchange::export::{Header, Line, Of, VERSION};
-use crate::upkeep::exchange::{Foreign, Found, Skipped, foreign, unreadable};
+use crate::upkeep::exchange::{Foreign, Skipped, foreign, unreadable};
 use memctl_files::{decoded, named};
 
 use super::ImportSource;
@@ -42,15 +42,6 @@ impl Opened {
             Of::Log(name) => format!("a line of `{name}`"),
         };
         self.skipped.push(Skipped::one(what, "it is not UTF-8"));
-    }
-
-    fn foreign(source: ImportSource, found: Found) -> Self {
-        Self {
-            source,
-            notes: found.records,
-            skipped: found.skipped,
-            ..Self::default()
-        }
     }
 }
 
@@ -155,7 +146,12 @@ fn file(path: &Path, from: Option<ImportSource>) -> Result<Opened, Error> {
         && (from == Some(ImportSource::Mem0) || documents.iter().all(foreign::is_answer))
     {
         let found = foreign::answers(documents);
-        return Ok(Opened::foreign(ImportSource::Mem0, found));
+        return Ok(Opened {
+            source: ImportSource::Mem0,
+            notes: found.records,
+            skipped: found.skipped,
+            ..Opened::default()
+        });
     }
     let file_name = path.file_name().and_then(|name| name.to_str());
     if file_name.is_some_and(|name| DataFile::named(name).is_some()) {
