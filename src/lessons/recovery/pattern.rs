@@ -212,11 +212,16 @@ fn is_verdict(step: &Step, line: &str) -> bool {
     let is_checker = words.any(|word| WORDS.verdict_programs.contains(word));
     let is_of_call = || {
         let lower = line.to_ascii_lowercase();
-        let is_by_program = line.split(':').next() == name.split(' ').next();
+        // `make check` runs `check`, which asks for an option or a variable.
+        let is_by_program = name
+            .split(' ')
+            .any(|own| line.split(':').next() == Some(own));
         let mut named = line.split_whitespace();
         let names_option = named.any(|word| {
-            word.trim_start_matches(['`', '\'', '"', '('])
-                .starts_with("--")
+            let word = word.trim_start_matches(['`', '\'', '"', '(']);
+            let variable = word.split_once('=').map_or("", |(name, _)| name);
+            let is_part = |b: u8| b.is_ascii_uppercase() || b == b'_';
+            word.starts_with("--") || variable.len() > 2 && variable.bytes().all(is_part)
         });
         is_by_program
             || names_option
@@ -342,6 +347,12 @@ mod tests {
         );
         check("./check.sh", "check.sh: no target is set", false);
         check("make check", "no target: set --target=web", false);
+        check(
+            "make check",
+            "check: no box: give BOX=red or BOX=all",
+            false,
+        );
+        check("make check", "give BOX=red or BOX=all", false);
         check("npm run lint", "npm error Missing script: \"lint\"", false);
         check(
             "pytest --all",
