@@ -108,6 +108,12 @@ fn a_person_types_a_rule_for_the_agents_of_a_project() {
     let lost = workspace.run(&["correct", "Use yarn.", "--replaces", "REFL-009"]);
     lost.fails(2, "is no rule of this project");
     assert!(lost.stderr.contains("memctl list rules"), "{lost:?}");
+    let broken = workspace.json(&["correct", "Keep npm away.", "--command", "^npm("]);
+    let warnings = broken["warnings"].to_string();
+    assert!(
+        warnings.contains("with another --command") && !warnings.contains("quote"),
+        "{warnings}"
+    );
     // The option is for such a rule alone.
     let ran = workspace.run(&["correct", "hr/x", "Short.", "--command", "^npm"]);
     ran.fails(2, "`--command` is for a rule of coding agents");

@@ -98,7 +98,7 @@ fn acting(
         match checked(&patterns) {
             Ok(()) => acting.extend(patterns),
             Err(bad) => left_out.push(format!(
-                "a pattern of `{field}` is left out: {bad}; {}. Call again with the same `rule` and `quote` to add it",
+                "a pattern of `{field}` is left out: {bad}; {}",
                 bad.hint
             )),
         }

@@ -161,6 +161,12 @@ fn record(
     near.retain(|(score, _)| *score >= NEAR);
     let mut warnings = heard.left_out.clone();
     let is_whole = warnings.is_empty();
+    if !is_whole {
+        warnings.push(match by {
+            AGENT => "to add it, call again with the same `rule` and `quote`".to_owned(),
+            _ => "to add it, type the same rule again with another --command".to_owned(),
+        });
+    }
     let is_change = heard.earlier.is_some();
     if !is_change && own.is_none() {
         heard.earlier = said_again(&heard, &rules)?;
