@@ -7,14 +7,13 @@
 
 use std::path::Path;
 
-use crate::lessons::failure::error_line::error_lines;
+use crate::lessons::failure::error_line::{error_lines, plain};
 use crate::lessons::recovery::episodes::analyse;
 use crate::model::text::one_line;
-use crate::store::{project_of_session, same_project};
 use memctl_redact::beginning;
 use memctl_sessions::{Format, Remark, Speaker};
 
-use super::learn::LearnOptions;
+use super::learn::{LearnOptions, workspace};
 use super::session_files::read_of;
 use crate::lessons::asking::found_out::{found_out, looks};
 use crate::lessons::session::calls::{SessionCall, SessionCalls, SessionHead};
@@ -66,21 +65,22 @@ impl ReadSession {
     }
 }
 
-/// Reads a session; `None` if the file holds none, or one of another project.
-pub(super) fn read(path: &Path, options: &LearnOptions) -> Option<ReadSession> {
+/// Reads a session; `None` if the file holds none, or one of another project. `root` is that of the memory.
+pub(super) fn read(
+    path: &Path,
+    options: &LearnOptions,
+    root: Option<&Path>,
+) -> Option<ReadSession> {
     let session = read_of(path, options.format, options.project.as_deref())?;
-    let project = project_of_session(session.directory());
-    let own = options.project_name.as_deref();
-    let own = own.filter(|name| same_project(name, &project));
     let head = SessionHead {
         session: redacted(&session.id),
-        project: redacted(own.unwrap_or(&project)),
+        project: redacted(&workspace(root, &session, options)),
     };
     let failures = analyse(&session.steps, &session.remarks).failures;
     let calls = session.steps.into_iter().map(|step| SessionCall {
         call: redacted(&step.call_text()),
         failed: failures.binary_search(&step.index).is_ok(),
-        output: redacted(&step.output),
+        output: redacted(&plain(&step.output)),
         tool: step.tool,
     });
     let calls = SessionCalls {
@@ -162,7 +162,7 @@ fn of_call(number: usize, call: &SessionCall, row: usize) -> String {
         INPUT
     };
     let outcome = if call.failed { "FAILED" } else { "ok" };
-    let text = on_one_line(&call.call, most);
+    let text = call_line(&call.call, most);
     let mut line = format!("{number} {outcome} {}: {text}", call.tool);
     let [document, look, other] = BUDGETS[row];
     let budget = match call {
@@ -209,6 +209,18 @@ fn excerpt(output: &str, budget: usize, failed: bool) -> String {
     errors + head.trim_end() + " … " + tail.trim_start()
 }
 
+/// Text of a call on one line, with a mark where its own end. A long one keeps its end, where the program often is.
+fn call_line(text: &str, most: usize) -> String {
+    let lines = text.lines().map(one_line).filter(|line| !line.is_empty());
+    let text = lines.collect::<Vec<_>>().join(" ⏎ ");
+    let length = text.chars().count();
+    if length <= most {
+        return text;
+    }
+    let end: String = text.chars().skip(length - most / 3).collect();
+    format!("{} … {end}", beginning(&text, most * 2 / 3))
+}
+
 fn on_one_line(text: &str, most: usize) -> String {
     beginning(&one_line(text), most).into_owned()
 }
@@ -252,6 +264,19 @@ mod tests {
         assert!(text.contains("2 ok Bash: BUILD_EPOCH=0 tools/build web\n"));
         assert!(text.ends_with("\nAGENT: It is built."));
         assert!(text.chars().count() < 1_300, "{}", text.chars().count());
+    }
+
+    #[test]
+    fn a_long_call_keeps_its_lines_and_its_end() {
+        assert_eq!(call_line("cd app\n  make  web", 40), "cd app ⏎ make web");
+        let text = format!(
+            "cat > a.py <<'E'\n{}\nE\npython3 a.py",
+            "x = 1\n".repeat(80)
+        );
+        let line = call_line(&text, 120);
+        assert!(line.starts_with("cat > a.py <<'E' ⏎ x = 1"), "{line}");
+        assert!(line.ends_with("⏎ E ⏎ python3 a.py"), "{line}");
+        assert!(line.chars().count() < 130, "{line}");
     }
 
     #[test]

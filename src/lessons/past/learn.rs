@@ -4,7 +4,7 @@
 //! step that showed it. A pattern with a tombstone is not learned again. A session without a
 //! pattern is only marked as processed.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use memctl_sessions::{BrokenLine, Format, Session, Step};
 use serde::Serialize;
@@ -251,7 +251,7 @@ fn take(
     });
     if !report.dry_run && is_news {
         let mut writer = records.writer()?;
-        let workspace = workspace(records, session, options);
+        let workspace = workspace(records.store.directory().parent(), session, options);
         let mut existing = patterns::existing(&writer)?;
         for episode in &found {
             if let Some(refused) = &episode.refused {
@@ -296,16 +296,13 @@ fn take(
 
 /// Name of the project that a session began in: the agent may have changed directories since. A session
 /// that names no directory counts for the project of the memory.
-fn workspace(records: &Records<'_>, session: &Session, options: &LearnOptions) -> String {
+pub(super) fn workspace(root: Option<&Path>, session: &Session, options: &LearnOptions) -> String {
     let named = redacted(&project_of_session(session.directory()));
     // With the root commit, which the name of a directory lacks.
     let here = options.project_name.as_ref();
     match here.filter(|here| same_project(here, &named)) {
         Some(here) => here.clone(),
-        None if named.is_empty() => {
-            let root = records.store.directory().parent();
-            root.and_then(project_of).unwrap_or_default()
-        }
+        None if named.is_empty() => root.and_then(project_of).unwrap_or_default(),
         None => named,
     }
 }

@@ -188,7 +188,8 @@ pub async fn plan(workspace: &Workspace, options: &PastOptions) -> Result<Option
             plan.report.asked_before += 1;
             continue;
         }
-        let Some(read) = read(&file.path, &options.sessions) else {
+        let root = workspace.store.directory().parent();
+        let Some(read) = read(&file.path, &options.sessions, root) else {
             continue;
         };
         if read.is_dull() {

@@ -113,6 +113,20 @@ pub(crate) fn occurs(written: &str, line: &str, is_whole: bool) -> bool {
     !written.is_empty() && written.iter().all(is_run)
 }
 
+/// Returns `true` if the calls have a written command, but its last word only as the beginning of another:
+/// `--pattern=`, `src/`.
+pub(crate) fn ends_in_a_word(written: &str, calls: &[PeeledCall<'_>]) -> bool {
+    let written = commands(&without_angles(written));
+    let [Simple { words: written, .. }] = written.as_slice() else {
+        return false;
+    };
+    let has = |is_whole| {
+        let mut simples = calls.iter().flat_map(|call| &call.simples);
+        simples.any(|words| begins(written, words, is_whole))
+    };
+    written.len() > 1 && has(false) && !has(true)
+}
+
 /// Returns the occurrence of a command in the prose of a lesson.
 ///
 /// # Errors
@@ -219,7 +233,10 @@ fn begins(written: &[String], words: &[String], is_whole: bool) -> bool {
     let mut rest = words.iter();
     written.iter().enumerate().all(|(at, word)| {
         let is_last = at == last && !is_whole;
-        let is_begun = |actual: &str| is_last && one_line(actual).starts_with(&one_line(word));
+        let is_begun = |actual: &str| {
+            let begun = || is_like(&format!("{word}…"), actual);
+            is_last && (one_line(actual).starts_with(&one_line(word)) || begun())
+        };
         rest.any(|actual| is_like(word, actual) || is_begun(actual))
     })
 }
@@ -234,7 +251,7 @@ fn is_template(word: &str) -> bool {
             .chars()
             .all(|c| c.is_ascii_uppercase() || matches!(c, '_' | '-' | '.'));
     word.is_empty()
-        || word.chars().all(|c| matches!(c, '.' | '…' | '*'))
+        || !matches!(word, "." | "..") && word.chars().all(|c| matches!(c, '.' | '…' | '*'))
         || is_bracketed('<', '>')
         || is_bracketed('[', ']')
         || is_bracketed('{', '}')

@@ -23,21 +23,44 @@ pub(crate) fn covers(procedure: &Procedure, recovery: &Pattern) -> bool {
 }
 
 /// Returns the commands that a lesson advises: those in its backticks, or the one that it ends with,
-/// without the ones that it is told at.
+/// without the ones that it is told at or warns of.
 pub(crate) fn advice(procedure: &Procedure) -> Vec<String> {
-    let mut found: Vec<String> = code_spans(&procedure.lesson).map(str::to_owned).collect();
+    let spans = code_spans(&procedure.lesson);
+    let advised = spans.filter(|(before, _)| !warns(before));
+    let mut found: Vec<String> = advised.map(|(_, code)| code.to_owned()).collect();
     if let Some(applies) = &procedure.applies {
         if found.is_empty() {
             found.extend(at_the_end(&procedure.lesson, &applies.commands));
         }
         let is_trigger = |command: &String| {
             let mut triggers = applies.commands.iter().map(|trigger| one_line(trigger));
+            let begins = |trigger: String| {
+                let rest = trigger.strip_prefix(&one_line(command)).map(str::to_owned);
+                rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+            };
             // A whole form with templates is advice, even if the lesson is told there.
-            !command.contains('<') && triggers.any(|trigger| trigger == one_line(command))
+            !command.contains('<') && triggers.any(begins)
         };
         found.retain(|command| !is_trigger(command));
     }
     found
+}
+
+/// Words before a command that say not to run it.
+const WARNINGS: &[&str] = &[
+    "not", "never", "no", "without", "don't", "avoid", "than", "instead of",
+];
+
+/// Returns `true` if the prose before a command ends in a warning of it: "never with", "rather than".
+fn warns(before: &str) -> bool {
+    let clause = before.rsplit(['.', ';', ':', ',', '(']).next();
+    let clause = clause.unwrap_or_default().to_lowercase();
+    let words: Vec<&str> = clause.split_whitespace().collect();
+    let last = words[words.len().saturating_sub(3)..].join(" ");
+    let last = format!(" {last} ");
+    WARNINGS
+        .iter()
+        .any(|warning| last.contains(&format!(" {warning} ")))
 }
 
 /// Returns the command behind the last colon of a lesson, if it runs a program that the lesson is told at.
@@ -114,6 +137,14 @@ mod tests {
         check("bin/a proof one", lesson, false);
         check("bin/a unlock; bin/a proof one", lesson, true);
         check("make CI", "Build with `CI=1 make`.", false);
+        let lesson = "Stage single files; never run `make stage -A` (or rather than `make push`).";
+        check("make stage -A", lesson, false);
+        check("make push", lesson, false);
+        check(
+            "cargo test",
+            "Run `make unit`; `cargo` finds nothing.",
+            false,
+        );
         check(
             "./check --target=web",
             "Check with `./check --target=web`.",

@@ -17,7 +17,9 @@ use memctl_redact::Person;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::lessons::session::call_match::{Occurrence, in_prose, occurrence, peeled};
+use crate::lessons::session::call_match::{
+    Occurrence, ends_in_a_word, in_prose, occurrence, peeled,
+};
 use crate::lessons::session::calls::{SessionCall, SessionCalls};
 
 /// Maximum number of phrases in one field.
@@ -27,6 +29,8 @@ const LONGEST_PHRASE: usize = 160;
 const SHORTEST_ERROR: usize = 8;
 /// Number of calls behind an error in which another try still is about it.
 const SOON: usize = 4;
+/// Number of calls in a row with one error that are tries, and not two that ran side by side.
+const TRIES: usize = 3;
 
 /// Lesson to store.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -98,9 +102,15 @@ pub(crate) fn check(
     if proof == Proof::Document {
         return Ok(checked);
     }
-    let applies = seen_errors(checked.applies, &session.calls)?;
+    let mut applies = seen_errors(checked.applies, &session.calls)?;
     check_commands(&checked.lesson, &applies, proof, &session.calls)?;
     check_worth(&applies, &session.calls)?;
+    let calls = peeled(&session.calls);
+    for command in &mut applies.commands {
+        if ends_in_a_word(command, &calls) {
+            command.push('…');
+        }
+    }
     Ok(CheckedLesson { applies, ..checked })
 }
 
@@ -280,7 +290,7 @@ fn check_commands(
             "write it as it ran here, with `<…>` for what varies",
         );
     }
-    for span in code_spans(lesson) {
+    for (_, span) in code_spans(lesson) {
         match in_prose(span, calls) {
             Ok(found) => best = best.max(found),
             Err(_) if is_prescribed(span) => {}
@@ -305,10 +315,11 @@ fn check_commands(
     Ok(())
 }
 
-/// Texts between backquotes.
-pub(crate) fn code_spans(text: &str) -> impl Iterator<Item = &str> {
-    let parts = text.split('`').skip(1).step_by(2);
-    parts.map(str::trim).filter(|span| !span.is_empty())
+/// Texts between backquotes, each with the text between it and the one before.
+pub(crate) fn code_spans(text: &str) -> impl Iterator<Item = (&str, &str)> {
+    let mut parts = text.split('`');
+    let spans = std::iter::from_fn(move || Some((parts.next()?, parts.next()?.trim())));
+    spans.filter(|(_, span)| !span.is_empty())
 }
 
 /// Refuses a lesson for everybody without a moment. Also refuses one that only its error leads to, if the session
@@ -335,11 +346,12 @@ fn check_worth(applies: &Applies, session: &[SessionCall]) -> Result<(), Refusal
     Ok(())
 }
 
-/// Returns `true` if the session met the error at two places, or failed again at the first try behind it. Calls
-/// that run side by side count as one place.
+/// Returns `true` if the session met the error at two places, or failed again at one of the next tries. Calls
+/// that run side by side count as one place: what repeats one of them does not.
 fn cost_more_than_one_call(errors: &[String], session: &[SessionCall]) -> bool {
     let has = |call: &SessionCall| errors.iter().any(|phrase| holds(call, phrase));
     let met: Vec<bool> = session.iter().map(has).collect();
+    let is_repeated = met.windows(TRIES).any(|tries| tries.iter().all(|met| *met));
     let ends: Vec<usize> = (0..met.len())
         .filter(|at| met[*at] && !met.get(at + 1).is_some_and(|next| *next))
         .collect();
@@ -350,7 +362,7 @@ fn cost_more_than_one_call(errors: &[String], session: &[SessionCall]) -> bool {
             .filter(|call| call.failed)
             .any(|call| self::program(call) == program)
     };
-    ends.len() > 1 || ends.iter().any(failed_again)
+    is_repeated || ends.len() > 1 || ends.iter().any(failed_again)
 }
 
 /// First program of a shell call that does something, or the tool.

@@ -17,7 +17,7 @@ use crate::store::{Scoped, Terms};
 use memctl_shell::basename;
 
 /// Version of the terms. A change invalidates saved tables.
-const SCHEME: u64 = 11;
+const SCHEME: u64 = 12;
 /// Maximum number of words of a command that are compared.
 pub(crate) const COMMAND_WORDS: usize = 6;
 
@@ -96,10 +96,11 @@ pub(crate) fn command_term(command: &str) -> u64 {
     hash(b"c", &beginning(fixed(command).0.into_iter()))
 }
 
-/// Returns the words of a beginning before the first with a quote or a template, and `true` if these are all.
+/// Returns the words of a beginning before the first with a quote, a template or a sign of the shell, and `true` if
+/// these are all.
 pub(crate) fn fixed(command: &str) -> (Vec<&str>, bool) {
     let words: Vec<&str> = command.split_whitespace().collect();
-    let varies = |word: &&str| word.contains(['"', '\'', '<', '…']);
+    let varies = |word: &&str| word.contains(['"', '\'', '<', '…', '|', '>', ';', '&']);
     let end = words.iter().position(varies).unwrap_or(words.len());
     let is_whole = end == words.len();
     (words[..end].to_vec(), is_whole)

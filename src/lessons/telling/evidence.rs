@@ -22,7 +22,9 @@ pub(crate) fn adopts(code: &str, shown: &Shown) -> bool {
         return is_followed(code, &shown.advice) && !is_followed(&shown.call, &shown.advice);
     }
     if shown.failing_code.is_empty() {
-        let advice: Vec<String> = code_spans(&shown.working_code).map(str::to_owned).collect();
+        let advice: Vec<String> = code_spans(&shown.working_code)
+            .map(|(_, code)| code.to_owned())
+            .collect();
         return is_followed(code, &advice);
     }
     let pattern = Pattern {

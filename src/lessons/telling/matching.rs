@@ -241,7 +241,15 @@ impl Failure {
             return false;
         }
         let of_command = || runs(&self.code, &applies.commands);
-        let decides = |phrase: &&String| phrase.chars().count() >= PHRASE;
+        // A short phrase decides where it is all that a line says.
+        let is_line = |phrase: &str| {
+            let mut lines = self
+                .output
+                .lines()
+                .map(|line| one_line(line).to_lowercase());
+            lines.any(|line| line == one_line(phrase).to_lowercase())
+        };
+        let decides = |phrase: &&String| phrase.chars().count() >= PHRASE || is_line(phrase);
         applies.errors.iter().filter(decides).any(has)
             || applies.errors.iter().chain(&applies.expected).any(has) && of_command()
     }
@@ -310,15 +318,21 @@ fn is_admitted(hint: &Hint) -> bool {
             .all(|text| memctl_redact::admit(text).quarantine.is_none())
 }
 
-/// Returns `true` if a shell line runs a command that begins with one of these. Behind its fixed words, a
-/// beginning may have quoted text and templates.
+/// Returns `true` if a shell line runs a command that begins with one of these.
 fn runs(code: &str, beginnings: &[String]) -> bool {
+    longest_run(code, beginnings).is_some()
+}
+
+/// Number of words of the longest of these beginnings that a shell line runs. Behind its fixed words, a
+/// beginning may have quoted text and templates.
+fn longest_run(code: &str, beginnings: &[String]) -> Option<usize> {
     let prefixes = prefixes(code);
-    beginnings.iter().any(|command| {
+    let run = beginnings.iter().filter(|command| {
         let (fixed, is_whole) = table::fixed(command);
         prefixes.contains(&table::beginning(fixed.into_iter()))
             && (is_whole || occurs(command, code, false))
-    })
+    });
+    run.map(|command| command.split_whitespace().count()).max()
 }
 
 /// Beginnings of the simple commands of a shell line, of each length.
@@ -360,7 +374,7 @@ pub(crate) fn before_call(store: &Scoped, code: &str, here: &Here<'_>) -> Result
         numbers.extend(terms.holding(table::command_term(prefix), NEWEST).0);
     }
     let lower = code.to_lowercase();
-    let mut found: Vec<Hint> = numbers
+    let mut found: Vec<(usize, Hint)> = numbers
         .into_iter()
         .rev()
         .filter_map(|number| {
@@ -373,26 +387,34 @@ pub(crate) fn before_call(store: &Scoped, code: &str, here: &Here<'_>) -> Result
             let hint = Hint::of(&procedure, "", 1.0, "its command".to_owned());
             if procedure.lesson.is_empty() {
                 let is_approved = trust != Trust::Observed;
-                return (is_approved && is_told_before(&procedure, &hint, code)).then_some(hint);
+                let is_told = is_approved && is_told_before(&procedure, &hint, code);
+                return is_told.then_some((usize::MAX, hint));
             }
             let applies = procedure.applies.as_ref()?;
             let is_out = applies
                 .not
                 .iter()
                 .any(|phrase| !phrase.trim().is_empty() && lower.contains(&phrase.to_lowercase()));
-            let is_meant =
-                !is_out && runs(code, &applies.commands) && !is_followed(code, &hint.advice);
+            let length = longest_run(code, &applies.commands).filter(|_| !is_out)?;
+            let is_meant = !is_followed(code, &hint.advice);
             let hint = Some(hint).filter(|hint| is_meant && is_admitted(hint))?;
             let root = here.root;
             let changed_file = root.and_then(|root| changed_file(root, &procedure.files));
-            Some(Hint {
-                changed_file,
-                ..hint
-            })
+            Some((
+                length,
+                Hint {
+                    changed_file,
+                    ..hint
+                },
+            ))
         })
         .collect();
-    found.sort_by(|a, b| weight_of(b).total_cmp(&weight_of(a)));
-    Ok(found)
+    // Few lessons fit before a call: the one for more words of it is more to the point.
+    found.sort_by(|(a_length, a), (b_length, b)| {
+        let heavier = weight_of(b).total_cmp(&weight_of(a));
+        heavier.then_with(|| b_length.cmp(a_length))
+    });
+    Ok(found.into_iter().map(|(_, hint)| hint).collect())
 }
 
 #[cfg(test)]
@@ -419,5 +441,14 @@ mod tests {
         check("grep -rn main src", unquoted, false);
         check("cargo test --all", "cargo test", true);
         check("cargo build --features test", "cargo test", false);
+        check(
+            "go test ./... -v 2>&1 | grep FAIL",
+            "go test ./... 2>&1 | grep",
+            true,
+        );
+        check("go test ./...", "go test ./... 2>&1 | grep", false);
+        check("npm test -- --only=cart", "npm test -- --only=…", true);
+        check("gofmt -w ./pkg/cart.go", "gofmt -w ./pkg…", true);
+        check("gofmt -w ./web", "gofmt -w ./pkg…", false);
     }
 }
