@@ -78,7 +78,7 @@ fn codex_is_asked_at_its_stop_only_if_a_person_reads_its_last_message() {
         let workspace = initialised();
         let rollout = workspace.root().join("rollout.jsonl");
         let meta = json!({"type": "session_meta", "payload": {"id": "s", "source": source}});
-        workspace.write("rollout.jsonl", &format!("{meta}\n"));
+        workspace.write("rollout.jsonl", format!("{meta}\n"));
         let event = |name: &str, more: Value| {
             let mut event = json!({"hook_event_name": name, "session_id": "s", "transcript_path": rollout,
                 "cwd": workspace.root(), "tool_name": "Bash"});

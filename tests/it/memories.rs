@@ -715,7 +715,9 @@ fn json_value() -> impl Strategy<Value = String> {
         Just("null".to_owned()),
         Just("true".to_owned()),
         "-?(0|[1-9][0-9]{0,30})(\\.[0-9]{1,25})?([eE][+-]?[0-9]{1,3})?"
-            .prop_filter("a number that readers take", |number| number.parse::<f64>().is_ok_and(f64::is_finite)),
+            .prop_filter("a number that readers take", |number| number
+                .parse::<f64>()
+                .is_ok_and(f64::is_finite)),
         "[a-zäß日😀 ]{0,8}".prop_map(|text| json!(text).to_string()),
         Just("\"\\u00e9\\/\\ud83d\\ude00\"".to_owned()),
     ];

@@ -24,7 +24,9 @@ pub fn sides(text: &str) -> [String; 2] {
             ("=======", [0] | []) => &[1],
             (">>>>>>>", [1]) => &[0, 1],
             _ => {
-                of.iter().for_each(|side| sides[*side].push_str(line));
+                for side in of {
+                    sides[*side].push_str(line);
+                }
                 continue;
             }
         };

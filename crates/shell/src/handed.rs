@@ -100,13 +100,11 @@ impl Variables {
         handed: &[String],
         is_appended: bool,
     ) -> Vec<String> {
-        let named = words.iter().filter(|word| word.text.contains('$'));
-        let names = |name: &str| {
-            named
-                .clone()
-                .any(|word| with_value(&word.text, name, "").is_some())
+        let is_used = |name: &str| {
+            let mut words = words.iter();
+            words.any(|word| with_value(&word.text, name, "").is_some())
         };
-        if let Some((name, values)) = self.0.iter().rev().find(|(name, _)| names(name)) {
+        if let Some((name, values)) = self.0.iter().rev().find(|(name, _)| is_used(name)) {
             let with = |value: &String| {
                 let words = words
                     .iter()

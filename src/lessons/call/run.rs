@@ -52,13 +52,14 @@ impl Run {
         let mut operands: Vec<String> = Vec::new();
         let mut values = Vec::new();
         if WORDS.interpreters.contains(&name) {
-            let valued = [
+            let taking_a_value = [
                 "-cp", "-classpath", "--class-path", "-W", "-X", "--require", "-r", "-I",
                 "--import", "--loader",
             ];
             // `php -d memory_limit=1G x.php`, but `python -d x.py`.
             let is_valued = |words: &[String]| {
-                valued.contains(&words[0].as_str()) || words[0] == "-d" && words[1].contains('=')
+                taking_a_value.contains(&words[0].as_str())
+                    || words[0] == "-d" && words[1].contains('=')
             };
             while words.len() > 2 && is_valued(words) {
                 words = &words[2..];

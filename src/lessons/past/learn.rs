@@ -270,7 +270,7 @@ fn take(
                     .map(call_hash)
                     .unwrap_or_default(),
             };
-            match patterns::store(&mut writer, &mut existing, pattern, origin, records.now)? {
+            match patterns::store(&mut writer, &mut existing, pattern, &origin, records.now)? {
                 Stored::New(id) => report.learned.push(id),
                 Stored::Again(id) => report.merged.push(id),
                 Stored::Counted(_) => {}

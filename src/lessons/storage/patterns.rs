@@ -42,12 +42,13 @@ pub(crate) enum Stored {
 }
 
 /// Stores the pattern of a recovery, or counts up the procedure that has the same failure with the same
-/// change, or what a person has approved and that says it. `existing` are the stored procedures, read once while the lock is held.
+/// change, or what a person has approved and that says it. `existing` are the stored procedures, read once while the
+/// lock is held.
 pub(crate) fn store(
     writer: &mut Writer,
     existing: &mut Vec<Procedure>,
     pattern: &Pattern,
-    origin: Origin,
+    origin: &Origin,
     now: DateTime<Utc>,
 ) -> Result<Stored, Error> {
     let line = one_line(&pattern.error_line);
@@ -241,7 +242,7 @@ pub(crate) fn silence(
     for own in existing {
         let is_here = own.is_of(&|name| same_project(name, project));
         if own.is_episode() && is_here && own.pattern.as_ref().is_some_and(is_other) {
-            own.state = "retired".to_owned();
+            "retired".clone_into(&mut own.state);
             let changes = [("state", raw(&own.state)?)];
             writer.update(Kind::Procedure, &own.procedure_id, &changes)?;
         }
@@ -276,7 +277,7 @@ pub(crate) fn learn_at_once(
     };
     let mut existing = existing(&writer)?;
     if let Ok(pattern) = recovered {
-        self::store(&mut writer, &mut existing, pattern, origin, now)?;
+        self::store(&mut writer, &mut existing, pattern, &origin, now)?;
     }
     if let Some(other) = refused.and_then(|none| none.refused.as_ref()) {
         silence(&mut writer, &mut existing, other, project)?;

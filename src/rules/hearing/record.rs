@@ -216,15 +216,7 @@ fn record(
     warnings.extend(repair_warnings(writer.take_repairs()));
     drop(writer);
     if seen.as_ref().is_some_and(Vec::is_empty) {
-        let calls = message
-            .calls
-            .iter()
-            .map(|call| format!("`{}`", call.shown()));
-        let calls = calls.collect::<Vec<_>>().join(", ");
-        warnings.push(format!(
-            "no pattern matches the last calls ({calls}); if the person corrects one of them, call again \
-             with the same `rule` and `quote`, and a pattern that matches it"
-        ));
+        warnings.push(unmatched(message));
     }
     // The answer to the agent does not depend on it.
     drop(note_recorded(store, message, &rule.reflexion_id));
@@ -243,6 +235,17 @@ fn record(
         earlier,
         warnings,
     })
+}
+
+/// Warning that no pattern of a rule matches a call before the message.
+fn unmatched(message: &Message) -> String {
+    let calls = message.calls.iter();
+    let calls: Vec<String> = calls.map(|call| format!("`{}`", call.shown())).collect();
+    format!(
+        "no pattern matches the last calls ({}); if the person corrects one of them, call again \
+         with the same `rule` and `quote`, and a pattern that matches it",
+        calls.join(", ")
+    )
 }
 
 /// Returns the project that a rule is for; empty for every one.

@@ -351,9 +351,9 @@ impl Scoped {
             return Ok(Some(entry));
         }
         let mut found = None;
-        let named = format!("\"{id}\"");
+        let quoted = format!("\"{id}\"");
         self.each_entry(kind, &Selection::default(), &mut |entry| {
-            let names = memchr::memmem::find(&entry.text, named.as_bytes()).is_some();
+            let names = memchr::memmem::find(&entry.text, quoted.as_bytes()).is_some();
             if names
                 && renaming::former_ids(&entry.text)
                     .iter()

@@ -194,11 +194,7 @@ mod tests {
         for file in ["calls", "sessions"].map(|folder| dir.path().join(".index").join(folder)) {
             for file in std::fs::read_dir(file).unwrap() {
                 let bytes = std::fs::read(file.unwrap().path()).unwrap();
-                assert_eq!(
-                    bytes.iter().filter(|byte| **byte == 0).count(),
-                    1,
-                    "{bytes:?}"
-                );
+                assert_eq!(bytes.split(|byte| *byte == 0).count(), 2, "{bytes:?}");
             }
         }
         assert_eq!(log.calls(), b"first\nneedle 1\nneedle 2\n");

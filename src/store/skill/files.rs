@@ -244,9 +244,11 @@ impl Skills {
             number(stem, "")
         });
         let files = self.guardrail_files(path).unwrap_or_default().into_iter();
-        let texts = files.filter_map(|file| self.generated(&file).ok().flatten());
-        let named = texts.map(|text| guardrails::highest_source(&text));
-        tests.chain(named).max().unwrap_or_default()
+        let sources = files.filter_map(|file| {
+            let text = self.generated(&file).ok().flatten()?;
+            Some(guardrails::highest_source(&text))
+        });
+        tests.chain(sources).max().unwrap_or_default()
     }
 
     /// Number of regression tests generated from corrections, of one skill.

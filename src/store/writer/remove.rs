@@ -171,7 +171,7 @@ impl Writer {
         let mut kept = HashSet::new();
         let all = Selection::default();
         self.store.each_entry(kind, &all, &mut |entry| {
-            kept.extend(digests_of(&key, &entry))
+            kept.extend(digests_of(&key, &entry));
         })?;
         for entry in removed {
             let mut gone = digests_of(&key, entry);

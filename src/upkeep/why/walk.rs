@@ -207,7 +207,7 @@ impl<'a> Walk<'a> {
             entry.parse().map_or_else(|_| Ok(Leads::default()), leads)
         }
         match entry.kind {
-            Kind::Execution => of(entry, |one| self.execution(one, link, way)),
+            Kind::Execution => of(entry, |one| self.execution(&one, link, way)),
             Kind::Correction => of(entry, |one| self.correction(one, &link.id, way)),
             Kind::Reflexion => of(entry, |one: Reflexion| {
                 *evidence = one.evidence();
@@ -222,7 +222,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn execution(&self, run: Execution, link: &mut Link, way: Direction) -> Result<Leads, Error> {
+    fn execution(&self, run: &Execution, link: &mut Link, way: Direction) -> Result<Leads, Error> {
         link.state = Some(run.outcome.as_str().to_owned());
         let mut leads = Leads::default();
         let id = link.id.as_str();
