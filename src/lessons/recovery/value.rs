@@ -146,6 +146,8 @@ impl<'a> Place<'a> {
                     .all(|path| is_of_project(path, true) || is_installed(path))
             || is_local(value)
             || self.is_near_port(last, value)
+            || *written == "PORT" && value.parse().is_ok_and(is_usual)
+            || *written == "-C" && value.split('/').all(|part| part == "..")
             || self.has(written, value)
             || is_bare(value) && WORDS.plain_names.contains(last)
             || self.asks_for_memory() && is_size(value)
@@ -376,6 +378,8 @@ mod tests {
             "go test -tags with_zlib ./a",
             "no module: zlib",
         );
+        check("shop a", "PORT=3001 shop a", "PORT is not set");
+        check("shop a", "shop -C .. a", none);
     }
 
     #[test]
