@@ -23,7 +23,7 @@ enum Begin {
 /// Program that runs another one, with its subcommand for that. `_` is any word.
 struct Runner {
     names: Vec<&'static str>,
-    /// Letters of options with a value, beside those of [`TABLE`].
+    /// Letters of options with a value, beside those of the table.
     letters: &'static str,
     begin: Begin,
 }
