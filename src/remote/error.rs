@@ -108,6 +108,15 @@ impl Error {
     }
 }
 
+impl From<Error> for store::Error {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Store(error) => error,
+            error => Self::Primary(Box::new(error)),
+        }
+    }
+}
+
 impl Explain for Error {
     fn explain(&self) -> Explanation {
         let hint = match self {

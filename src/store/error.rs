@@ -15,34 +15,6 @@ use crate::model::error::{Explain, Explanation, Kind as ErrorKind, of_io};
 use crate::model::{InvalidSkillPath, Kind, MemoryType, SkillPath};
 use crate::store::DIRECTORY;
 
-/// Error of a database, in its own words.
-#[derive(Debug)]
-pub struct Fault(Box<dyn Explain>);
-
-impl Fault {
-    pub(super) fn explain(&self) -> Explanation {
-        self.0.explain()
-    }
-}
-
-impl<E: Explain> From<E> for Fault {
-    fn from(error: E) -> Self {
-        Self(Box::new(error))
-    }
-}
-
-impl fmt::Display for Fault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
-impl std::error::Error for Fault {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        self.0.source()
-    }
-}
-
 /// Refusal of a lesson for one of its fields, so that its author can correct it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{field}`: {reason}")]
@@ -128,8 +100,8 @@ pub enum Error {
     #[error("the memory `{}` is stored in a database, and no connection is configured", .0.display())]
     NoPrimary(PathBuf),
     /// The primary database reported an error.
-    #[error(transparent)]
-    Primary(#[from] Fault),
+    #[error("{0}")]
+    Primary(Box<dyn Explain>),
     /// A write failed that several requests share.
     #[error(transparent)]
     Group(Arc<Error>),
@@ -409,7 +381,7 @@ impl Explain for Error {
         let say = |kind, hint: &str| (kind, Some(hint.to_owned()));
         match self {
             Self::Group(error) => error.explain(),
-            Self::Primary(fault) => fault.explain(),
+            Self::Primary(error) => error.explain(),
             Self::Llm(error) => error.explain(),
             Self::SkillPath(error) => error.explain(),
             Self::Embedder(error) => error.explain(),

@@ -51,7 +51,7 @@ pub use access::query::{Listing, Selection};
 pub use access::scoped::Scoped;
 pub use audit::chain::{Audited, ChainError};
 pub use audit::{AuditAction, AuditContext, Line as AuditLine, Touched};
-pub use error::{Error, Fault, MERGE_AGAIN, Problem, ProblemKind, Refusal, advice};
+pub use error::{Error, MERGE_AGAIN, Problem, ProblemKind, Refusal, advice};
 pub use files::Map;
 pub use files::counters::fields as counter_fields;
 pub use files::data::Entry;

@@ -117,7 +117,7 @@ fn store_remote_skill_and_model_errors_have_their_kinds() {
     let disabled = Error::DisabledForUser("ada".to_owned());
     check(disabled, Kind::Permission, 5);
     check(
-        Error::Primary(remote::Address::parse("no").unwrap_err().into()),
+        Error::from(remote::Address::parse("no").unwrap_err()),
         Kind::Input,
         2,
     );
@@ -158,6 +158,6 @@ fn message_joins_the_chain_without_repetitions() {
         source: io::Error::other("cause"),
     };
     assert_eq!(message(&error), "cannot read `a.json`: cause");
-    let error = Error::Primary(io::Error::other("cause").into());
+    let error = Error::Primary(Box::new(io::Error::other("cause")));
     assert_eq!(message(&error), "cause");
 }

@@ -25,9 +25,7 @@ use tokio::runtime::{Builder, Handle};
 use tokio::sync::{Mutex, oneshot};
 
 use crate::model::Kind;
-use crate::store::{
-    self, Fault, Fetched, Primary, PrimaryChange, PrimaryName, Puller, SharedLine, Turn,
-};
+use crate::store::{self, Fetched, Primary, PrimaryChange, PrimaryName, Puller, SharedLine, Turn};
 
 use super::address::Address;
 use super::connection::Connection;
@@ -106,9 +104,9 @@ impl PgStore {
     /// some. Failed texts stay for the next writer, or for `memctl sync`.
     pub fn embed_written(
         &self,
-        open: impl FnOnce() -> Result<Arc<SharedEmbedder>, Fault>,
+        open: impl FnOnce() -> Result<Arc<SharedEmbedder>, store::Error>,
         limit: Duration,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), store::Error> {
         let shared = &*self.0;
         if !shared.has_new_texts.swap(false, Ordering::Relaxed) {
             return Ok(());
@@ -124,7 +122,7 @@ impl PgStore {
     fn read<T>(
         &self,
         work: impl AsyncFnOnce(&Connection, &str) -> Result<T, Error>,
-    ) -> Result<T, Fault> {
+    ) -> Result<T, store::Error> {
         let shared = &*self.0;
         shared.ask(ANSWER_WITHIN, async {
             let reader = shared.reader().await?;
@@ -144,7 +142,7 @@ pub(super) async fn within<T>(
 
 impl Shared {
     /// Runs a future on the calling thread, which blocks until it is done.
-    fn wait<T>(&self, future: impl Future<Output = Result<T, Error>>) -> Result<T, Fault> {
+    fn wait<T>(&self, future: impl Future<Output = Result<T, Error>>) -> Result<T, store::Error> {
         let _runtime = self.handle.enter();
         block_on(future).map_err(Into::into)
     }
@@ -154,7 +152,7 @@ impl Shared {
         &self,
         limit: Duration,
         future: impl Future<Output = Result<T, Error>>,
-    ) -> Result<T, Fault> {
+    ) -> Result<T, store::Error> {
         self.wait(within(limit, future))
     }
 
@@ -197,7 +195,7 @@ impl Shared {
 }
 
 impl Primary for PgStore {
-    fn clock(&self) -> Result<i64, Fault> {
+    fn clock(&self) -> Result<i64, store::Error> {
         self.0.ask(ANSWER_WITHIN, self.0.clock())
     }
 
@@ -207,25 +205,14 @@ impl Primary for PgStore {
         take: &mut dyn FnMut(Vec<PrimaryChange>) -> Result<(), store::Error>,
     ) -> Result<Fetched, store::Error> {
         let shared = &*self.0;
-        // An error of the files stays one of the files.
-        let mut failed = None;
-        let take = &mut |batch| {
-            take(batch).map_err(|error| {
-                failed = Some(error);
-                Error::NoAnswer
-            })
-        };
-        let fetched = shared.wait(async {
+        shared.wait(async {
             let reader = within(ANSWER_WITHIN, shared.reader()).await?;
+            let take = &mut |batch| Ok(take(batch)?);
             join::changes(&reader, &shared.name.origin, after, take).await
-        });
-        match failed {
-            Some(error) => Err(error),
-            None => fetched.map_err(store::Error::Primary),
-        }
+        })
     }
 
-    fn take_in_others(&self, puller: &Puller) -> Result<(), Fault> {
+    fn take_in_others(&self, puller: &Puller) -> Result<(), store::Error> {
         let shared = &*self.0;
         shared.wait(async {
             let reader = within(ANSWER_WITHIN, shared.reader()).await?;
@@ -236,7 +223,7 @@ impl Primary for PgStore {
         })
     }
 
-    fn switch_user(&self, user: &str, is_disabled: bool) -> Result<(), Fault> {
+    fn switch_user(&self, user: &str, is_disabled: bool) -> Result<(), store::Error> {
         self.read(async |reader, origin| join::put(reader, origin, user, is_disabled).await)
     }
 
@@ -246,13 +233,13 @@ impl Primary for PgStore {
         id: &str,
         embedder: &str,
         vector: &[f32],
-    ) -> Result<(), Fault> {
+    ) -> Result<(), store::Error> {
         self.read(async |reader, origin| {
             sync::put_vector(reader, origin, kind, id, embedder, vector).await
         })
     }
 
-    fn put_logs(&self, lines: &[String]) -> Result<(), Fault> {
+    fn put_logs(&self, lines: &[String]) -> Result<(), store::Error> {
         self.read(async |reader, origin| logs::put(reader, origin, lines).await)
     }
 
@@ -261,20 +248,20 @@ impl Primary for PgStore {
         sessions: Option<&[String]>,
         user: Option<&str>,
         limit: usize,
-    ) -> Result<Vec<String>, Fault> {
+    ) -> Result<Vec<String>, store::Error> {
         let sessions = sessions.unwrap_or_default();
         self.read(async |reader, origin| logs::newest(reader, origin, sessions, user, limit).await)
     }
 
-    fn delete_logs(&self, user: Option<&str>) -> Result<(), Fault> {
+    fn delete_logs(&self, user: Option<&str>) -> Result<(), store::Error> {
         self.read(async |reader, origin| logs::delete(reader, origin, user).await)
     }
 
-    fn put_audit(&self, lines: &[SharedLine]) -> Result<(), Fault> {
+    fn put_audit(&self, lines: &[SharedLine]) -> Result<(), store::Error> {
         self.read(async |reader, origin| audit::put(reader, origin, lines).await)
     }
 
-    fn audit(&self, take: &mut dyn FnMut(SharedLine)) -> Result<(), Fault> {
+    fn audit(&self, take: &mut dyn FnMut(SharedLine)) -> Result<(), store::Error> {
         let shared = &*self.0;
         shared.wait(async {
             let reader = within(ANSWER_WITHIN, shared.reader()).await?;
@@ -282,11 +269,11 @@ impl Primary for PgStore {
         })
     }
 
-    fn prepare(&self) -> Result<(), Fault> {
+    fn prepare(&self) -> Result<(), store::Error> {
         self.0.ask(ANSWER_WITHIN, turn::Sessions::prepare(&self.0))
     }
 
-    fn turn(&self, limit: Duration) -> Result<Box<dyn Turn>, Fault> {
+    fn turn(&self, limit: Duration) -> Result<Box<dyn Turn>, store::Error> {
         let taking = turn::Sessions::take(&self.0, limit);
         let sessions = self.0.ask(limit + ANSWER_WITHIN, taking)?;
         Ok(Box::new(turn::PgTurn {

@@ -17,7 +17,7 @@ use tokio_postgres::error::SqlState;
 use tokio_postgres::types::ToSql;
 
 use crate::model::Kind;
-use crate::store::{Fault, Reached, Turn};
+use crate::store::{self, Reached, Turn};
 
 use super::super::connection::{Connection, typed};
 use super::super::error::Error;
@@ -275,7 +275,7 @@ impl PgTurn {
     fn done(
         &mut self,
         work: impl AsyncFnOnce(&mut Sessions, &str) -> Result<Reached, Error>,
-    ) -> Result<Reached, Fault> {
+    ) -> Result<Reached, store::Error> {
         let mut sessions = self.sessions.take().ok_or(Error::NoAnswer)?;
         let origin = &self.shared.name.origin;
         let work = async { Ok(work(&mut sessions, origin).await) };
@@ -286,7 +286,12 @@ impl PgTurn {
 }
 
 impl Turn for PgTurn {
-    fn put(&mut self, after: i64, kind: Kind, records: &[(&str, &str)]) -> Result<Reached, Fault> {
+    fn put(
+        &mut self,
+        after: i64,
+        kind: Kind,
+        records: &[(&str, &str)],
+    ) -> Result<Reached, store::Error> {
         if table(kind).has_vector {
             self.shared.has_new_texts.store(true, Ordering::Relaxed);
         }
@@ -299,7 +304,7 @@ impl Turn for PgTurn {
         after: i64,
         kind: Kind,
         removed: &[(String, String)],
-    ) -> Result<Reached, Fault> {
+    ) -> Result<Reached, store::Error> {
         let base = self.base(after);
         self.done(async |sessions, origin| sessions.bury(origin, base, kind, removed).await)
     }

@@ -19,14 +19,14 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::model::Kind;
-use crate::store::{Error, Fault, Puller};
+use crate::store::{Error, Puller};
 
 pub(crate) mod copy;
 
 /// A database that is the primary store of a memory.
 pub trait Primary: fmt::Debug + Send + Sync {
     /// Returns a number that grows with every write.
-    fn clock(&self) -> Result<i64, Fault>;
+    fn clock(&self) -> Result<i64, Error>;
 
     /// Passes the changes after the given number to `take`, oldest first, in batches.
     fn changes(
@@ -36,17 +36,17 @@ pub trait Primary: fmt::Debug + Send + Sync {
     ) -> Result<Fetched, Error>;
 
     /// Takes in the rows that other programs have put beside the memory since the last time.
-    fn take_in_others(&self, puller: &Puller) -> Result<(), Fault>;
+    fn take_in_others(&self, puller: &Puller) -> Result<(), Error>;
 
     /// Disables the memory for a user, or enables it again.
-    fn switch_user(&self, user: &str, is_disabled: bool) -> Result<(), Fault>;
+    fn switch_user(&self, user: &str, is_disabled: bool) -> Result<(), Error>;
 
     /// Sets the vector of a record, made by this embedder.
     fn put_vector(&self, kind: Kind, id: &str, embedder: &str, vector: &[f32])
-    -> Result<(), Fault>;
+    -> Result<(), Error>;
 
     /// Adds lines of the log of agents. Lines that are there already stay as they are.
-    fn put_logs(&self, lines: &[String]) -> Result<(), Fault>;
+    fn put_logs(&self, lines: &[String]) -> Result<(), Error>;
 
     /// Returns the newest log lines of these sessions or of all, and of this user or of all, newest first, from all
     /// copies of the memory.
@@ -55,30 +55,30 @@ pub trait Primary: fmt::Debug + Send + Sync {
         sessions: Option<&[String]>,
         user: Option<&str>,
         limit: usize,
-    ) -> Result<Vec<String>, Fault>;
+    ) -> Result<Vec<String>, Error>;
 
     /// Deletes the lines of the log of agents of a user; without a user those of the memory.
-    fn delete_logs(&self, user: Option<&str>) -> Result<(), Fault>;
+    fn delete_logs(&self, user: Option<&str>) -> Result<(), Error>;
 
     /// Adds audit events. Those that are there already stay as they are.
-    fn put_audit(&self, lines: &[SharedLine]) -> Result<(), Fault>;
+    fn put_audit(&self, lines: &[SharedLine]) -> Result<(), Error>;
 
     /// Passes the audit events of all copies of the memory to `take`, oldest first.
-    fn audit(&self, take: &mut dyn FnMut(SharedLine)) -> Result<(), Fault>;
+    fn audit(&self, take: &mut dyn FnMut(SharedLine)) -> Result<(), Error>;
 
     /// Prepares a turn, for example with a login, so that this does not happen under the lock of
     /// the files.
-    fn prepare(&self) -> Result<(), Fault>;
+    fn prepare(&self) -> Result<(), Error>;
 
     /// Waits for exclusive write access, up to the limit.
-    fn turn(&self, limit: Duration) -> Result<Box<dyn Turn>, Fault>;
+    fn turn(&self, limit: Duration) -> Result<Box<dyn Turn>, Error>;
 }
 
 /// Exclusive write access to a database. Every call is a transaction of its own, and fails if there
 /// are changes after the number `after`. Each returns the new progress.
 pub trait Turn: fmt::Debug + Send {
     /// Adds or changes records, each given with its JSON text.
-    fn put(&mut self, after: i64, kind: Kind, records: &[(&str, &str)]) -> Result<Reached, Fault>;
+    fn put(&mut self, after: i64, kind: Kind, records: &[(&str, &str)]) -> Result<Reached, Error>;
 
     /// Removes records, each given with its tombstone line.
     fn bury(
@@ -86,7 +86,7 @@ pub trait Turn: fmt::Debug + Send {
         after: i64,
         kind: Kind,
         removed: &[(String, String)],
-    ) -> Result<Reached, Fault>;
+    ) -> Result<Reached, Error>;
 }
 
 /// A line of the audit log. It never changes.
