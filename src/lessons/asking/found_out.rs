@@ -132,7 +132,10 @@ pub(crate) fn detours(calls: &[SessionCall]) -> Vec<FoundOut> {
         if effort >= DETOUR && recent.iter().any(is_shown) {
             let seen = recent.iter().map(|(seen, _)| *seen);
             all.push(FoundOut {
-                failed: seen.into_iter().find(|seen| calls[*seen].failed),
+                // A look without a hit is no failure that the command cured.
+                failed: seen
+                    .into_iter()
+                    .find(|seen| calls[*seen].failed && !looks(&calls[*seen])),
                 since: recent.first().map_or(at, |(first, _)| *first),
                 worked: at,
                 effort,
@@ -292,6 +295,10 @@ mod tests {
         // One call can look at all of it.
         let at_once = ("ls; cat README.md Makefile", look[1].1, false);
         assert_eq!(found_out(&session(&[at_once, run])).len(), 1);
+        // A look that ends with a code of failure is a look.
+        let missed = ("ls kites; cat README Makefile", look[1].1, true);
+        let found = found_out(&session(&[missed, run]));
+        assert_eq!(found.first().map(|one| one.failed), Some(None), "{found:?}");
         // A path is in each listing.
         let path = ("tools/pack src/shop", "ok", false);
         let listing = ("ls src bin tests", "src/shop", false);

@@ -234,8 +234,8 @@ fn says(own: &Procedure, session: &SessionCalls, found: &FoundOut) -> bool {
 
 /// Default words; users can replace them.
 pub const PROMPT: &str = include_str!("prompts/ask_lesson.md");
-/// Maximum number of calls that are named.
-const MOST_CALLS: usize = 5;
+/// Maximum number of calls that are named: as many as the lessons that it asks for.
+const MOST_CALLS: usize = 8;
 /// Maximum length of a call and of an error, in characters.
 const LONGEST_CALL: usize = 110;
 const LONGEST_ERROR: usize = 80;
