@@ -164,12 +164,33 @@ fn plan_names_the_refused_link_and_the_target_of_ones_own() {
 fn import_of_a_directory_reads_no_link_out_of_it() {
     let workspace = Workspace::empty();
     workspace.run(&["init"]).succeeds();
-    let outside = workspace.home().join("private.md");
-    fs::write(&outside, "- The zebra is mine.\n").unwrap();
-    workspace.write("docs/AGENTS.md", "- Use pnpm.\n");
-    symlink(&outside, workspace.root().join("docs/CLAUDE.md")).unwrap();
-    let report = workspace.json(&["memory", "import", "docs"]);
-    let listed = workspace.run(&["list", "notes"]).stdout;
-    assert!(listed.contains("Use pnpm."), "{report}: {listed}");
-    assert!(!listed.contains("zebra"), "{report}: {listed}");
+    let note = |text: &str| {
+        format!(
+            r#"{{"entries": [{{"id": "MEM-001", "memory_type": "brand_memory", "content": "{text}"}}]}}"#
+        )
+    };
+    let rule = r#"{"entries": [{"reflexion_id": "REFL-001", "rule": "The zebra is mine."}]}"#;
+    let outside = workspace.home().join("private.json");
+    fs::write(&outside, rule).unwrap();
+    workspace.write("docs/memories.json", note("Use pnpm."));
+    symlink(
+        &outside,
+        workspace.root().join("docs/reflexion_entries.json"),
+    )
+    .unwrap();
+    let refused = workspace.run(&["memory", "import", "docs"]);
+    assert_eq!(refused.code, 3, "{refused:?}");
+    assert!(
+        refused.stderr.contains("links are not followed"),
+        "{refused:?}"
+    );
+    let listed = workspace.run(&["list"]).stdout;
+    assert!(
+        !listed.contains("zebra") && !listed.contains("pnpm"),
+        "{listed}"
+    );
+    fs::remove_file(workspace.root().join("docs/reflexion_entries.json")).unwrap();
+    workspace.run(&["memory", "import", "docs"]).succeeds();
+    let listed = workspace.run(&["list"]).stdout;
+    assert!(listed.contains("Use pnpm."), "{listed}");
 }
