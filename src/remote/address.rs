@@ -33,7 +33,7 @@ pub struct Address {
     url: Url,
     host: Host,
     config: Config,
-    /// Who is trusted to sign the server's certificate; `None` for a connection without TLS.
+    /// Signers that are trusted for the server's certificate; `None` for a connection without TLS.
     trusted: Option<Trusted>,
 }
 

@@ -16,7 +16,7 @@ const HEAD: usize = 9;
 /// Reader of a server's messages that ends at a first one which asks for the password.
 pub(super) struct ScramOnly<R> {
     reader: R,
-    /// Whether the server may let us in without proof that it knows the password.
+    /// The server may let us in without proof that it knows the password.
     may_ask_nothing: bool,
     head: Vec<u8>,
 }

@@ -1,4 +1,4 @@
-//! What a command gets from the line around it: files of a search or a pipe (`find a -exec rm {} +`), and values of
+//! Words that a command gets from the line around it: files of a search or a pipe (`find a -exec rm {} +`), and values of
 //! variables that the line sets (`for f in a/*; do rm $f; done`, `f=a; rm $f`).
 //!
 //! A search stands for its places, and a loop for its list as it is written.

@@ -69,7 +69,7 @@ pub struct Simple {
     pub pipeline: Vec<String>,
     /// Program and arguments, without layers and quotes.
     pub words: Vec<String>,
-    /// The same behind a runner on this machine, with the values of variables and the files that are handed to it.
+    /// The command behind a runner on this machine, with the values of variables and the files that are handed to it.
     /// Empty in a container.
     pub executed: Vec<String>,
     /// Names of the runner whose shell runs it: `docker exec web sh -c '…'`.

@@ -1,6 +1,6 @@
 //! Reads a line command by command, and takes off the layers of each.
 //!
-//! What a command leaves behind for those after it is the state of the [`Peeler`]: variables, the directory, chains, files
+//! The state of the [`Peeler`] is what a command leaves behind for those after it: variables, the directory, chains, files
 //! that it lists, and what it prints.
 
 use crate::handed::{MOST_FILES, Variables, listed};
@@ -58,7 +58,7 @@ struct Peeled {
     starts: Vec<usize>,
     /// It runs what it reads from its input.
     reads_lines: bool,
-    /// What is handed to it is appended to its words.
+    /// Files that are handed to it are appended to its words.
     is_appended: bool,
     /// Lines of a shell that it runs.
     lines: Vec<String>,
@@ -199,7 +199,7 @@ impl Peeler {
             }
             _ => Vec::new(),
         };
-        // What another machine reads is sought beside its name, too.
+        // The input of another machine is sought beside its name, too.
         let is_sought = !reads_lines || program == "ssh";
         let has_body = is_sought && !raw.input.is_empty() && !matches!(program, "cat" | "tee");
         let body = if has_body { raw.input.as_str() } else { "" };

@@ -158,7 +158,7 @@ fn table(page: &mut Page, records: &[(Kind, &Listed)], is_of_all: bool) {
             |cell: Option<&str>| cell.filter(|_| !is_of_all).unwrap_or_default().to_owned();
         let (status, source) = (record.status.as_deref(), record.source.as_deref());
         let pinned = if record.pinned { "pinned: " } else { "" };
-        // What to do, before the error that it is about.
+        // Advice, before the error that it is about.
         let change = change_of(record, CHANGE[usize::from(!is_of_all)]);
         let shown = change.as_ref().unwrap_or(&record.summary);
         let text = [pinned, shown].concat();

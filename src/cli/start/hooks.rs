@@ -361,7 +361,7 @@ fn received(of: &Delivery, page: &Page) -> String {
     format!("{} ({age}) in {directory}", of.event)
 }
 
-/// What an agent was told; `None` if nothing was.
+/// Text that an agent was told; `None` if nothing was.
 fn told(of: &Delivery) -> Option<String> {
     let told = of.told.as_ref()?;
     Some(format!("told \u{201c}{told}\u{201d}"))

@@ -448,7 +448,7 @@ mod tests {
             "AssertionError: assert 3 == 4",
         );
         check("make: *** [all] Error 2", "make: *** [all] Error 2");
-        // What the program said, and not that it has failed; the printed command is no message.
+        // The message of the program, and not that it has failed; the printed command is no message.
         let ends = [
             "make[1]: *** [Makefile:2: pack] Error 2\nmake: *** [all] Error 2",
             "ninja: build stopped: subcommand failed.",

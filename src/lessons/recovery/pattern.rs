@@ -40,7 +40,7 @@ pub struct NoPattern {
     pub reason: &'static str,
     /// The reason in words.
     pub why: &'static str,
-    /// Its calls, if the value that was added alone keeps it from being one: another cure of the same failure.
+    /// Calls of it, if the value that was added alone keeps it from being one: another cure of the same failure.
     pub refused: Option<Box<Pattern>>,
 }
 

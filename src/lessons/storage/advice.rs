@@ -1,4 +1,4 @@
-//! What a lesson or a pattern advises: whether a call follows it, and whether it says what made a failing call work.
+//! Advice of a lesson or a pattern: if a call follows it, and if it says what made a failing call work.
 
 use memctl_shell::is_assignment;
 

@@ -79,7 +79,7 @@ pub(crate) fn store(
         let is_of_one = || is_alike() || common(own, pattern).is_some();
         one_line(&own.error_line) == line && (is_equal() || is_of_one())
     };
-    // What was deleted on purpose for any argument does not come back for one.
+    // A pattern that was deleted on purpose for any argument does not come back for one.
     for wider in wider(pattern) {
         let content = procedure(wider, "")?.content();
         if let Some(removed) = writer.store().tombstone_of(Kind::Procedure, &content)? {

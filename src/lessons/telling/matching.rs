@@ -75,7 +75,7 @@ pub(crate) fn at_failure(
         let heavier = || weight_of(&b.hint).total_cmp(&weight_of(&a.hint));
         a.rank.cmp(&b.rank).then_with(heavier)
     });
-    // What a person approved is told once, and not as a note of others, too.
+    // An approved pattern is told once, and not as a note of others, too.
     let approved = found.iter().filter(|one| one.hint.trust != Trust::Observed);
     let approved: Vec<Change> = approved.filter_map(|one| one.change.clone()).collect();
     found.retain(|one| {
@@ -107,7 +107,7 @@ enum Rank {
 struct Found {
     rank: Rank,
     hint: Hint,
-    /// What a pattern changes in the failing call.
+    /// Change that a pattern makes in the failing call.
     change: Option<Change>,
 }
 

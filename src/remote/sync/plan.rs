@@ -112,7 +112,7 @@ pub(crate) fn is_fit(id: &str, text: &str) -> bool {
 ///
 /// # Errors
 ///
-/// What to call a record that cannot be stored as a row.
+/// Name for a record that cannot be stored as a row.
 pub(super) fn outgoing(entry: Entry) -> Result<Outgoing, String> {
     let text = std::str::from_utf8(&entry.text).map(|text| redact(text).text.into_owned());
     match text {

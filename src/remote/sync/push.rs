@@ -224,9 +224,9 @@ impl Batch {
 /// Names of records that are not sent.
 #[derive(Debug, Default)]
 struct Missed {
-    /// Those that no row can hold.
+    /// Records that no row can hold.
     unfit: Vec<String>,
-    /// Those that are no valid records of their kind.
+    /// Records that are not valid for their kind.
     unreadable: Vec<String>,
 }
 

@@ -1,6 +1,6 @@
 //! Puts a candidate in force: by a person's approval, or by the same correction of a person.
 //!
-//! What an agent passed on is stored like any other correction, with its source. Its rule is a candidate: searches
+//! A correction that an agent passed on is stored like any other correction, with its source. Its rule is a candidate: searches
 //! find it, but it is not in force. Once active it has the guardrail, the test and the evidence of a person's
 //! correction.
 //!

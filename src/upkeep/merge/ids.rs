@@ -68,7 +68,7 @@ struct Lookup<'a> {
     removed: HashSet<(Kind, String)>,
 }
 
-/// What our side has of a record of theirs, and of its id.
+/// Our side's version of a record of theirs, and of its id.
 #[derive(Clone, Copy)]
 enum Found<'a> {
     /// The record under its id, or neither of the two.

@@ -73,7 +73,7 @@ pub(crate) struct ToldNote {
 pub(crate) struct ToldRecord {
     /// Id of the rule or the lesson.
     id: String,
-    /// Its text now; empty if it is gone.
+    /// Present text; empty if it is gone.
     text: String,
 }
 

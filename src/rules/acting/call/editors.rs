@@ -99,7 +99,7 @@ pub(super) fn edited(program: &str, rest: &[&str], is_short: bool) -> Vec<String
         return Vec::new();
     }
     let (_, mut files) = scripts_and_files(rest);
-    // What is sought and its replacement; the library and the script; the command and the expression.
+    // The text that is sought and its replacement; the library and the script; the command and the expression.
     let is_second = match program {
         "yq" => rest
             .iter()

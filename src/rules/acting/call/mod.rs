@@ -48,19 +48,19 @@ pub struct Call {
 #[derive(Debug)]
 struct Equivalent {
     text: String,
-    /// The same with a name that no tool and no place has: a pattern that matches it is not about that.
+    /// The call with a name that no tool and no place has: a pattern that matches it is not about that.
     unnamed: String,
     of: Of,
 }
 
-/// What a text is equivalent to.
+/// Kind of call that a text is equivalent to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Of {
     /// The command with this number, in the directory that it runs in.
     Command(usize),
     /// A tool that is no shell.
     Tool,
-    /// What a file tool does: `cat a.txt` for a tool that reads it.
+    /// Command for a file tool: `cat a.txt` for a tool that reads it.
     FileTool,
 }
 
