@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::blame::at_fault;
 use super::evidence::{Verdict, VerdictSource, concerned, count_verdict};
 use crate::model::error::message as chain;
-use crate::model::{Execution, Kind, Outcome, Reflexion, SkillPath};
+use crate::model::{Correction, Execution, Kind, Outcome, Reflexion, SkillPath};
 use crate::rules::place::neighbours::cosines;
 use crate::store::Selection;
 use crate::store::workspace::redacting_writer::redaction_warning;
@@ -127,9 +127,13 @@ pub fn give_verdict(
     warnings.extend(repair_warnings(writer.take_repairs()));
     warnings.extend(redaction_warning(left_out));
     drop(writer);
-    let skill = execution.skill.parse();
-    let finish = |skill| workspace.write_guardrails(&skill, None, &mut warnings);
-    let guardrails = skill.map(finish).unwrap_or_default();
+    let mut guardrails = Vec::new();
+    if let Ok(skill) = execution.skill.parse() {
+        guardrails = workspace.write_guardrails(&skill, None, &mut warnings);
+        if outcome == Outcome::Accepted {
+            warnings.extend(correction_of(workspace, &skill, &id)?);
+        }
+    }
     Ok(ReviewReport {
         execution_id: id,
         skill: execution.skill,
@@ -140,6 +144,21 @@ pub fn give_verdict(
         guardrails,
         warnings,
     })
+}
+
+/// Warns that an accepted execution was corrected.
+fn correction_of(
+    workspace: &Workspace,
+    skill: &SkillPath,
+    run: &str,
+) -> Result<Option<String>, Error> {
+    let of_skill = Selection::of(skill);
+    let corrections = workspace.store.list::<Correction>(&of_skill)?.records;
+    let newest = corrections.into_iter().rfind(|one| one.execution_id == run);
+    Ok(newest.map(|one| {
+        let id = one.correction_id;
+        format!("`{run}` was corrected (`{id}`): it counts as wrong; run the skill again")
+    }))
 }
 
 /// Rule that a rejection counts against.

@@ -11,12 +11,11 @@ use crate::cli::ending::wait;
 use crate::cli::output::printer::follow;
 use crate::cli::output::{Done, Page, Report, Style, plural};
 use crate::model::error::UserError;
-use crate::model::{Correction, Kind, Outcome};
+use crate::model::{Kind, Outcome};
 use crate::review::Rejected;
 use crate::rules::ReviewReport;
 use crate::skills::prompt::ids_of;
 use crate::skills::{RunOptions, RunReport};
-use crate::store::Selection;
 use crate::{review, rules, skills};
 
 /// Run a skill and record the result
@@ -186,16 +185,13 @@ pub(crate) fn accept(context: &Context, args: &AcceptArgs) -> Done<ReviewReport>
         ));
     }
     let workspace = context.workspace(None)?;
-    let mut report = rules::give_verdict(&workspace, &args.id, Outcome::Accepted, None, &[])?;
-    let all = workspace.store.list::<Correction>(&Selection::default())?;
-    let mut corrections = all.records.iter().rev();
-    if let Some(one) = corrections.find(|one| one.execution_id == report.execution_id) {
-        let (run, id) = (&report.execution_id, &one.correction_id);
-        let warning =
-            format!("`{run}` was corrected (`{id}`): it counts as wrong; run the skill again");
-        report.warnings.push(warning);
-    }
-    Ok(report)
+    Ok(rules::give_verdict(
+        &workspace,
+        &args.id,
+        Outcome::Accepted,
+        None,
+        &[],
+    )?)
 }
 
 /// Mark an execution as wrong, or a learned record as useless

@@ -19,7 +19,7 @@ use crate::store::access::expiry;
 use crate::store::files::{inventory, tombstones};
 use crate::store::primary::copy::Sent;
 use crate::store::sessions::scratch;
-use crate::store::trust::digests_of;
+use crate::store::trust::{Mac, digests_of};
 use crate::store::{
     AuditAction, DataFile, Entry, Error, Role, Row, Scoped, Selection, Snapshot, Step, Tombstone,
     Writer, atomic, redact, undo_journal,
@@ -168,14 +168,22 @@ impl Writer {
         let Some(key) = self.key.clone().filter(|_| acts && !removed.is_empty()) else {
             return Ok(());
         };
-        let mut kept = HashSet::new();
-        let all = Selection::default();
-        self.store.each_entry(kind, &all, &mut |entry| {
-            kept.extend(digests_of(&key, &entry));
-        })?;
+        let digests = |entry: &Entry| digests_of(&key, entry);
+        let all: Vec<Mac> = removed.iter().flat_map(digests).collect();
+        // Most records have no approval: then no other record has to be read.
+        let mut listed = self.store.approvals().new_among(&all, false);
+        if listed.is_empty() {
+            return Ok(());
+        }
+        self.store
+            .each_entry(kind, &Selection::default(), &mut |entry| {
+                for digest in digests(&entry) {
+                    listed.remove(&digest);
+                }
+            })?;
         for entry in removed {
-            let mut gone = digests_of(&key, entry);
-            gone.retain(|digest| !kept.contains(digest));
+            let mut gone = digests(entry);
+            gone.retain(|digest| listed.contains(digest));
             match mode {
                 RemovalMode::Undoable | RemovalMode::Reverted => {
                     let gone: Vec<String> = gone.iter().map(|digest| hex(digest)).collect();
