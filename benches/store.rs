@@ -167,7 +167,12 @@ fn processes(dir: &Path) {
                             "correct", &skill, "--execution-id", &id, "--correction", &correction,
                         ],
                     ),
-                    "memory prompt" => memctl(&root, &["memory", "prompt", "d0/s0"]),
+                    "memory prompt" => {
+                        let mut prompt = memctl(&root, &["memory", "prompt", "d0/s0"]);
+                        // No `init` made this memory.
+                        prompt.env("MEMCTL_TRUST", "1");
+                        prompt
+                    }
                     _ => memctl(&root, &["memory", "status"]),
                 }
             });

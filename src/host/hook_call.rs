@@ -2,7 +2,7 @@
 //!
 //! A message of the person is heard. At a stop, the agent is asked once to word the findings of its session, and the
 //! lessons in its last message are stored. Any other event is answered with what rules and lessons have to say.
-//! A session that has ended is learned from: `memctl learn` catches up on what there is no time for.
+//! The end of a session teaches: `memctl learn` catches up on what there is no time for.
 //!
 //! An error is no answer, because an agent waits for it.
 

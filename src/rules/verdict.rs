@@ -1,7 +1,7 @@
 //! Verdict of a person on an output: `accept` and `reject`.
 //!
-//! Invariant: the verdict is stored, whatever becomes of its count. It is written before rules are counted, and a
-//! rejection that is about no rule is one all the same.
+//! Invariant: the verdict is stored even if it cannot be counted. It is written before rules are counted, and a
+//! rejection may be about no rule.
 
 use serde::Serialize;
 use serde_json::{Value, json};

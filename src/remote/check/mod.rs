@@ -267,7 +267,7 @@ async fn probe(connection: &Connection) -> Result<Vec<String>, Error> {
     connection
         .batch(DOING, "set local memctl.probe = 'on'")
         .await?;
-    // Nobody's rows are found by an index, and by reading all rows of all users otherwise.
+    // An index finds that there are none; without it, PostgreSQL reads all rows of all users.
     connection
         .batch(DOING, "set local enable_seqscan = off")
         .await?;

@@ -368,7 +368,7 @@ fn document(kind: Kind, text: &str) -> Option<Value> {
             }
             Some(fields)
         }
-        // Of these, whatever else a record holds, each column has what the field of its name says.
+        // Each column has the value of the field of its name.
         Kind::Execution | Kind::Correction | Kind::Reflexion => {
             let columns = table(kind).columns;
             let named = |key: &str| columns.iter().any(|(name, ..)| key == *name);

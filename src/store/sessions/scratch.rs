@@ -41,7 +41,7 @@ impl Scoped {
     ///
     /// # Errors
     ///
-    /// Those of [`Scoped::scratch`].
+    /// As [`Scoped::scratch`].
     pub fn change_scratch<T: Serialize + DeserializeOwned + Default, R>(
         &self,
         session: &str,

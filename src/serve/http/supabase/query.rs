@@ -23,8 +23,7 @@ use super::super::problem::Problem;
 /// Maximum number of rows in an answer.
 const MOST: usize = 1_000;
 
-/// Row of a table, as JSON text: a cell is answered as it was stored, and one that no reader takes is in
-/// nobody's way.
+/// Row of a table, as JSON text: a cell is answered as it was stored, also one that no reader takes.
 pub(super) struct Row(String);
 
 impl Row {
@@ -135,7 +134,7 @@ impl Filter {
         Some(Self::Compared(orders, values))
     }
 
-    /// Brings the values for a column of times to the form of its cells; `None` if one is no time.
+    /// Brings the values for a column of times to the form of its cells; `None` if one does not parse.
     fn of_times(self) -> Option<Self> {
         match self {
             Self::Compared(orders, values) => {
