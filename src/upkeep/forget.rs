@@ -66,7 +66,7 @@ pub fn forget(workspace: &Workspace, id: &str, for_good: bool) -> Result<ForgetR
     } else {
         RemovalMode::Undoable
     };
-    writer.remove_several(kind, &[(&id, content)], workspace.now, mode)?;
+    writer.remove(kind, &[(&id, content)], workspace.now, mode)?;
     let summary = document.map(|d| d.summary).unwrap_or_default();
     let mut warnings: Vec<String> = repair_warnings(writer.take_repairs()).collect();
     let files = rule.map(|r| workspace.remove_files_of(&mut writer, &r, for_good, &mut warnings));

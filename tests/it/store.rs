@@ -5,7 +5,7 @@ use std::path::Path;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use memctl::model::{Correction, Execution, Kind, Reflexion, Scope};
-use memctl::store::{DataFile, Error, ProblemKind, Scoped, Selection};
+use memctl::store::{DataFile, Error, ProblemKind, RemovalMode, Scoped, Selection};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -85,7 +85,12 @@ fn an_untouched_entry_keeps_every_byte_through_a_hundred_writes() {
         .update(Kind::Execution, "EXEC-20260220124341-7", &changes)
         .unwrap();
     writer
-        .remove(Kind::Execution, "EXEC-20260220124341-9", "x", now())
+        .remove(
+            Kind::Execution,
+            &[("EXEC-20260220124341-9", "x")],
+            now(),
+            RemovalMode::Undoable,
+        )
         .unwrap();
     drop(writer);
     let text = fs::read_to_string(dir.path().join("episodic_memory.json")).unwrap();
@@ -147,13 +152,23 @@ fn ids_count_up_and_are_never_given_twice() {
     store
         .write(&mut random())
         .unwrap()
-        .remove(Kind::Correction, "CORR-009", "b", now())
+        .remove(
+            Kind::Correction,
+            &[("CORR-009", "b")],
+            now(),
+            RemovalMode::Undoable,
+        )
         .unwrap();
     assert_eq!(append("c"), "CORR-010");
     store
         .write(&mut random())
         .unwrap()
-        .remove(Kind::Correction, "CORR-010", "c", now())
+        .remove(
+            Kind::Correction,
+            &[("CORR-010", "c")],
+            now(),
+            RemovalMode::Undoable,
+        )
         .unwrap();
     // Not even after the derived table, which knows the highest id, is gone.
     fs::remove_dir_all(dir.path().join(".index")).unwrap();
@@ -610,7 +625,13 @@ fn a_scope_hides_and_refuses_what_is_outside() {
             .update(Kind::Execution, foreign, &[("outcome", json!("x"))])
             .is_err()
     );
-    assert!(writer.remove(Kind::Execution, foreign, "", now()).is_err());
+    let removed = writer.remove(
+        Kind::Execution,
+        &[(foreign, "")],
+        now(),
+        RemovalMode::Undoable,
+    );
+    assert_eq!(removed.unwrap(), []);
     drop(writer);
     assert_eq!(
         fs::read(dir.path().join("episodic_memory.json")).unwrap(),
@@ -699,7 +720,7 @@ proptest! {
                 }
                 Step::Remove(i) if !model.is_empty() => {
                     let (id, text) = model.remove(i % model.len());
-                    store.write(&mut random()).unwrap().remove(Kind::Reflexion, &id, &text, now()).unwrap();
+                    store.write(&mut random()).unwrap().remove(Kind::Reflexion, &[(&id, &text)], now(), RemovalMode::Undoable).unwrap();
                 }
                 Step::DropTable => drop(fs::remove_dir_all(dir.path().join(".index"))),
                 Step::Cut(n) if !model.is_empty() => {

@@ -5,7 +5,7 @@ use std::path::Path;
 use chrono::{DateTime, Utc};
 use memctl::model::{Kind, Memory, Scope, Session, Viewer};
 use memctl::notes::{self, FindOptions};
-use memctl::store::{Error, Scoped, Selection};
+use memctl::store::{Error, RemovalMode, Scoped, Selection};
 use memctl_search::Fusion;
 use serde_json::{Value, json};
 
@@ -109,8 +109,8 @@ fn nobody_writes_in_the_name_of_another_or_over_what_is_his() {
         for id in ["MEM-002", "MEM-003", "MEM-004", "MEM-005"] {
             let changed = writer.update(Kind::Memory, id, &[("content", "mine")]);
             assert!(matches!(changed, Err(Error::NotFound { .. })), "{id}");
-            let removed = writer.remove(Kind::Memory, id, "x", now());
-            assert!(matches!(removed, Err(Error::NotFound { .. })), "{id}");
+            let removed = writer.remove(Kind::Memory, &[(id, "x")], now(), RemovalMode::Undoable);
+            assert_eq!(removed.unwrap(), [], "{id}");
         }
         let given = writer.update(Kind::Memory, "MEM-001", &[("user_id", "bob")]);
         assert!(given.is_err());
@@ -128,7 +128,12 @@ fn nobody_writes_in_the_name_of_another_or_over_what_is_his() {
     let session = alice.append(session, now()).unwrap();
     assert_eq!(session.user_id.as_deref(), Some("alice"));
     alice
-        .remove(Kind::Memory, "MEM-006", "calm", now())
+        .remove(
+            Kind::Memory,
+            &[("MEM-006", "calm")],
+            now(),
+            RemovalMode::Undoable,
+        )
         .unwrap();
     drop(alice);
     let is_told = |viewer: Viewer| {

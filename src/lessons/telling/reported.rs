@@ -167,6 +167,7 @@ fn same_code(a: &str, b: &str) -> bool {
 mod tests {
     use super::*;
     use crate::model::{Kind, Record as _, Scope};
+    use crate::store::RemovalMode;
     use chrono::DateTime;
     use serde_json::Value;
     use serde_json::json;
@@ -279,9 +280,9 @@ mod tests {
             writer
                 .remove(
                     Kind::Procedure,
-                    "PROC-001-r00000",
-                    &procedure.content(),
+                    &[("PROC-001-r00000", &procedure.content())],
                     service.now,
+                    RemovalMode::Undoable,
                 )
                 .unwrap();
             drop(writer);

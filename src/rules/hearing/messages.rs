@@ -35,9 +35,6 @@ pub(crate) struct Message {
     pub(crate) text: String,
     /// `true` if it may state something lasting.
     pub(crate) may_be_lasting: bool,
-    /// Id of the rule that was recorded from it; empty if none was.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub(crate) recorded_as: String,
     /// Calls just before it, newest first, of a message that may be lasting: what it may correct.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) calls: Vec<MadeCall>,
@@ -91,7 +88,7 @@ impl Message {
 
 /// Retains a message for the agent's answer to it.
 pub(crate) fn retain(store: &Scoped, message: Message) -> Result<(), Error> {
-    change(store, |all| {
+    store.change_scratch(NOTES, |all: &mut Vec<Message>| {
         all.push(message);
         let surplus = all.len().saturating_sub(RETAINED);
         all.drain(..surplus);
@@ -102,29 +99,6 @@ pub(crate) fn retain(store: &Scoped, message: Message) -> Result<(), Error> {
 pub(super) fn witness(store: &Scoped, quote: &str) -> Option<Message> {
     let mut newest = store.scratch_of::<Vec<Message>>(NOTES).into_iter().rev();
     newest.find(|message| stands_in(quote, &message.text))
-}
-
-/// Notes that a rule was recorded from a message.
-pub(super) fn note_recorded(store: &Scoped, of: &Message, rule: &str) -> Result<(), Error> {
-    change(store, |all| {
-        let same = |one: &&mut Message| one.session == of.session && one.text == of.text;
-        if let Some(message) = all.iter_mut().rev().find(same) {
-            rule.clone_into(&mut message.recorded_as);
-        }
-    })
-}
-
-/// Returns the messages of a session that may be lasting and made no rule, oldest first. A host
-/// without an answer to a prompt asks about them once, at the end.
-pub fn unrecorded(store: &Scoped, session: &str) -> Vec<String> {
-    let mut all = store.scratch_of::<Vec<Message>>(NOTES);
-    let waits = |one: &Message| one.may_be_lasting && one.recorded_as.is_empty();
-    all.retain(|one| one.session == session && waits(one));
-    all.into_iter().map(|one| one.text).collect()
-}
-
-fn change(store: &Scoped, apply: impl FnOnce(&mut Vec<Message>)) -> Result<(), Error> {
-    store.change_scratch(NOTES, apply)
 }
 
 /// Minimum length of a quote, in characters without white space.
@@ -187,22 +161,18 @@ mod tests {
     }
 
     #[test]
-    fn messages_are_bounded_and_wait_until_they_are_recorded() {
+    fn messages_are_bounded() {
         let dir = tempfile::tempdir().unwrap();
         let store = Scoped::new(dir.path(), Scope::All);
         assert_eq!(witness(&store, "never squash"), None);
         for n in 0..RETAINED + 3 {
             retain(&store, message(&format!("never squash {n}"))).unwrap();
         }
-        assert_eq!(unrecorded(&store, "s").len(), RETAINED);
+        assert_eq!(store.scratch_of::<Vec<Message>>(NOTES).len(), RETAINED);
         assert_eq!(
             witness(&store, "never squash 2"),
             Some(message("never squash 29"))
         );
-        let last = witness(&store, "never squash 66").unwrap();
-        note_recorded(&store, &last, "REFL-001").unwrap();
-        assert_eq!(unrecorded(&store, "s").len(), RETAINED - 1);
-        assert_eq!(unrecorded(&store, "other"), Vec::<String>::new());
     }
 
     #[test]

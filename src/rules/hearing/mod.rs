@@ -20,7 +20,6 @@ mod record;
 
 pub(crate) use gate::{demands, may_be_lasting};
 pub use heard::{Earlier, HeardArgs, PatternArg, SeeArg};
-pub use messages::unrecorded;
 pub(crate) use messages::{MadeCall, Message, retain};
 pub(crate) use record::end_suspension;
 pub use record::{EarlierRule, EarlierState, HeardReport, record_heard, record_said};

@@ -18,7 +18,7 @@ use serde_json::Value;
 
 use super::HeardArgs;
 use super::heard::{Earlier, Heard, refused};
-use super::messages::{MadeCall, Message, note_recorded, witness};
+use super::messages::{MadeCall, Message, witness};
 use crate::model::text::{is_generic, key_words, similarity};
 use crate::model::{AGENT, CANDIDATE, CHAT, CallAction, Kind, LessonScope, Reflexion, Said};
 use crate::rules::acting::call::Call;
@@ -218,8 +218,6 @@ fn record(
     if seen.as_ref().is_some_and(Vec::is_empty) {
         warnings.push(unmatched(message));
     }
-    // The answer to the agent does not depend on it.
-    drop(note_recorded(store, message, &rule.reflexion_id));
     let is_other = |id: &String| earlier.as_ref().is_none_or(|old| old.id != *id);
     near.retain(|(_, other)| is_other(&other.reflexion_id));
     Ok(HeardReport {

@@ -26,9 +26,6 @@ pub struct MergeReport {
     pub merged: String,
     /// Combined evidence of both rules.
     pub evidence: Evidence,
-    /// Text of the kept rule.
-    #[serde(skip)]
-    pub rule: String,
     /// Patterns that the kept rule took over.
     #[serde(skip)]
     pub patterns: Vec<String>,
@@ -107,7 +104,6 @@ pub fn merge(workspace: &Workspace, keep: &str, other: &str) -> Result<MergeRepo
     let guardrails = workspace.change_guardrail(&mut writer, &merged, None, &mut warnings);
     Ok(MergeReport {
         evidence: kept.evidence(),
-        rule: kept.rule,
         kept: keep,
         merged: other,
         patterns,

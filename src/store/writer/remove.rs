@@ -43,30 +43,13 @@ type Select<'a> = dyn Fn(&Scoped, &Snapshot) -> Result<Vec<(Row, Entry)>, Error>
 type Content<'a> = dyn Fn(&Entry) -> Option<String> + 'a;
 
 impl Writer {
-    /// Removes a record and leaves a tombstone with the hash of `content`. The change can be undone.
+    /// Removes records of a kind, each with its content, in one write. Leaves tombstones with the hash of each
+    /// `content`. Skips missing records.
     ///
     /// # Errors
     ///
     /// [`Error`]
     pub fn remove(
-        &mut self,
-        kind: Kind,
-        id: &str,
-        content: &str,
-        now: DateTime<Utc>,
-    ) -> Result<Entry, Error> {
-        let removals = [(id, content)];
-        let mut removed = self.remove_several(kind, &removals, now, RemovalMode::Undoable)?;
-        removed.pop().ok_or_else(|| Error::not_found(kind, id))
-    }
-
-    /// Removes several records of a kind, each with its content, in one write. Skips missing
-    /// records.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`]
-    pub fn remove_several(
         &mut self,
         kind: Kind,
         removals: &[(&str, &str)],

@@ -140,7 +140,7 @@ fn remove_run(
             .iter()
             .map(|(id, text)| (id.as_str(), text.as_str()));
         let removals: Vec<_> = removals.collect();
-        writer.remove_several(kind, &removals, now, RemovalMode::Reverted)?;
+        writer.remove(kind, &removals, now, RemovalMode::Reverted)?;
     }
     Ok(steps)
 }

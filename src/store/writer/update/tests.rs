@@ -37,7 +37,12 @@ fn removed_records_come_back_to_their_places_byte_for_byte() {
     let before = bytes(dir.path());
     for id in ["CORR-001", "CORR-002", "CORR-003"] {
         writer
-            .remove(Kind::Correction, id, "", chrono::DateTime::UNIX_EPOCH)
+            .remove(
+                Kind::Correction,
+                &[(id, "")],
+                chrono::DateTime::UNIX_EPOCH,
+                RemovalMode::Undoable,
+            )
             .unwrap();
         assert_ne!(bytes(dir.path()), before);
         let lines = store.changes().unwrap();
@@ -73,8 +78,7 @@ fn several_go_and_come_back_at_once() {
     for ids in [&all[..], &all[..2], &all[1..4], &all[3..]] {
         let removals: Vec<_> = ids.iter().rev().map(|id| (id.as_str(), "")).collect();
         let earlier = store.changes().unwrap().len();
-        let removed =
-            writer.remove_several(Kind::Correction, &removals, epoch, RemovalMode::Undoable);
+        let removed = writer.remove(Kind::Correction, &removals, epoch, RemovalMode::Undoable);
         assert_eq!(removed.unwrap().len(), ids.len());
         let lines = store.changes().unwrap();
         let mut run = Vec::new();
@@ -131,7 +135,11 @@ fn restored_record_has_no_tombstone() {
     let epoch = chrono::DateTime::UNIX_EPOCH;
     let kind = Kind::Correction;
     drop(writer.append(correction("a"), epoch).unwrap());
-    let removed = writer.remove(kind, "CORR-001", "its words", epoch).unwrap();
+    let words = [("CORR-001", "its words")];
+    let mut removed = writer
+        .remove(kind, &words, epoch, RemovalMode::Undoable)
+        .unwrap();
+    let removed = removed.remove(0);
     let check = |is_removed: bool| {
         let forgotten = store.all_forgotten().unwrap();
         let found = store.tombstone_of(kind, "its words").unwrap();
@@ -232,7 +240,7 @@ fn the_table_follows_each_change() {
         for ids in [&["CORR-009"][..], &["CORR-001", "CORR-003", "CORR-004"]] {
             let removals: Vec<_> = ids.iter().map(|id| (*id, "")).collect();
             let mode = RemovalMode::Undoable;
-            let removed = writer.remove_several(kind, &removals, epoch, mode).unwrap();
+            let removed = writer.remove(kind, &removals, epoch, mode).unwrap();
             assert_table_is_of(&store, file, ids[0]);
             for one in &removed {
                 let text = std::str::from_utf8(&one.text).unwrap();

@@ -12,7 +12,7 @@ use super::*;
 use crate::model::{Execution, Kind, Scope};
 use crate::store::files::data::MEANWHILE;
 use crate::store::writer::Writer;
-use crate::store::{Approvals, AuditContext, Scoped};
+use crate::store::{Approvals, AuditContext, RemovalMode, Scoped};
 
 const NOW: chrono::DateTime<chrono::Utc> = chrono::DateTime::UNIX_EPOCH;
 
@@ -315,10 +315,10 @@ fn a_change_and_an_edit_before_it_are_both_there() {
                     &with_one_more(&std::fs::read(path).unwrap(), "EXEC-2"),
                 );
             });
-            let removed = own.remove(Kind::Execution, &id, "x", NOW).unwrap();
+            let removed = own.remove(Kind::Execution, &[(&id, "x")], NOW, RemovalMode::Undoable);
             assert!(came.get());
             MEANWHILE.set(None);
-            assert_eq!(removed.id, id);
+            assert_eq!(removed.unwrap()[0].id, id);
             let stored = ids(dir.path());
             assert_eq!(stored[2..], ["EXEC-1", "EXEC-2"], "{at:?}");
             assert!(!stored.contains(&id));
