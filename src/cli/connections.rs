@@ -22,6 +22,7 @@ use crate::remote::{
 use crate::store::workspace::Workspace;
 use crate::store::{PrimaryName, Scoped};
 use crate::upkeep::StatusReport;
+use crate::upkeep::merge::git::{self, ATTRIBUTES};
 
 /// Maximum time for embedding at the end of a command.
 const EMBEDDING: Duration = Duration::from_secs(5);
@@ -165,6 +166,7 @@ fn choose(context: &Context, asks_anew: bool) -> Result<Option<Choice>, UserErro
         store: &store,
         setting,
         begins: context.begins_memory(),
+        is_of_git: git::shares_memory(context.project()),
         project: &|| context.project_name(),
         state_dir: environment.state_dir.as_deref(),
         now: environment.now,
@@ -181,7 +183,7 @@ pub(crate) fn settle(context: &Context) -> Result<(), UserError> {
     };
     match &choice.store {
         ChosenStore::Database { name } => return join(context, &choice, name),
-        ChosenStore::DatabaseLater { .. } => {}
+        ChosenStore::DatabaseLater { .. } | ChosenStore::FilesOfGit { .. } => {}
         ChosenStore::FilesWithRecords { .. } => context.printer.note(&reason(&choice)),
         ChosenStore::FilesNotForeign { is_news }
         | ChosenStore::FilesNotUnusable { is_news, .. } => {
@@ -217,6 +219,10 @@ fn reason(choice: &Choice) -> String {
         ),
         ChosenStore::FilesNotUnusable { reason, .. } => format!(
             "`{variable}` names a database that cannot be used, so records are kept in files: {reason}"
+        ),
+        ChosenStore::FilesOfGit { name } => format!(
+            "git shares these files (`{ATTRIBUTES}`), so records are kept in them, and not in {database}, which \
+             `{variable}` names: `memctl remote join {name}` moves them there"
         ),
         ChosenStore::FilesWithRecords { name } => {
             let rest = match choice.setting {

@@ -2,7 +2,7 @@
 //!
 //! A directory that holds no records yet becomes a copy of a memory in the database, under the name of its
 //! project, as with `memctl remote join`. Records in files stay there: nothing of a person is sent to a database
-//! without a request.
+//! without a request. So do files that people share by git: who has asked for that wants no second way to share.
 //!
 //! Many shells have a `DATABASE_URL` for something else. A database without our schema is never touched. The
 //! answer of a database counts for an hour, so that no command waits for one that does not respond.
@@ -86,6 +86,11 @@ pub enum ChosenStore {
         /// `true` if the person may not know it yet.
         is_news: bool,
     },
+    /// Files, which people share by git.
+    FilesOfGit {
+        /// Name that the memory would have in the database.
+        name: String,
+    },
     /// Files, which hold the records already.
     FilesWithRecords {
         /// Name that the memory would have in the database.
@@ -111,6 +116,8 @@ pub struct Undecided<'a> {
     pub setting: StoreSetting,
     /// `true` if the caller begins a memory where there is none.
     pub begins: bool,
+    /// `true` if people share the files of the memory by git.
+    pub is_of_git: bool,
     /// Returns the name of the project.
     pub project: &'a dyn Fn() -> Option<String>,
     /// Directory with the answers of databases.
@@ -158,6 +165,9 @@ impl Undecided<'_> {
     /// Chooses between files and a database of ours.
     async fn in_ours(&self, address: &Address) -> Result<ChosenStore, Error> {
         let name = self.name();
+        if self.is_of_git && self.setting == StoreSetting::Auto {
+            return Ok(ChosenStore::FilesOfGit { name });
+        }
         let may_move = self.setting == StoreSetting::Postgres && self.begins;
         if !may_move && self.store.record_count()? > 0 {
             return Ok(ChosenStore::FilesWithRecords { name });

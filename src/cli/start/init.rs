@@ -15,7 +15,7 @@ use crate::model::error::UserError;
 use crate::model::{Kind, SkillPath};
 use crate::store::skill::Skills;
 use crate::store::{DIRECTORY, IDENTITY, shared_files};
-use crate::upkeep::merge::git::Repository;
+use crate::upkeep::merge::git::{ATTRIBUTES, DRIVER, Repository};
 use crate::upkeep::{InitReport, initialise, with_lines};
 
 /// Create a workspace here: `.agentura/` for records
@@ -119,9 +119,6 @@ pub(crate) fn show_git(files: &[String], page: &mut Page) {
     }
 }
 
-/// Name of the driver in git.
-const NAME: &str = "memctl";
-
 /// Returns the lines of `.gitattributes`.
 fn attributes() -> String {
     let of_memory = shared_files()
@@ -133,7 +130,7 @@ fn attributes() -> String {
     ];
     let patterns = of_memory.chain(of_skills.map(str::to_owned));
     let lines: Vec<String> = patterns
-        .map(|pattern| format!("/{pattern} merge={NAME}\n"))
+        .map(|pattern| format!("/{pattern} merge={DRIVER}\n"))
         .collect();
     lines.concat()
 }
@@ -144,7 +141,7 @@ pub(crate) fn install(
     repository: &Repository,
 ) -> Result<(Vec<String>, Vec<String>), UserError> {
     let (mut done, mut warnings) = (Vec::new(), Vec::new());
-    let file = SharedFile::of_project(context.project(), ".gitattributes");
+    let file = SharedFile::of_project(context.project(), ATTRIBUTES);
     match with_lines(&file, &attributes()) {
         Ok(true) => done.push(file.path().display().to_string()),
         Ok(false) => {}
@@ -164,7 +161,7 @@ pub(crate) fn install(
         ("recursive", "binary".to_owned()),
     ];
     for (name, value) in settings {
-        let name = format!("merge.{NAME}.{name}");
+        let name = format!("merge.{DRIVER}.{name}");
         if repository.setting(&name).as_ref() != Some(&value) {
             repository.set(&name, &value)?;
             done.push(format!("{name} in the settings of this clone"));
@@ -181,10 +178,10 @@ pub(crate) fn problems(directory: &Path) -> (Vec<String>, Option<String>) {
     };
     let memory = directory.join(DIRECTORY);
     let file = memory.join(Kind::Correction.file());
-    let is_named = repository.attribute("merge", &file).as_deref() == Some(NAME);
+    let is_named = repository.attribute("merge", &file).as_deref() == Some(DRIVER);
     let is_known = || {
         repository
-            .setting(&format!("merge.{NAME}.driver"))
+            .setting(&format!("merge.{DRIVER}.driver"))
             .is_some()
     };
     let mut found = Vec::new();

@@ -19,6 +19,13 @@ use memctl_files::named;
 
 use crate::model::error::{Explain, Explanation, Kind};
 
+/// Name of the merge driver in git.
+pub(crate) const DRIVER: &str = "memctl";
+/// File of a repository that says how git treats its files.
+pub(crate) const ATTRIBUTES: &str = ".gitattributes";
+/// Maximum size of that file.
+const LARGEST_ATTRIBUTES: u64 = 1 << 20;
+
 /// Error of a git command.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
@@ -36,6 +43,14 @@ pub(crate) enum Error {
     /// No commit matches the given version of a side of the merge.
     #[error("cannot find the commit of {0}")]
     UnknownSide(&'static str),
+}
+
+/// Returns `true` if a project has the merge driver in its attributes, so that people share its memory by git.
+pub(crate) fn shares_memory(project: &Path) -> bool {
+    let text = named::read_text(&project.join(ATTRIBUTES), LARGEST_ATTRIBUTES);
+    let driver = format!("merge={DRIVER}");
+    let is_named = |line: &str| line.split_whitespace().any(|word| word == driver);
+    text.is_ok_and(|text| text.lines().any(is_named))
 }
 
 /// Repository with a working tree.

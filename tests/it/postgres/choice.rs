@@ -62,6 +62,20 @@ fn a_database_of_ours_is_chosen_by_the_first_command_which_says_so() {
     files.run(&["run", SKILL, "--store", "json"]).succeeds();
     assert_eq!(empty.ann.value(COUNT), "0");
     assert_eq!(store_of(&files).0, "JSONStore");
+    // So does who shares them by git.
+    let shared = project(&empty.login(ANN));
+    let mut git = std::process::Command::new("git");
+    git.args(["init", "-q"]).current_dir(shared.root());
+    assert!(git.status().unwrap().success());
+    shared.run(&["init", "--git"]).succeeds();
+    let said = run(&shared).stderr;
+    assert!(!said.contains("DATABASE_URL"), "{said}");
+    assert_eq!(empty.ann.value(COUNT), "0");
+    let (kind, reason) = store_of(&shared);
+    assert!(
+        kind == "JSONStore" && reason.contains("git shares these files (`.gitattributes`)"),
+        "{kind}: {reason}"
+    );
 }
 
 #[test]
