@@ -16,6 +16,7 @@ mod memory;
 mod memory_schema;
 mod procedure;
 mod reflexion;
+mod rule_outcomes;
 mod rule_parts;
 mod session;
 pub(crate) mod text;

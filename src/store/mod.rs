@@ -84,10 +84,10 @@ pub use sessions::scratch::SessionScratch;
 pub use trust::{Approvals, Basis, Note, TrustSnapshot, TrustedPart};
 pub use undo_journal::{Field, Line as ChangeLine, PlacedLine, Splice, Step};
 pub use writer::Writer;
-pub use writer::append::{Compared, Repeats, SeenEntries, SkipCondition};
 pub use writer::group_commit::{Added, GroupCommit};
 pub use writer::remove::{Expired, RemovalMode};
 pub use writer::repair::{Cleaned, Repaired};
+pub use writer::seen::{Compared, Repeats, SeenEntries, SkipCondition};
 pub use writer::transfer::{
     RawEntry, foreign_entries, foreign_lines, foreign_origin, laid_out, raw_field, text_field,
 };

@@ -2,7 +2,7 @@
 //! record applies the filter.
 //!
 //! - Here: the records visible to a caller, by scope, user and time.
-//! - `scoped`: the store of one caller. `query`: reads records by a query or an id. `audited`: its audit events.
+//! - `scoped`: the store of one caller. `query`: reads records by a query. `ids`: what a user means by an id. `audited`: its audit events.
 //!   `disabled`: the marks that switch a memory off.
 //!
 //! An entry is visible if the scope covers its skill, its user matches the viewer, and it has not
@@ -12,6 +12,7 @@
 
 mod audited;
 pub(crate) mod disabled;
+mod ids;
 pub(crate) mod query;
 pub(crate) mod scoped;
 

@@ -1,22 +1,17 @@
-//! Reads records, filtered by scope, user and time: by a query, or by the id that a user types or an old log
-//! names. Also reads removed records.
+//! Reads records, filtered by scope, user and time. Also reads removed records.
 //!
 //! The saved table only pre-selects by hash; every returned record is compared exactly.
 //!
 //! A removed id is taken for every caller; removed content is visible only to its user. A tombstone
 //! does not name a skill, so a limited scope sees few of them.
 
-use std::borrow::Cow;
 use std::collections::HashSet;
 
 use memctl_files::json;
 
-use crate::model::{
-    IdShape, Kind, LOCAL_ID, Record, Scope, SkillPath, local_number, numbered, split_origin,
-};
+use crate::model::{IdShape, Kind, Record, Scope, SkillPath};
 use crate::store::files::counters::{self, Counters};
 use crate::store::files::tombstones;
-use crate::store::renaming;
 use crate::store::{
     DataFile, Entry, Error, ForgottenRecords, Problem, ProblemKind, Row, Scoped, Snapshot,
     Tombstone,
@@ -329,179 +324,6 @@ pub(crate) fn unreadable(kind: Kind, id: &str, error: &serde_json::Error) -> Str
     };
     let noun = kind.noun();
     format!("{name} is kept, but is not a readable {noun}: {error}")
-}
-
-/// Number of ids searched for suggestions.
-const SUGGEST_AMONG: usize = 2_000;
-
-impl Scoped {
-    /// Returns the record that had an id, and was created at this time: a merge may have given it another id, and its
-    /// own to another record. An empty time is not compared.
-    pub(crate) fn find_created(
-        &self,
-        kind: Kind,
-        id: &str,
-        created: &str,
-    ) -> Result<Option<Entry>, Error> {
-        let is_it = |entry: &Entry| {
-            let text = String::from_utf8_lossy(&entry.text);
-            created.is_empty() || renaming::created(kind, &text) == created
-        };
-        if let Some(entry) = self.find(kind, id)?.filter(is_it) {
-            return Ok(Some(entry));
-        }
-        let mut found = None;
-        let quoted = format!("\"{id}\"");
-        self.each_entry(kind, &Selection::default(), &mut |entry| {
-            let names = memchr::memmem::find(&entry.text, quoted.as_bytes()).is_some();
-            if names
-                && renaming::former_ids(&entry.text)
-                    .iter()
-                    .any(|was| was == id)
-                && is_it(&entry)
-            {
-                found = Some(entry);
-            }
-        })?;
-        Ok(found.filter(|_| !created.is_empty()))
-    }
-
-    /// Returns the id that a record has now: one that was approved has another than before.
-    pub fn current_id(&self, kind: Kind, id: &str) -> Result<String, Error> {
-        let Some(number) = local_number(kind, id) else {
-            return Ok(id.to_owned());
-        };
-        let snapshots = self.snapshots(kind)?;
-        for snapshot in &snapshots {
-            if snapshot.holds(id)? {
-                return Ok(id.to_owned());
-            }
-        }
-        let was = |text: &[u8]| json::string_field(text, LOCAL_ID).is_some_and(|own| own == id);
-        let Some(shared) = snapshots.first() else {
-            return Ok(id.to_owned());
-        };
-        // An approval keeps the number where it can.
-        let likely = numbered(kind, number);
-        if let Some((_, entry)) = self.find_in(shared, &likely)?
-            && was(&entry.text)
-        {
-            return Ok(likely);
-        }
-        for row in shared.rows() {
-            let text = shared.read(&row)?;
-            if memchr::memmem::find(&text, id.as_bytes()).is_some()
-                && was(&text)
-                && let Some(now) = json::string_field(&text, kind.id_field())
-            {
-                return Ok(now.into_owned());
-            }
-        }
-        Ok(id.to_owned())
-    }
-
-    /// Returns the ids that a record has had, whichever of them is given.
-    pub fn both_ids(&self, id: &str) -> Result<Vec<String>, Error> {
-        let mut ids = vec![id.to_owned()];
-        if let Some(kind) = Kind::of_id(id)
-            && let Some(entry) = self
-                .find(kind, &id.to_uppercase())?
-                .or(self.find(kind, id)?)
-        {
-            ids.extend(json::string_field(&entry.text, LOCAL_ID).map(Cow::into_owned));
-            ids.push(entry.id);
-        }
-        Ok(ids)
-    }
-
-    /// Resolves an id, an id prefix, or `latest` to a full id, optionally within one skill.
-    pub fn resolve(
-        &self,
-        kind: Kind,
-        selector: &str,
-        skill: Option<&SkillPath>,
-    ) -> Result<String, Error> {
-        let not_found = |similar| {
-            self.of_another_workspace(kind, selector)
-                .unwrap_or_else(|| Error::NotFound {
-                    kind: Some(kind),
-                    id: selector.to_owned(),
-                    similar,
-                })
-        };
-        if selector == "latest" {
-            let newest = Selection {
-                skill,
-                newest: Some(1),
-            };
-            let mut id = None;
-            self.each_entry(kind, &newest, &mut |entry| id = Some(entry.id))?;
-            return id.ok_or_else(|| not_found(Vec::new()));
-        }
-        if let Some(entry) = self.find(kind, selector)? {
-            return Ok(entry.id);
-        }
-        let wanted = selector.to_uppercase();
-        let mut starting = Vec::new();
-        let mut others = Vec::new();
-        let selection = Selection::of(skill);
-        let selected = self.select_all(kind, &selection)?;
-        for (file, row) in selected.rows() {
-            let id = String::from_utf8_lossy(row.id()).into_owned();
-            if !wanted.is_empty() && id.to_uppercase().starts_with(&wanted) {
-                starting.push((file, row));
-            } else if others.len() < SUGGEST_AMONG {
-                others.push(id);
-            }
-        }
-        let mut ids = Vec::new();
-        for (file, row) in starting {
-            let entry = file.entry(row)?;
-            if self.access().sees(kind, &entry.text) {
-                ids.push(entry.id);
-            }
-        }
-        match ids.len() {
-            0 => Err(not_found(similar(selector, others))),
-            1 => Ok(ids.remove(0)),
-            count => {
-                ids.truncate(5);
-                Err(Error::Ambiguous {
-                    id: selector.to_owned(),
-                    count,
-                    examples: ids,
-                })
-            }
-        }
-    }
-}
-
-impl Scoped {
-    /// Refuses to change a pulled record: only the workspace that it comes from can.
-    fn of_another_workspace(&self, kind: Kind, given: &str) -> Option<Error> {
-        let (id, Some(origin)) = split_origin(given) else {
-            return None;
-        };
-        self.pulled_as(origin).ok()?.store.find(kind, id).ok()??;
-        Some(Error::usage(
-            format!("`{}` belongs to another workspace", given.escape_debug()),
-            format!(
-                "type it there as `{id}`, then `memctl sync` there and here; to let all of it count: \
-                 memctl trust --origin {origin}"
-            ),
-        ))
-    }
-}
-
-/// Returns the ids most similar to the typed text.
-fn similar(typed: &str, ids: Vec<String>) -> Vec<String> {
-    let mut scored: Vec<(f64, String)> = ids
-        .into_iter()
-        .map(|id| (strsim::jaro_winkler(typed, &id), id))
-        .filter(|(score, _)| *score > 0.85)
-        .collect();
-    scored.sort_by(|a, b| b.0.total_cmp(&a.0));
-    scored.into_iter().take(3).map(|(_, id)| id).collect()
 }
 
 impl Scoped {

@@ -19,8 +19,8 @@ use crate::model::SkillPath;
 use crate::model::error::message;
 use crate::store::Error;
 use crate::store::skill::Skills;
-use crate::store::skill::discover::{Problem, not_utf8};
 use crate::store::skill::guardrails::{self, Guardrail, Rewritten};
+use crate::store::skill::loaded::{Problem, not_utf8};
 
 impl Skills {
     /// Examples of a skill.

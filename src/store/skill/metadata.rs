@@ -8,8 +8,8 @@ use serde_json::{Map, Value};
 
 use crate::model::SkillPath;
 use crate::store::Error;
-use crate::store::skill::discover::{Problem, Skill, files_named};
 use crate::store::skill::front_matter::FrontMatter;
+use crate::store::skill::loaded::{Problem, Skill, files_named};
 
 /// Error for metadata of which no key can be read.
 pub(super) fn unreadable(path: &Path, line: usize, reason: &str) -> Error {

@@ -37,6 +37,7 @@ mod discover;
 mod files;
 mod front_matter;
 pub mod guardrails;
+mod loaded;
 mod metadata;
 
 use std::io::{self, ErrorKind};
@@ -46,9 +47,10 @@ use memctl_files::{Directory, FoundKind, Reason, Refused, decoded, named};
 
 use crate::store::Error;
 
-pub use crate::store::skill::discover::{BundledFile, Layer, Listing, Problem, Skill};
+pub use crate::store::skill::discover::Listing;
 pub use crate::store::skill::files::{Example, Examples};
 pub use crate::store::skill::front_matter::{FrontMatter, read as read_front_matter};
+pub use crate::store::skill::loaded::{BundledFile, Layer, Problem, Skill};
 
 /// Size limit of a file of a skill: 1 MiB, some two hundred times a reasonable prompt.
 pub const MAX_BYTES: u64 = 1024 * 1024;

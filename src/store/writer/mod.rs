@@ -14,7 +14,7 @@
 //!
 //! Files of the room:
 //!
-//! - `append`: also recognises records that say the same as another. `group_commit`: additions of several
+//! - `append`: also recognises records that say the same as another, by the digests of `seen`. `group_commit`: additions of several
 //!   requests in one write.
 //! - `local_files`: records that move between the local and the shared file of their kind, their two ids,
 //!   and references to them.
@@ -26,6 +26,7 @@ pub(crate) mod group_commit;
 pub(crate) mod local_files;
 pub(crate) mod remove;
 pub(crate) mod repair;
+pub(crate) mod seen;
 pub(crate) mod transfer;
 pub(crate) mod update;
 
@@ -58,7 +59,7 @@ pub(crate) fn unreadable(value: &str) -> Error {
     let shown = &value[..value.floor_char_boundary(40)];
     Error::input(
         format!("no JSON reader takes `{}`", shown.escape_debug()),
-        "write a number beyond 1.8e308 as text, and whole characters in texts",
+        "write a number beyond 1.8e308 as text, whole characters in texts, and nest at most 100 brackets",
     )
 }
 
