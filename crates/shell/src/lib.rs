@@ -15,7 +15,7 @@
 //!
 //! Deliberately not read: the content of variables that the line does not set, of aliases, functions and scripts; brace
 //! and glob expansion; the result of `eval`; PowerShell and `cmd`. Lines within lines are read four levels deep, and of
-//! a line at most 64 commands.
+//! a line at most 1,000 commands.
 
 mod handed;
 mod options;

@@ -11,7 +11,7 @@ use crate::{Reading, Simple, basename, is_prose, one_line, options, prose, runne
 /// Maximum depth of lines within lines.
 const DEEPEST: usize = 4;
 /// Maximum number of simple commands of a line.
-const MOST: usize = 64;
+const MOST: usize = 1_000;
 
 /// State of a line while its commands are read.
 #[derive(Default)]
@@ -47,6 +47,19 @@ fn printed(raw: &Raw, input: &str) -> String {
         ["echo" | "printf", texts @ ..] => texts.join(" ").replace("\\n", "\n"),
         _ => String::new(),
     }
+}
+
+/// Command as a part of a line.
+#[derive(Clone, Copy)]
+struct Part<'l> {
+    line: &'l str,
+    /// The command that it is, or that holds it: with its input and targets.
+    raw: &'l Raw,
+    words: &'l [Word],
+    /// Place in the line behind its last word.
+    end: usize,
+    /// Number of lines and commands around it.
+    depth: usize,
 }
 
 /// Command without its layers: `sudo`, `env A=b`, `timeout 5`, `xargs`.
@@ -97,7 +110,13 @@ impl Peeler {
                 files.clear();
             }
             self.listed.clone_from(&files);
-            let place = self.command(line, &raw, &raw.words, raw.end, depth);
+            let place = self.command(Part {
+                line,
+                raw: &raw,
+                words: &raw.words,
+                end: raw.end,
+                depth,
+            });
             files.append(&mut self.listed);
             files.truncate(MOST_FILES);
             let simple = place.and_then(|place| self.found.get_mut(place));
@@ -167,27 +186,18 @@ impl Peeler {
         self.chain = self.chains;
     }
 
-    /// Reads the command of these words, which ends at `end`. Returns its place among those found.
-    fn command(
-        &mut self,
-        line: &str,
-        raw: &Raw,
-        words: &[Word],
-        end: usize,
-        depth: usize,
-    ) -> Option<usize> {
+    /// Reads a command. Returns its place among those found.
+    fn command(&mut self, part: Part<'_>) -> Option<usize> {
         if self.found.len() >= MOST {
             return None;
         }
+        let Part {
+            raw, words, depth, ..
+        } = part;
         let handed = std::mem::take(&mut self.listed);
-        let Peeled {
-            at,
-            starts,
-            mut reads_lines,
-            is_appended,
-            lines,
-        } = self.peeled(line, raw, words, end, depth)?;
-        let inner = words.get(at..).unwrap_or_default();
+        let peeled = self.peeled(part)?;
+        let mut reads_lines = peeled.reads_lines;
+        let inner = peeled.program_in(words);
         let program = inner.first().map_or("", |word| basename(&word.text));
         let (place, runners) = runners::run(inner).unwrap_or_default();
         let own = &inner[place..];
@@ -207,25 +217,31 @@ impl Peeler {
         let is_shown = !raw.is_piped && raw.targets.iter().all(is_for_people);
         let prose: Vec<_> = prose::in_command(inner, is_shown)
             .into_iter()
-            .map(|(place, from)| (at + place, from))
+            .map(|(place, from)| (peeled.at + place, from))
             .collect();
         let takes_text = takes_text(program) && !body.is_empty();
-        let filled = |words: &[Word]| {
-            let inner = words.get(at..).unwrap_or_default();
-            self.set.texts(inner, &handed, is_appended)
+        let reading = |part: Part<'_>, body: &str| {
+            let program = peeled.program_in(part.words);
+            let filled = self.set.texts(program, &handed, peeled.is_appended);
+            part.reading(&peeled, body, filled)
         };
         let other = |with: fn(&str) -> String| {
-            let (line, words) = prose::replaced(line, words, &prose, with);
-            let body = if takes_text {
-                with(body)
-            } else {
-                body.to_owned()
+            let (line, words) = prose::replaced(part.line, words, &prose, with);
+            let (line, words) = (line.as_str(), words.as_slice());
+            let part = Part {
+                line,
+                words,
+                ..part
             };
-            reading(&line, &words, &starts, at, end, &body, filled(&words))
+            if takes_text {
+                reading(part, &with(body))
+            } else {
+                reading(part, body)
+            }
         };
         let has_prose = takes_text || !prose.is_empty();
         let simple = Simple {
-            typed: reading(line, words, &starts, at, end, body, filled(words)),
+            typed: reading(part, body),
             quiet: has_prose.then(|| other(prose::quiet)),
             silent: has_prose.then(|| other(prose::silent)),
             pipeline: Vec::new(),
@@ -233,7 +249,7 @@ impl Peeler {
             executed: if self.is_in_container(&runners) {
                 Vec::new()
             } else {
-                self.set.with_files(own, &handed, is_appended)
+                self.set.with_files(own, &handed, peeled.is_appended)
             },
             runners: self.runners.clone(),
             targets: if self.is_in_container(&[]) {
@@ -257,7 +273,7 @@ impl Peeler {
         self.remember(&simple, assigned, &handed);
         let found_at = self.found.len();
         self.found.push(simple);
-        for line in &lines {
+        for line in &peeled.lines {
             self.line(line, depth + 1, &raw.input);
         }
         let outer = self.runners.len();
@@ -272,14 +288,8 @@ impl Peeler {
 
     /// Takes the layers off a command, and reads the commands that one of them holds; `None` for words of the shell
     /// that run nothing.
-    fn peeled(
-        &mut self,
-        line: &str,
-        raw: &Raw,
-        words: &[Word],
-        end: usize,
-        depth: usize,
-    ) -> Option<Peeled> {
+    fn peeled(&mut self, part: Part<'_>) -> Option<Peeled> {
+        let words = part.words;
         let mut peeled = Peeled {
             starts: vec![0],
             ..Peeled::default()
@@ -298,15 +308,19 @@ impl Peeler {
                 }
                 Layer::Input => {
                     peeled.reads_lines = true;
-                    peeled.lines.push(raw.input.clone());
+                    peeled.lines.push(part.raw.input.clone());
                     break;
                 }
-                Layer::Commands(parts) if depth < DEEPEST => {
-                    for part in parts {
-                        let part = &rest[part];
+                Layer::Commands(places) if part.depth < DEEPEST => {
+                    for place in places {
+                        let words = &rest[place];
                         self.listed = listed(rest);
-                        let end = part.last().map_or(end, |word| word.end);
-                        self.command(line, raw, part, end, depth + 1);
+                        self.command(Part {
+                            words,
+                            end: words.last().map_or(part.end, |word| word.end),
+                            depth: part.depth + 1,
+                            ..part
+                        });
                     }
                     break;
                 }
@@ -370,42 +384,45 @@ impl Simple {
     }
 }
 
-/// Reads the words of a command that ends at `end`, whose forms begin with the words of `starts`, and whose
-/// program is the word `at`.
-fn reading(
-    line: &str,
-    words: &[Word],
-    starts: &[usize],
-    at: usize,
-    end: usize,
-    body: &str,
-    filled: Vec<String>,
-) -> Reading {
-    let mut forms: Vec<String> = Vec::new();
-    let mut add = |text: &str| {
-        let text = text.trim();
-        if !text.is_empty() && forms.iter().all(|form| form != text) {
-            forms.push(text.to_owned());
+impl Part<'_> {
+    /// Returns the texts of the command, given its forms, its input and the texts with the values of variables.
+    fn reading(self, peeled: &Peeled, body: &str, filled: Vec<String>) -> Reading {
+        let Self {
+            line, words, end, ..
+        } = self;
+        let mut forms: Vec<String> = Vec::new();
+        let mut add = |text: &str| {
+            let text = text.trim();
+            if !text.is_empty() && forms.iter().all(|form| form != text) {
+                forms.push(text.to_owned());
+            }
+        };
+        for start in &peeled.starts {
+            add(words.get(*start).map_or("", |word| &line[word.start..end]));
         }
-    };
-    for start in starts {
-        add(words.get(*start).map_or("", |word| &line[word.start..end]));
-    }
-    let inner = words.get(at..).unwrap_or_default();
-    let mut plain: Vec<String> = inner.iter().map(|word| one_line(&word.text)).collect();
-    if let (Some(first), Some(program)) = (inner.first(), plain.first_mut()) {
-        let name = basename(&first.text);
-        if name.len() < first.text.len() {
-            add(&format!("{name}{}", &line[first.end..end]));
+        let inner = peeled.program_in(words);
+        let mut plain: Vec<String> = inner.iter().map(|word| one_line(&word.text)).collect();
+        if let (Some(first), Some(program)) = (inner.first(), plain.first_mut()) {
+            let name = basename(&first.text);
+            if name.len() < first.text.len() {
+                add(&format!("{name}{}", &line[first.end..end]));
+            }
+            *program = basename(program).to_owned();
         }
-        *program = basename(program).to_owned();
+        let plain = plain.join(" ");
+        Reading {
+            fed: (!body.is_empty()).then(|| format!("{plain} {}", one_line(body))),
+            filled,
+            forms,
+            plain,
+            bare: options::shorter(line, inner, end),
+        }
     }
-    let plain = plain.join(" ");
-    Reading {
-        fed: (!body.is_empty()).then(|| format!("{plain} {}", one_line(body))),
-        filled,
-        forms,
-        plain,
-        bare: options::shorter(line, inner, end),
+}
+
+impl Peeled {
+    /// The words of a command without its layers.
+    fn program_in<'w>(&self, words: &'w [Word]) -> &'w [Word] {
+        words.get(self.at..).unwrap_or_default()
     }
 }

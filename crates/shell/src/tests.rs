@@ -13,6 +13,13 @@ fn peeled(line: &str) -> Vec<String> {
 }
 
 #[test]
+fn the_last_of_many_commands_is_read() {
+    let line = "cp a b\n".repeat(500) + "npm ci";
+    let last = peeled(&line).pop();
+    assert_eq!(last.as_deref(), Some("npm ci"));
+}
+
+#[test]
 fn chains_wrappers_and_quotes_are_taken_off() {
     let check = |line: &str, expected: &[&str]| assert_eq!(peeled(line), expected, "{line}");
     check("npm i", &["npm i"]);
