@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use super::bytes::{Set, holds, list, near, over_breaks};
+use super::bytes::{Set, can_begin, holds, list, near, over_breaks};
 use super::lines;
 use super::values::{self, Class, ValuePosition};
 
@@ -21,7 +21,7 @@ pub(super) fn of_command(
 ) -> Vec<Range<usize>> {
     // An anchor may end in a space, the name of a program does not.
     let end = end - usize::from(text[end - 1] == b' ');
-    if !begins(text, at) || !matches!(text.get(end), Some(b' ' | b'"' | b'\'' | b'\\')) {
+    if !can_begin(text, at) || !matches!(text.get(end), Some(b' ' | b'"' | b'\'' | b'\\')) {
         return Vec::new();
     }
     let arguments = split(text, end);
@@ -39,15 +39,6 @@ pub(super) fn of_command(
     places
         .filter_map(|place| of_place(text, &arguments, place))
         .collect()
-}
-
-/// Returns true if the name of a program can begin at `at`.
-fn begins(text: &[u8], at: usize) -> bool {
-    at == 0
-        || b" \t\n\r;|&(`\"'/[>=+:\\".contains(&text[at - 1])
-        || text[..at].ends_with(b"\\n")
-        || text[..at].ends_with("→".as_bytes())
-        || text[..at].ends_with(b"m") && lines::prefix(&text[lines::line_at(text, at)]) > 0
 }
 
 /// Secret argument at a place as `rules/commands.tsv` writes it.

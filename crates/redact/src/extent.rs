@@ -132,18 +132,10 @@ pub(super) fn read(
     while end > from
         && matches!(text[end - 1], b'.' | b':' | b'!' | b'?')
         && stands != ValuePosition::Tight
-        && !ends_line(text, from, end)
     {
         end -= 1;
     }
     (end > from).then_some((from..end, stands))
-}
-
-/// Returns true if the value ends its line, so that a final `!` or `?` belongs to it.
-fn ends_line(text: &[u8], from: usize, end: usize) -> bool {
-    let alone = matches!(text.get(end), None | Some(b'\n' | b'\r'));
-    let value = &text[from..end];
-    alone && value.iter().any(u8::is_ascii_digit) && value.ends_with(b"!") | value.ends_with(b"?")
 }
 
 fn quoted_end(text: &[u8], start: usize, quote: u8, slashes: usize) -> usize {
@@ -178,8 +170,6 @@ fn quoted_end(text: &[u8], start: usize, quote: u8, slashes: usize) -> usize {
 }
 
 fn plain_length(text: &[u8], class: Class, stands: ValuePosition) -> usize {
-    // In form data, `%22` is a quote and `%26` begins the next field.
-    let escaped = class == Class::Password && stands == ValuePosition::Tight;
     // Markers and references begin with a bracket of their own.
     let first = usize::from(matches!(text.first(), Some(b'<' | b'[')));
     let limit = text.len().min(LONGEST);
@@ -197,7 +187,6 @@ fn plain_length(text: &[u8], class: Class, stands: ValuePosition) -> usize {
             || !b.is_ascii()
             || b",;)}]<>\"'`|\\([\x1b".contains(b)
             || *b == b'&' && !joins(at)
-            || escaped && *b == b'%' && is_escaped_end(text)
     };
     let length = rest.iter().enumerate().position(ends).unwrap_or(rest.len());
     if length == 0 { 0 } else { first + length }
@@ -207,10 +196,4 @@ fn plain_length(text: &[u8], class: Class, stands: ValuePosition) -> usize {
 fn goes_on(text: &[u8]) -> bool {
     let length = Set::ALNUM.run(text, 0, text.len());
     length > 0 && !matches!(text.get(length), Some(b'=' | b';'))
-}
-
-/// Returns true if the text contains an escape that ends a value.
-fn is_escaped_end(text: &[u8]) -> bool {
-    let mut near = near(text, 0, 300).windows(3);
-    near.any(|escape| matches!(escape, b"%22" | b"%26"))
 }

@@ -64,18 +64,19 @@ fn findings_within(text: &str, depth: usize) -> Vec<Finding> {
         }
     }
     let mut from = 0;
-    while let Some(slash) = memchr::memchr(b'\\', &text.as_bytes()[from..]) {
-        let slash = from + slash;
-        let start = memchr::memrchr(b'\n', &text.as_bytes()[from..slash]);
-        let start = start.map_or(from, |n| from + n + 1);
-        let end = memchr::memchr(b'\n', &text.as_bytes()[slash..]);
-        from = end.map_or(text.len(), |n| slash + n);
-        if let Some(view) = View::of(text, start..from) {
-            for Finding { kind, at } in findings_within(&view.text, depth) {
-                let at = view.outer(&at);
-                if !is_known(&found, &at) && !at.is_empty() {
-                    inner.push(Finding { kind, at });
-                }
+    while let Some(mark) = views::next_mark(text.as_bytes(), from) {
+        from = mark + 1;
+        if !views::tells(text, mark) {
+            continue;
+        }
+        let start = memchr::memrchr(b'\n', &text.as_bytes()[..mark]).map_or(0, |n| n + 1);
+        let end = memchr::memchr(b'\n', &text.as_bytes()[mark..]);
+        from = end.map_or(text.len(), |n| mark + n);
+        let view = View::of(text, start..from);
+        for Finding { kind, at } in findings_within(&view.text, depth) {
+            let at = view.outer(&at);
+            if !is_known(&found, &at) && !at.is_empty() {
+                inner.push(Finding { kind, at });
             }
         }
     }
@@ -95,8 +96,19 @@ fn findings_of(text: &str) -> Vec<Finding> {
     // Findings away from their anchor: further table rows, arguments of a program.
     let mut aside = Vec::new();
     let mut from = 0;
+    // End of the stretch of text around the anchors, and their number in it.
+    let (mut end, mut anchors) = (0, 0);
     while let Some(next) = table.next_candidate(bytes, from) {
         from = next + 1;
+        if next >= end {
+            end = end_of_stretch(bytes, next);
+            anchors = 0;
+        }
+        anchors += usize::from(table.at(bytes, next).next().is_some());
+        if anchors > MOST_ANCHORS {
+            from = end;
+            continue;
+        }
         if let Some((kind, mut at)) = at_anchor(table, bytes, next, &mut aside) {
             from = from.max(at.end);
             // A finding that extends backwards starts after the previous one.
@@ -115,6 +127,17 @@ fn findings_of(text: &str) -> Vec<Finding> {
         at.end = text.ceil_char_boundary(at.end);
     }
     found
+}
+
+/// Maximum number of anchors in a stretch without white space and quotes: a text of nothing but beginnings of keys
+/// would be read to its end at each.
+const MOST_ANCHORS: usize = 256;
+
+/// Position of the next white space, quote or comma.
+fn end_of_stretch(text: &[u8], at: usize) -> usize {
+    let ends = |byte: &u8| byte.is_ascii_whitespace() || b"\"'`,;<>".contains(byte);
+    let length = text[at..].iter().skip(1).position(ends);
+    length.map_or(text.len(), |length| at + 1 + length)
 }
 
 /// Range of the secret at an anchor and its kind, without one if the range is a marker of an earlier

@@ -171,10 +171,9 @@ pub(super) fn address(text: &[u8], at: usize, _: usize) -> Option<Range<usize>> 
     };
     let (name, password) = (&user[..colon], &user[colon + 1..]);
     let is_plain = password == name || values::is_placeholder(password);
-    if password.is_empty() || is_plain || is_reference(password) {
+    if password.is_empty() || is_plain {
         // `https://<token>:x-oauth-basic@github.com`
-        let is_token = values::is_random(name) && !is_reference(name);
-        return is_token.then_some(start..start + colon);
+        return values::is_random(name).then_some(start..start + colon);
     }
     Some(start + colon + 1..start + host_at)
 }
@@ -191,15 +190,9 @@ fn cut_address(text: &[u8], start: usize, authority: &[u8]) -> Option<Range<usiz
     let port = Set::DIGITS.run(password, 0, password.len());
     let behind = password.get(port);
     let is_port = (1..=5).contains(&port) && behind.is_none_or(|b| b"/.,)?".contains(b));
-    let secret = password.len() >= 4
-        && !password.contains(&b'/')
-        && !is_reference(password)
-        && !values::is_placeholder(password);
+    let secret =
+        password.len() >= 4 && !password.contains(&b'/') && !values::is_placeholder(password);
     (secret && !host && !is_port).then_some(start + colon + 1..end)
-}
-
-fn is_reference(text: &[u8]) -> bool {
-    values::begins_reference(text, b"${<*[")
 }
 
 /// Value after `Bearer` and similar schemes. `at` is the position after the word.
@@ -239,7 +232,7 @@ pub(super) fn cookie(text: &[u8], _: usize, at: usize) -> Option<Range<usize>> {
     let equals = memchr(b'=', value)?;
     let first = value[equals + 1..].split(|b| b"; ".contains(b)).next()?;
     let is_pair = equals > 0 && Set::DOTTED.run(value, 0, equals) == equals;
-    let worth = first.len() >= 6 && !values::is_placeholder(first) && !is_reference(first);
+    let worth = first.len() >= 6 && !values::is_placeholder(first);
     (is_pair && worth).then_some(at + start..at + start + value.len())
 }
 

@@ -294,21 +294,10 @@ pub(super) fn is_given(value: &[u8]) -> bool {
     let whole = value.len() >= 4 && !value.iter().any(u8::is_ascii_whitespace);
     whole
         && !value.starts_with(b"-")
-        && !begins_reference(value, b"$<{[`")
         && !holds(value, b"://")
         && !is_path(value)
         && !is_one_of(value, "prose")
         && !is_placeholder(value)
-}
-
-/// Returns true if a value begins with one of these signs of a reference, or is `%NAME%`. `%40` is an
-/// escaped character.
-pub(super) fn begins_reference(value: &[u8], signs: &[u8]) -> bool {
-    match value {
-        [b'%'] | [b'%', .., b'%'] => true,
-        [first, ..] => signs.contains(first),
-        [] => false,
-    }
 }
 
 /// Returns true if an unquoted value is source code.

@@ -1,9 +1,9 @@
-//! Texts inside a text: escaped in a line as JSON and shells do, and encoded in base64.
+//! Texts inside a text: escaped in a line as JSON, shells, URLs and HTML do, and encoded in base64.
 //!
 //! The inner text is searched like any other. Findings in an unescaped line are mapped back; only lines with
-//! escaped line ends or quotes are treated so, down to `DEPTH` levels. A run of base64 is redacted as a whole
-//! if its content holds a secret; most long runs are hashes, paths and names, whose first bytes tell that
-//! they are no text.
+//! escaped line ends, quotes or signs around values are treated so, down to `DEPTH` levels. A run of base64 is
+//! redacted as a whole if its content holds a secret; most long runs are hashes, paths and names, whose first
+//! bytes tell that they are no text.
 //!
 //! Deliberately absent: compressed content, and a password alone in base64, which has no form when decoded.
 
@@ -24,40 +24,28 @@ pub(super) struct View {
 }
 
 impl View {
-    /// Removes one level of escapes between two positions; `None` if there are no relevant ones.
-    pub(super) fn of(outer: &str, at: Range<usize>) -> Option<Self> {
-        let line = outer.get(at.clone())?;
-        if !has_escapes(line.as_bytes()) {
-            return None;
-        }
+    /// Removes one level of escapes between two positions.
+    pub(super) fn of(outer: &str, at: Range<usize>) -> Self {
+        let line = &outer[at.clone()];
         let mut view = Self {
             text: String::with_capacity(line.len()),
             pieces: vec![(0, at.start)],
             end: at.end,
         };
-        let mut from = 0;
-        while let Some(found) = memchr::memchr(b'\\', &line.as_bytes()[from..]) {
-            let slash = from + found;
-            let is_quote =
-                slash > from && line.get(slash.saturating_sub(1)..slash + 3) == Some(QUOTE);
-            let plain = line[slash + 1..].chars().next().and_then(unescaped);
-            let (start, plain, end) = match plain {
-                _ if is_quote => (slash - 1, '\'', slash + 3),
-                Some(plain) => (slash, plain, slash + 2),
-                None => {
-                    view.text.push_str(&line[from..=slash]);
-                    from = slash + 1;
-                    continue;
-                }
+        let (mut copied, mut from) = (0, 0);
+        while let Some(found) = next_mark(line.as_bytes(), from) {
+            from = found + 1;
+            let Some((start, plain, end)) = escape(line, found).filter(|of| of.0 >= copied) else {
+                continue;
             };
-            view.text.push_str(&line[from..start]);
+            view.text.push_str(&line[copied..start]);
             view.pieces.push((view.text.len(), at.start + start));
             view.text.push(plain);
             view.pieces.push((view.text.len(), at.start + end));
-            from = end;
+            (copied, from) = (end, end);
         }
-        view.text.push_str(&line[from..]);
-        Some(view)
+        view.text.push_str(&line[copied..]);
+        view
     }
 
     /// Maps a range of the inner text to the outer text.
@@ -72,25 +60,66 @@ impl View {
     }
 }
 
-const fn unescaped(c: char) -> Option<char> {
-    match c {
-        'n' => Some('\n'),
-        'r' => Some('\r'),
-        't' => Some('\t'),
-        '"' | '\\' | '/' => Some(c),
+/// Next byte that may begin an escape.
+pub(super) fn next_mark(text: &[u8], from: usize) -> Option<usize> {
+    let rest = text.get(from..)?;
+    memchr::memchr3(b'\\', b'%', b'&', rest).map(|at| from + at)
+}
+
+/// Entities of HTML for the signs around a value.
+const ENTITIES: [(&str, char); 9] = [
+    ("&quot;", '"'),
+    ("&#34;", '"'),
+    ("&#x22;", '"'),
+    ("&apos;", '\''),
+    ("&#39;", '\''),
+    ("&#x27;", '\''),
+    ("&amp;", '&'),
+    ("&lt;", '<'),
+    ("&gt;", '>'),
+];
+/// A single quote within a shell's single-quoted text.
+const QUOTE: &str = r"'\''";
+
+/// Returns the character that an escape stands for, with the start and the end of the escape, given its mark.
+fn escape(line: &str, mark: usize) -> Option<(usize, char, usize)> {
+    let rest = &line.as_bytes()[mark..];
+    match *rest {
+        [b'\\', ..] if line.get(mark.saturating_sub(1)..mark + 3) == Some(QUOTE) => {
+            Some((mark - 1, '\'', mark + 3))
+        }
+        [b'\\', c, ..] => {
+            let plain = match c {
+                b'n' => '\n',
+                b'r' => '\r',
+                b't' => '\t',
+                b'"' | b'\\' | b'/' => char::from(c),
+                _ => return None,
+            };
+            Some((mark, plain, mark + 2))
+        }
+        [b'%', high, low, ..] => {
+            let digit = |c: u8| char::from(c).to_digit(16);
+            let plain = char::from_u32(digit(high)? * 16 + digit(low)?);
+            let plain = plain.filter(|c| c.is_ascii_graphic() || c.is_ascii_whitespace())?;
+            Some((mark, plain, mark + 3))
+        }
+        [b'&', ..] => {
+            let is_it = |(name, _): &&(&str, char)| rest.starts_with(name.as_bytes());
+            let (name, plain) = ENTITIES.iter().find(is_it)?;
+            Some((mark, *plain, mark + name.len()))
+        }
         _ => None,
     }
 }
 
-/// A single quote within a shell's single-quoted text.
-const QUOTE: &str = r"'\''";
-
-/// Returns true if a line contains an escaped line end, quote or backslash.
-fn has_escapes(line: &[u8]) -> bool {
-    memchr::memchr_iter(b'\\', line).any(|at| {
-        matches!(line.get(at + 1), Some(b'n' | b'"' | b'\\'))
-            || line.get(at.saturating_sub(1)..at + 3) == Some(QUOTE.as_bytes())
-    })
+/// Returns `true` if an escape tells that its line is escaped: it stands for a sign around values, or a line end.
+pub(super) fn tells(text: &str, mark: usize) -> bool {
+    let plain = escape(text, mark).map(|(_, plain, _)| plain);
+    match text.as_bytes()[mark] {
+        b'\\' => matches!(plain, Some('\n' | '"' | '\\' | '\'')),
+        _ => plain.is_some_and(|c| "\n\"'=:@&".contains(c)),
+    }
 }
 
 /// Length of the shortest run: 18 bytes.

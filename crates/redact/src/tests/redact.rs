@@ -165,6 +165,44 @@ fn blocks_of_private_keys_go_with_everything_in_them() {
     }
 }
 
+/// Reading each of them to the end of the text would take minutes.
+#[test]
+fn a_text_of_beginnings_of_keys_is_read_once() {
+    for beginning in ["ghp_", "sk-", "password="] {
+        let text = beginning.repeat(40_000);
+        let started = std::time::Instant::now();
+        drop(redact(&text));
+        assert!(started.elapsed().as_secs() < 10, "{beginning}");
+    }
+}
+
+#[test]
+fn secrets_escaped_for_addresses_and_pages_go() {
+    let word = samples::random(20);
+    for (before, after) in [
+        ("curl -d payload=Authorization%3A%20Bearer%20", " x.io"),
+        (
+            "GET /c?url=postgres%3A%2F%2Fapp%3A",
+            "%40db.internal%3A5432%2Fx",
+        ),
+        ("POST user=ann&data=password%3D", ""),
+        ("state=%7B%22api_key%22%3A%22", "%22%7D"),
+        (
+            "<pre>connect(host=&#39;h&#39;, password=&#39;",
+            "&#39;)</pre>",
+        ),
+        ("<p>admin_password = &quot;", "&quot;</p>"),
+        ("curl -u &#39;admin:", "&#39; https://x.io"),
+        ("web | \x1b[1mredis-cli -a ", " ping\x1b[0m"),
+        ("10:02:11 \x1b[31mmysql -u root -p", " db\x1b[0m"),
+    ] {
+        let redacted = redact(&format!("{before}{word}{after}")).text.into_owned();
+        assert!(!redacted.contains(&word[4..12]), "{redacted}");
+    }
+    let page = "<a href=\"/s?q=a%20b&amp;password%3F\">50%25 of &quot;tokens&quot;</a>";
+    assert_eq!(redact(page).text, page);
+}
+
 #[test]
 fn private_passages_are_never_kept() {
     let check = |text: &str, expected: &str| assert_eq!(redact(text).text, expected);
