@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use memctl_files::json::leaves;
+use memctl_files::json::{fields, leaves};
 use memctl_files::named;
 use memctl_redact::Clean;
 use memctl_sessions::{cline, gemini};
@@ -129,9 +129,10 @@ impl<'a> Fields<'a> {
 
     /// Returns a value; `null` if it is absent.
     pub(super) fn value(&self, name: &str) -> Value {
-        let raw = self.0.get(name);
-        raw.and_then(|raw| serde_json::from_str(raw.get()).ok())
-            .unwrap_or_default()
+        let Some(raw) = self.0.get(name) else {
+            return Value::Null;
+        };
+        serde_json::from_str(raw.get()).unwrap_or_else(|_| members(raw.get()))
     }
 
     pub(super) fn has(&self, name: &str) -> bool {
@@ -297,6 +298,21 @@ impl Host {
             EventKind::Stop => saying("last_assistant_message"),
             _ => fields.event(kind, fields.input(), String::new()),
         }
+    }
+}
+
+/// Members of an object of which one cannot be read, such as a number that is too large: that one is its text.
+fn members(object: &str) -> Value {
+    let members = fields(object.as_bytes()).map(|(name, at)| {
+        let text = &object[at];
+        let value = serde_json::from_str(text).unwrap_or_else(|_| Value::from(text));
+        (name.into_owned(), value)
+    });
+    let members: serde_json::Map<String, Value> = members.collect();
+    if members.is_empty() {
+        Value::Null
+    } else {
+        members.into()
     }
 }
 
@@ -523,6 +539,10 @@ mod tests {
         let fields = fields.unwrap();
         assert_eq!(fields.text("session_id"), None);
         assert!(!fields.has("b") && fields.has("c") && fields.is_true("c"));
+        let deep = "[".repeat(200) + &"]".repeat(200);
+        let input = format!(r#"{{"tool_input": {{"a": {deep}, "n": 1e400, "to": "x"}}}}"#);
+        let input = Fields::read(input.as_bytes()).unwrap().value("tool_input");
+        assert_eq!(input, json!({"a": deep, "n": "1e400", "to": "x"}));
         assert_eq!(
             fields.event(EventKind::Prompt, String::new(), String::new()),
             None
