@@ -433,13 +433,28 @@ pub fn pretty(json: &str, mut level: usize) -> String {
     out
 }
 
+/// Maximum number of brackets within each other. Many readers stop at 128, and records stand within others.
+const DEEPEST: usize = 100;
+
 /// Returns the first number or text that the grammar allows and common readers refuse: a number beyond the
-/// range of a float, or half of a surrogate pair.
+/// range of a float, or half of a surrogate pair. Says so of brackets that are nested too deeply.
 pub fn unreadable(json: &str) -> Option<&str> {
-    tokens(json).find(|token| match token.as_bytes() {
-        [b'"', ..] => token.contains("\\u") && serde_json::from_str::<String>(token).is_err(),
-        [b'-' | b'0'..=b'9', ..] => serde_json::from_str::<f64>(token).is_err(),
-        _ => false,
+    let mut depth = 0_usize;
+    tokens(json).find_map(|token| {
+        let is_refused = match token.as_bytes() {
+            [b'"', ..] => token.contains("\\u") && serde_json::from_str::<String>(token).is_err(),
+            [b'-' | b'0'..=b'9', ..] => serde_json::from_str::<f64>(token).is_err(),
+            [b'{' | b'[', ..] => {
+                depth += 1;
+                return (depth > DEEPEST).then_some("more than 100 brackets within each other");
+            }
+            [b'}' | b']', ..] => {
+                depth = depth.saturating_sub(1);
+                false
+            }
+            _ => false,
+        };
+        is_refused.then_some(token)
     })
 }
 

@@ -112,7 +112,13 @@ fn whole_strings_change_and_nothing_else() {
 
 #[test]
 fn what_common_readers_refuse_is_found() {
+    let nested = |depth: usize| format!("{}1{}", "[".repeat(depth), "]".repeat(depth));
     for (json, expected) in [
+        (&*nested(100), None),
+        (
+            &*nested(130),
+            Some("more than 100 brackets within each other"),
+        ),
         (
             r#"{"a": [1e308, -0.0, 12345678901234567890123], "b": "\ud83d\ude00 1e400", "c": null}"#,
             None,
