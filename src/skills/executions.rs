@@ -10,7 +10,7 @@ use crate::model::{AGENT, Document, Execution, Kind, Outcome, Record, Reflexion,
 use crate::rules::evidence::{self, Verdict, VerdictSource};
 use crate::store::Selection;
 use crate::store::workspace::redacting_writer::redaction_warning;
-use crate::store::workspace::{Error, Workspace, repair_warnings};
+use crate::store::workspace::{Error, Workspace, locate_as, repair_warnings};
 
 /// Stored execution.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
@@ -138,7 +138,9 @@ pub fn records<R: Record>(
 
 /// Returns the record with this id.
 pub fn record<R: Record>(workspace: &Workspace, id: &str) -> Result<R, Error> {
-    let record: R = workspace.store.get(id)?;
+    let record: R = workspace
+        .store
+        .get(&locate_as(&workspace.store, R::KIND, id)?)?;
     let labels = record.labels();
     let read = (labels.id.as_str(), labels.user_id.as_deref());
     // A record has no place for the warning that a list has.

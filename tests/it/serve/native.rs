@@ -110,6 +110,11 @@ fn the_nine_methods_of_the_sdk_exist_over_http() {
     // An edit is in the audit, and can be reverted.
     let audit = std::fs::read_to_string(workspace.memory("audit.jsonl")).unwrap();
     assert!(audit.contains("serve reflexions"), "{audit}");
+    // A rule that was forgotten is known as such.
+    workspace.run(&["forget", &id]).succeeds();
+    let all = token(&workspace, "ann", "*");
+    served.get(&all, &format!("/v1/reflexions/{id}")).is(410);
+    patch(&all, &id, &json!({ "rule": "x" })).is(410);
 }
 
 #[test]
