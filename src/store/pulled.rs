@@ -85,7 +85,12 @@ impl Scoped {
         }
         let mut all = self.pulled();
         let names: Vec<String> = all.iter().map(|pulled| pulled.origin.clone()).collect();
-        all.retain(|pulled| !beginning.is_empty() && pulled.origin.starts_with(beginning));
+        // A whole name is that workspace, even if another name begins with it.
+        let is_whole = names.iter().any(|name| name == beginning);
+        all.retain(|pulled| {
+            let is_begun = !beginning.is_empty() && pulled.origin.starts_with(beginning);
+            pulled.origin == beginning || is_begun && !is_whole
+        });
         if let (Some(only), true) = (all.pop(), all.is_empty()) {
             Ok(only)
         } else {

@@ -24,7 +24,7 @@ use crate::store::files::log::{self, Sync};
 use crate::store::trust::{Mac, UserKey, parse};
 use crate::store::{AuditContext, DataFile, Error, Lock, Scoped, Writer, atomic};
 
-/// Length in bytes above which the journal drops its oldest changes.
+/// Length in bytes above which the journal drops its oldest changes, each time that it has grown by [`KEPT`].
 const LONGEST: u64 = 8 << 20;
 /// Maximum length in bytes after dropping them.
 const KEPT: usize = 4 << 20;
@@ -74,8 +74,11 @@ pub(crate) fn append<'a>(
         return Ok(());
     }
     log::append_all(lock, FILE, &lines, Sync::Leave)?;
+    let added: usize = lines.iter().map(|line| line.len() + 1).sum();
     let length = length(lock.directory());
-    if length > LONGEST {
+    // A change that is longer than the journal stays whole: the journal is not read at each of its lines.
+    let has_grown = length / KEPT as u64 > length.saturating_sub(added as u64) / KEPT as u64;
+    if length > LONGEST && has_grown {
         shorten(lock, last)?;
     }
     Ok(())

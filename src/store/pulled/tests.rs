@@ -151,7 +151,9 @@ fn invalid_record_and_workspace_are_refused() {
 fn an_origin_called_like_a_file_of_ours_is_in_nobodys_way() {
     let (_dir, store) = store();
     let puller = store.pull().unwrap();
-    let origins = ["state.json", "workspace.json", "Support", "support"];
+    let origins = [
+        "state.json", "workspace.json", "Support", "support", "support-eu",
+    ];
     for origin in origins {
         puller
             .apply(origin, Kind::Reflexion, &[put("REFL-001", origin)])
@@ -163,9 +165,14 @@ fn an_origin_called_like_a_file_of_ours_is_in_nobodys_way() {
     found.sort_unstable();
     assert_eq!(
         found,
-        ["Support", "state.json", "support", "workspace.json"]
+        [
+            "Support", "state.json", "support", "support-eu", "workspace.json"
+        ]
     );
-    assert_eq!(texts(&store).len(), 4);
+    assert_eq!(texts(&store).len(), 5);
+    for (given, expected) in [("support", "support"), ("support-", "support-eu")] {
+        assert_eq!(store.pulled_as(given).unwrap().origin, expected);
+    }
 }
 
 #[test]
