@@ -44,11 +44,11 @@ bench-%: ## measurements with a command of their own: commands, check, search, �
 
 EVAL_DATA ?=
 TRANSCRIPTS ?=
-eval: ## measure on data of your own: EVAL_DATA="DIR[:FIELD] …" (docs.jsonl, queries.jsonl), TRANSCRIPTS=DIR
+eval: ## measure on data of your own: EVAL_DATA="DIR …" (docs.jsonl, queries.jsonl), TRANSCRIPTS=DIR
 	@test -n "$(EVAL_DATA)$(TRANSCRIPTS)" \
-		|| { echo 'usage: make eval EVAL_DATA="DIR[:FIELD] …" TRANSCRIPTS=DIR'; exit 2; }
+		|| { echo 'usage: make eval EVAL_DATA="DIR …" TRANSCRIPTS=DIR'; exit 2; }
 	@$(CARGO) build --quiet --release --locked
-	@test -z "$(EVAL_DATA)" || tests/eval.sh target/release/memctl $(EVAL_DATA)
+	@test -z "$(EVAL_DATA)" || tests/eval.py target/release/memctl $(EVAL_DATA)
 	@test -z "$(TRANSCRIPTS)" || TRANSCRIPTS="$(TRANSCRIPTS)" tests/eval-learn.sh target/release/memctl --core
 
 fuzz: ## throw bytes at every reader, for FUZZ_SECONDS each (20), two at a time; needs a C++ compiler

@@ -2,8 +2,7 @@
 """Makes two retrieval sets of long texts from what is installed on this machine.
 
     tools/long_texts.py DIR
-    memctl eval retrieval --docs DIR/manuals/docs.jsonl --queries DIR/manuals/queries.jsonl
-    memctl eval retrieval --docs DIR/modules/docs.jsonl --queries DIR/modules/queries.jsonl
+    tests/eval.py MEMCTL DIR/manuals DIR/modules
 
 manuals: manual pages of 400 to 6,000 words without their name line, which is the query.
 modules: modules of Python's standard library; a query is the first paragraph of a docstring, which

@@ -11,7 +11,7 @@ LongMemEval (https://github.com/xiaowu0162/LongMemEval, MIT): `longmemeval` find
 answer among those of the question. The 30 questions that have no answer (`_abs`) are left out, as in the
 official retrieval figures; vendors often count all 500.
 
-Each set is a directory with `docs.jsonl` and `queries.jsonl`, as `memctl eval retrieval` reads them.
+Each set is a directory with `docs.jsonl` and `queries.jsonl`, as `tests/eval.py` reads them.
 Nothing is fetched.
 """
 

@@ -92,8 +92,12 @@ class Memctl(Memory):
     def fill(self, notes, rules):
         lines = os.path.join(self.place.home, "notes.jsonl")
         with open(lines, "w", encoding="utf-8") as file:
-            file.writelines(json.dumps({"id": str(at), "memory": note}) + "\n" for at, note in enumerate(notes))
-        self.place.run([*self.program, "memory", "import", lines, "--from", "mem0", "--trust"])
+            header = {"format": "memctl-export", "version": 1, "exported_at": "", "counts": {}}
+            file.write(json.dumps(header) + "\n")
+            for at, note in enumerate(notes, 1):
+                entry = {"id": f"MEM-{at:03}", "memory_type": "user_preferences", "content": note, "metadata": {}}
+                file.write(json.dumps({"kind": "memory", "id": entry["id"], "entry": entry}) + "\n")
+        self.place.run([*self.program, "memory", "import", lines, "--trust"])
         for text, command in rules:
             added = json.loads(self.place.run([*self.program, "correct", text, "--command", command, "--json"]))
             self.place.run([*self.program, "approve", re.search(r"REFL-[\w-]+", json.dumps(added)).group()])

@@ -12,7 +12,6 @@ use clap::{Args, ValueEnum};
 use crate::host::Host;
 use crate::model::{CallAction, Kind, MemoryType, Trust};
 use crate::remote::Direction;
-use crate::upkeep::exchange::ImportSource;
 
 /// Options of every command.
 #[derive(Debug, Clone, Default, Args)]
@@ -135,7 +134,6 @@ values!(Direction: [Self::Push, Self::Pull], |way| match way {
     Direction::Push => value("push", "Send local records"),
     Direction::Pull | Direction::Both => value("pull", "Fetch records that others share"),
 });
-values!(ImportSource: Self::ALL, |source| PossibleValue::new(source.name()));
 /// Returns a parser for agent hosts. A host answers to the name of its program too: `claude`, `gemini-cli`.
 pub(crate) fn hosts(has_hooks: bool) -> impl TypedValueParser<Value = Host> {
     let hosts = Host::ALL

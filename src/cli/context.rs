@@ -358,7 +358,7 @@ pub(crate) fn audit_context(
 
 /// Commands that choose the store by themselves, or work on the files as files.
 const THEMSELVES: &[&str] = &[
-    "sync", "remote", "doctor", "config", "trust", "index", "eval", "hint", "watch",
+    "sync", "remote", "doctor", "config", "trust", "index", "hint", "watch",
 ];
 /// Commands that create a memory where there is none.
 const CREATE: &[&str] = &[

@@ -28,10 +28,7 @@ const GROUPS: [(&str, &str); 7] = [
     ("Review", "review approve why undo stats watch |"),
     ("Memory", "search list show edit forget memory | index"),
     ("Share", "sync remote serve | mcp token"),
-    (
-        "Care",
-        "doctor trust | config eval schema completions man help",
-    ),
+    ("Care", "doctor trust | config schema completions man help"),
 ];
 
 /// Options that every command takes, as the first page names them.

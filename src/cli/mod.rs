@@ -48,11 +48,11 @@ pub(crate) mod review;
 pub(crate) mod schema;
 pub(crate) mod session;
 
-/// Commands for upkeep: `doctor`, `trust`, `config`, `index`, `eval`, `merge-driver`.
+/// Commands for upkeep: `doctor`, `trust`, `config`, `index`, `merge-driver`.
 pub(crate) mod care {
     pub(crate) mod doctor;
     pub(crate) mod git;
-    pub(crate) mod search;
+    pub(crate) mod index;
     pub(crate) mod settings;
 }
 
@@ -168,9 +168,7 @@ commands! {
     Token(args: share::serve::TokenArgs) => share::serve::token(context, &args);
     #[command(subcommand)]
     Config(args: care::settings::ConfigCommand) => care::settings::config(context, &args);
-    Index(args: care::search::IndexArgs) => care::search::index(context, &args);
-    #[command(subcommand)]
-    Eval(args: care::search::EvalCommand) => care::search::eval(context, &args);
+    Index(args: care::index::IndexArgs) => care::index::index(context, &args);
     Trust(args: care::settings::TrustArgs) => care::settings::trust(context, &args);
     Doctor(args: care::doctor::DoctorArgs) => care::doctor::doctor(context, &args);
     MergeDriver(args: care::git::MergeDriverArgs) => care::git::merge_driver(context, &args);
@@ -327,7 +325,7 @@ const WITHOUT_MEMORY: &[&str] = &[
     // Handle the case themselves.
     "run", "hint", "hook", "statusline", "mcp", "memory status", "memory purge", "memory enable",
     "memory disable", "memory audit", "memory export", // Use no memory.
-    "hooks", "remote", "token", "eval", "config", "trust", "schema", "completions", "man", "help",
+    "hooks", "remote", "token", "config", "trust", "schema", "completions", "man", "help",
     // Read the files as files; the store refuses their repairs.
     "merge-driver", "doctor",
 ];

@@ -69,7 +69,6 @@ const SCHEMAS: &[(&str, Documents)] = documents! {
     "doctor": upkeep::DoctorReport, upkeep::SecretsReport;
     "edit": review::EditReport;
     "error": ErrorDocument<'_>;
-    "eval retrieval": upkeep::EvaluateReport;
     "forget": upkeep::ForgetReport;
     "hint": lessons::HintReport;
     "hooks install": host::Installed<host::Events>;

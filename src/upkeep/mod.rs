@@ -3,7 +3,7 @@
 //! An operation here is about records of any kind. Operations on one kind are in the room of that kind.
 //!
 //! - `why`: provenance of a record and its effects. `stats`, `status`: counts and trends, and the
-//!   log of writes and reads. `evaluate`: quality of search on labelled data.
+//!   log of writes and reads.
 //! - `undo`: reverts the changes of one command. `forget`: removes one record, the expired ones, or everything.
 //! - `init`: a new memory directory. `doctor`: checks every file and repairs damage. `secrets`: finds and
 //!   redacts secrets. `reindex`: the search index and its vectors.
@@ -15,7 +15,6 @@
 //! Deliberately absent: judgement of content. That is `review`.
 
 pub(crate) mod doctor;
-pub(crate) mod evaluate;
 pub mod exchange;
 pub(crate) mod forget;
 pub(crate) mod init;
@@ -29,7 +28,6 @@ pub mod undo;
 pub(crate) mod why;
 
 pub use doctor::{DoctorReport, NewerFile, doctor};
-pub use evaluate::{EvaluateReport, Latency, Passage, Question, evaluate};
 pub use forget::{
     ForgetReport, PruneReport, Pruned, PurgeReport, Removed, forget, prune, purge, purge_user,
 };

@@ -384,25 +384,3 @@ fn settings_that_make_no_sense_are_named() {
         "`embedding.dimensions` is `many`",
     );
 }
-
-#[test]
-fn a_retrieval_is_measured_with_the_embedder_that_searches() {
-    let model = server(8);
-    let mut workspace = workspace();
-    use_openai(&mut workspace, &model);
-    let docs = RULES.iter().zip(0..);
-    let docs: Vec<String> = docs
-        .map(|(text, id)| json!({"id": id, "text": text}).to_string())
-        .collect();
-    workspace.write("docs.jsonl", docs.join("\n"));
-    let query = json!({"qid": 1, "text": "settle every bill", "relevant": [0]});
-    workspace.write("queries.jsonl", query.to_string());
-    let files = [
-        "eval", "retrieval", "--docs", "docs.jsonl", "--queries", "queries.jsonl",
-    ];
-    let report = workspace.json(&files);
-    assert_eq!(report["embedder"], "openai/small/8");
-    assert_eq!(report["metrics"]["recall@1"], 1.0);
-    let ran = ran(&workspace, &files);
-    assert!(ran.stderr.contains("sending 5 texts to"), "{ran:?}");
-}

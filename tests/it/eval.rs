@@ -1,4 +1,4 @@
-//! `eval retrieval` on small test files.
+//! Quality of search: the sets of public benchmarks, and the table that measures it on them.
 #![allow(clippy::print_stdout, reason = "a skipped test says so")]
 
 use std::path::Path;
@@ -6,87 +6,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::workspace::{Ran, Workspace};
-
-const DOCS: &str = r#"{"id": "a", "text": "verify regulatory requirements before release"}
-{"id": 2, "text": "bake the bread for forty minutes"}
-
-{"id": "c", "text": "the lock file is out of date: run the installer again"}
-"#;
-const QUERIES: &str = r#"{"qid": "q1", "text": "compliance check", "relevant": ["a"]}
-{"qid": "q2", "text": "lock file outdated", "relevant": ["c"]}
-"#;
-
-fn workspace() -> Workspace {
-    let workspace = Workspace::empty();
-    workspace.write("set/docs.jsonl", DOCS);
-    workspace.write("set/queries.jsonl", QUERIES);
-    workspace
-}
-
-const FILES: [&str; 6] = [
-    "eval", "retrieval", "--docs", "set/docs.jsonl", "--queries", "set/queries.jsonl",
-];
-
-#[test]
-fn measures_come_as_one_document() {
-    let workspace = workspace();
-    let report = workspace.json(&FILES);
-    let keys: Vec<&String> = report.as_object().unwrap().keys().collect();
-    let expected = [
-        "dataset", "documents", "queries", "metrics", "latency_ms", "fusion", "embedder",
-    ];
-    assert_eq!(keys, expected);
-    let measures: Vec<&String> = report["metrics"].as_object().unwrap().keys().collect();
-    let expected = [
-        "recall@1", "recall@5", "recall@10", "precision@5", "hit@1", "hit@5", "hit@10", "all@5",
-        "mrr@10", "ndcg@10",
-    ];
-    assert_eq!(measures, expected);
-    assert_eq!(report["dataset"], "set");
-    assert_eq!(report["documents"], 3);
-    assert_eq!(report["metrics"]["recall@1"], 1.0);
-    assert_eq!(report["embedder"], "all-minilm-l6-v2-int8/384");
-    // Nothing is remembered, not even a directory.
-    assert!(!workspace.root().join(".agentura").exists());
-}
-
-#[test]
-fn words_alone_do_not_find_what_is_said_otherwise() {
-    let workspace = workspace();
-    let report = workspace.json(&[&FILES[..], &["--fusion", "keyword"]].concat());
-    assert_eq!(report["metrics"]["recall@10"], 0.5);
-    assert!(report["embedder"].is_null());
-    for fusion in ["rrf", "semantic"] {
-        let report = workspace.json(&[&FILES[..], &["--fusion", fusion]].concat());
-        assert_eq!(report["metrics"]["recall@1"], 1.0, "{fusion}");
-        assert_eq!(report["fusion"], fusion);
-    }
-}
-
-#[test]
-fn unusable_line_is_named() {
-    let workspace = workspace();
-    let run = |arguments: &[&str]| Ran::of(workspace.command().args(arguments).output().unwrap());
-    workspace.write("set/none.jsonl", "{\"id\": 1}\n");
-    let docs = ["--docs", "set/none.jsonl", "--queries", "set/queries.jsonl"];
-    run(&[&FILES[..2], &docs].concat()).fails(2, "none.jsonl`, line 1: missing field `text`");
-    workspace.write("set/queries.jsonl", "{\"qid\": 1, \"text\": \"x\"}\n");
-    run(&FILES).fails(2, "missing field `relevant`");
-    workspace.write("set/queries.jsonl", "[]\n");
-    run(&FILES).fails(2, "queries.jsonl`, line 1: invalid length 0");
-    run(&[&FILES[..4], &["--queries", "missing.jsonl"]].concat()).fails(2, "missing.jsonl");
-    workspace.write(
-        "set/queries.jsonl",
-        "{\"qid\": 1, \"text\": \"x\", \"relevant\": [\"z\"]}\n",
-    );
-    let ran = run(&FILES);
-    assert!(ran.succeeds().stdout.contains("recall@5"), "{ran:?}");
-    assert!(
-        ran.stderr.contains("1 relevant ids name no document"),
-        "{ran:?}"
-    );
-}
+use crate::workspace::Workspace;
 
 /// One conversation in the form of `locomo10.json`: a question with evidence in two sessions, one whose
 /// evidence stands in one text, and one without evidence.
@@ -146,9 +66,12 @@ fn public_benchmarks_become_sets_with_their_own_metrics() {
         ]
     );
 
-    let table = Command::new("sh")
-        .arg(repository.join("tests/eval-public.sh"))
-        .args([env!("CARGO_BIN_EXE_memctl"), "sets"])
+    let table = Command::new("python3")
+        .arg(repository.join("tests/eval.py"))
+        .args([env!("CARGO_BIN_EXE_memctl"), "--public"])
+        .args([
+            "sets/locomo-sessions", "sets/locomo-turns", "sets/longmemeval",
+        ])
         .current_dir(workspace.root())
         .output()
         .unwrap();

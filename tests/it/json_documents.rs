@@ -223,12 +223,6 @@ const MACHINE: &Documents = &[
     ("schema", &["schema"]),
     ("completions", &["completions", "bash"]),
     ("man", &["man"]),
-    (
-        "eval-retrieval",
-        &[
-            "eval", "retrieval", "--docs", "docs.jsonl", "--queries", "queries.jsonl",
-        ],
-    ),
 ];
 
 /// One error of each kind, but for an interrupt and for a defect of the program.
@@ -440,34 +434,10 @@ fn upkeep_of_a_memory_that_was_found() {
 }
 
 #[test]
-fn settings_hosts_and_measurements() {
+fn settings_and_hosts() {
     let mut workspace = sample().naming_no_model();
     // Agents of this machine are none of the tests.
     workspace.set("PATH", "/usr/bin:/bin");
-    workspace.write(
-        "docs.jsonl",
-        r#"{"id": "a", "text": "verify regulatory requirements before release"}
-{"id": "b", "text": "bake the bread for forty minutes"}
-"#,
-    );
-    workspace.write(
-        "queries.jsonl",
-        r#"{"qid": "1", "text": "compliance check", "relevant": ["a"]}
-"#,
-    );
-    workspace.write(
-        "corrections.jsonl",
-        r#"{"id": "1", "text": "Never name competitors in the summary.", "generalisable": true, "key_terms": ["competitors"]}
-{"id": "2", "text": "Never name competitors in a summary.", "generalisable": true}
-{"id": "3", "text": "this is wrong", "generalisable": false}
-"#,
-    );
-    workspace.write(
-        "pairs.jsonl",
-        r#"{"a": "1", "b": "2", "label": "duplicate"}
-{"a": "1", "b": "3", "label": "other"}
-"#,
-    );
     compare(&workspace, MACHINE);
 }
 

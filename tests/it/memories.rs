@@ -9,6 +9,7 @@ use memctl_files::json::compact;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
+use crate::mcp::Server;
 use crate::support::ids;
 use crate::workspace::{Ran, Workspace};
 
@@ -786,6 +787,51 @@ proptest! {
         let removals = fs::read_to_string(workspace.memory("tombstones.jsonl")).unwrap_or_default();
         prop_assert_eq!(removals.lines().count(), over);
     }
+}
+
+/// A decision, its amendment, and another note about a thing beside it, each with a question. Of 24, the number of
+/// questions whose first result is right: about amendments, and about the other notes.
+fn first_of_amended(dates: [&str; 3]) -> [usize; 2] {
+    let cases = include_str!("../../fixtures/amended.jsonl");
+    let cases: Vec<Value> = cases
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let notes = cases
+        .iter()
+        .flat_map(|case| ["earlier", "later", "beside"].map(|name| case[name].clone()));
+    let entries: Vec<Value> = (1..)
+        .zip(notes)
+        .map(|(number, text)| {
+            json!({"id": format!("MEM-{number:03}"), "memory_type": "brand_memory", "content": text,
+                "metadata": {}, "created_at": dates[(number - 1) % 3]})
+        })
+        .collect();
+    let workspace = Workspace::sample();
+    let file = json!({"entries": entries}).to_string();
+    workspace.write(".agentura/memories.json", file);
+    workspace.json(&["index"]);
+    let mut server = Server::greeted(&workspace, &["mcp"]);
+    let found = [("ask", 2), ("ask_beside", 3)].map(|(question, place)| {
+        let right = cases.iter().enumerate().filter(|(case, texts)| {
+            let (found, _) = server.done("search", &json!({"query": texts[question]}));
+            let id = format!("MEM-{:03}", 3 * case + place);
+            found["results"][0]["id"] == id
+        });
+        right.count()
+    });
+    server.end();
+    found
+}
+
+#[test]
+fn amended_decision_comes_after_its_amendment() {
+    let dates = [1, 2, 3].map(|month| format!("2026-0{month}-01T00:00:00Z"));
+    assert_eq!(
+        first_of_amended([&dates[0], &dates[1], &dates[2]]),
+        [18, 24]
+    );
+    assert_eq!(first_of_amended([""; 3]), [5, 24]);
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! Memories of other programs: a database made here with `SQLite` and turned into lines, and what the
-//! real mem0 gives out.
+//! Memories of other programs, which `tools/notes.py` turns into an export: a database made here with `SQLite`,
+//! answers of mem0 in every form, and those of the real mem0.
 //!
 //! The latter is slow, and therefore ignored; `make test-clients` installs it and runs this. Missing
 //! programs are reported as skipped.
@@ -78,12 +78,19 @@ import shutil
 shutil.copy("claude-mem.db", "copy.db"); shutil.copy("claude-mem.db-wal", "copy.db-wal")
 "#;
 
-/// Turns a database into lines.
+/// Turns a file into an export.
 const CONVERT: &str = "import subprocess, sys
-tool = sys.argv[1]
+tool, source = sys.argv[1:]
 with open('notes.jsonl', 'w', encoding='utf-8') as out:
-    subprocess.run([sys.executable, tool, 'copy.db'], stdout=out, check=True)
+    subprocess.run([sys.executable, tool, source], stdout=out, check=True)
 ";
+const TOOL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tools/notes.py");
+
+/// Imports the notes of a file; `None`, and said so, without Python.
+fn import_notes(workspace: &Workspace, file: &str) -> Option<Value> {
+    python(workspace, Path::new("python3"), CONVERT, &[TOOL, file])
+        .then(|| import(workspace, &["notes.jsonl"]))
+}
 
 #[test]
 fn a_database_that_was_left_in_the_middle_of_a_write_is_turned_into_lines() {
@@ -96,14 +103,9 @@ fn a_database_that_was_left_in_the_middle_of_a_write_is_turned_into_lines() {
     assert!(before.1.len() > 32, "nothing lies in the log");
     workspace
         .run(&["memory", "import", "copy.db"])
-        .fails(2, "tools/notes_of_sqlite.py");
-    let tool = concat!(env!("CARGO_MANIFEST_DIR"), "/tools/notes_of_sqlite.py");
-    assert!(python(&workspace, Path::new("python3"), CONVERT, &[tool]));
-    let report = import(&workspace, &["notes.jsonl"]);
-    assert_eq!(
-        (&report["source"], &report["imported"]),
-        (&json!("mem0"), &json!(360))
-    );
+        .fails(2, "tools/notes.py");
+    let report = import_notes(&workspace, "copy.db").unwrap();
+    assert_eq!(report["imported"], 360, "{report}");
     assert_eq!((bytes("copy.db"), bytes("copy.db-wal")), before);
     assert!(!workspace.root().join("copy.db-shm").exists());
     let notes = workspace.stored("memories.json")["entries"].clone();
@@ -120,6 +122,43 @@ fn a_database_that_was_left_in_the_middle_of_a_write_is_turned_into_lines() {
         (&again["imported"], &again["duplicates"]),
         (&json!(0), &json!(360))
     );
+}
+
+#[test]
+fn answers_of_mem0_are_turned_into_notes_in_every_form() {
+    let workspace = Workspace::sample();
+    let memory = |id: &str, text: &str, user: &str| {
+        json!({"id": id, "memory": text, "hash": "h", "user_id": user, "score": 0.5,
+        "created_at": "2026-01-01T00:00:00+00:00", "metadata": {"category": "drinks"}})
+    };
+    let [tea, trains, jam] = [
+        memory("a", "Likes tea.", "alice"),
+        memory("b", "Likes trains.", "bob"),
+        memory("d", "Likes jam.", "alice"),
+    ];
+    let wrapped = json!({"results": [tea, trains, {"id": "c"}, 7], "relations": [{"a": 1}]});
+    workspace.write("all.json", wrapped.to_string());
+    let Some(report) = import_notes(&workspace, "all.json") else {
+        return;
+    };
+    assert_eq!(report["imported"], 2, "{report}");
+    let note = workspace.stored("memories.local.json")["entries"][0].clone();
+    assert_eq!(
+        (&note["user_id"], &note["metadata"]),
+        (
+            &json!("alice"),
+            &json!({"hash": "h", "category": "drinks", "origin": {"source": "all.json", "id": "a"}})
+        )
+    );
+    assert_eq!(note["trust"], "observed");
+    let check = |file: &str, text: String, expected: [u64; 2]| {
+        workspace.write(file, text);
+        let report = import_notes(&workspace, file).unwrap();
+        let counts = ["imported", "duplicates"].map(|name| report[name].as_u64().unwrap());
+        assert_eq!(counts, expected, "{report}");
+    };
+    check("all.json", wrapped.to_string(), [0, 2]);
+    check("list.json", json!([jam]).to_string(), [1, 0]);
 }
 
 /// Something that `make test-clients` has installed; `None`, and said so, where it has not.
@@ -181,12 +220,8 @@ fn export_of_mem0_is_imported_completely() {
         return;
     }
     for (file, count) in [("alice.json", 4), ("bob.json", 2)] {
-        let report = import(&workspace, &[file]);
-        assert_eq!(
-            (&report["source"], &report["imported"]),
-            (&json!("mem0"), &json!(count)),
-            "{file}"
-        );
+        let report = import_notes(&workspace, file).unwrap();
+        assert_eq!(report["imported"], count, "{file}");
         assert_eq!(report["skipped"], json!([]));
     }
     let text = workspace.read(".agentura/memories.json");

@@ -7,7 +7,6 @@
 //! - `segment`, `segment_builder`: index segments that are searched in place, and their construction.
 //! - `rank`: the ranker, the only ranking of the program, and a temporary one of a few texts. `fusion`: scores of
 //!   the two rankings, as one, and the best of many.
-//! - `evaluate`: retrieval metrics.
 //! - `embedder`: text in, vector out: the built-in model, or one behind a URL.
 //!
 //! Pure except for `embedder`: no files, no clock, no async code. Callers supply the bytes.
@@ -18,7 +17,6 @@
 pub mod embedder;
 
 mod attributes;
-mod evaluate;
 mod frequent_names;
 mod fusion;
 mod keyword;
@@ -29,7 +27,6 @@ mod text;
 mod vectors;
 
 pub use attributes::{Admission, Attributes, KINDS, UserFilter, name_hash, seconds};
-pub use evaluate::{Metrics, percentile};
 pub use frequent_names::has_names;
 pub use fusion::{Fusion, Hit, Rrf};
 pub use rank::{ByWords, Corpus, Question, Ranked, Ranker};

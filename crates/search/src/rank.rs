@@ -1,8 +1,7 @@
 //! Ranking of documents by keywords, by meaning, or by both; and a temporary one over a few texts in memory.
 //!
-//! The only ranking of the program: `memctl search`, hints and `eval retrieval` use it, so
-//! evaluations measure what users get. Every admitted document is scored, up to millions. It computes no
-//! vectors; callers supply them for as many documents as they have.
+//! The only ranking of the program: `memctl search` and hints use it. Every admitted document is scored, up to
+//! millions. It computes no vectors; callers supply them for as many documents as they have.
 
 use memctl_files::parallel::each;
 

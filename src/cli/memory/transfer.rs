@@ -12,7 +12,6 @@ use crate::model::{Kind, SkillPath};
 use crate::review::approve;
 use crate::upkeep::exchange::{
     self, AgentsMdReport, ExportOptions, ExportReport, FileChange, ImportOptions, ImportReport,
-    ImportSource,
 };
 
 /// Format of an export.
@@ -165,35 +164,30 @@ impl Report for ExportReport {
     }
 }
 
-/// Import an export, or another tool's memories
+/// Import an export, or an `.agentura` directory
 ///
-/// Reads exports of this program and `.agentura` directories byte for byte. mem0's answers and lines of
-/// that form become notes that wait for `memctl approve`. Each entry is
-/// imported, already known, or skipped with a reason. Existing records do not change, and a repeated
-/// import adds nothing. Rules and lessons that you did not
-/// write or approve on this machine wait for `memctl approve` too. `--trust` approves all of these, also
-/// those that an earlier import left waiting.
+/// Reads exports of this program and `.agentura` directories byte for byte. Each entry is imported, already
+/// known, or skipped with a reason. Existing records do not change, and a repeated import adds nothing.
+/// Rules, lessons and notes that you did not write or approve on this machine wait for `memctl approve`.
+/// `--trust` approves all of these, also those that an earlier import left waiting.
 ///
 /// ```console
 /// $ memctl memory import memory.jsonl
 /// $ memctl memory import memory.jsonl --dry-run
-/// $ memctl memory import get_all.json --from mem0
+/// $ memctl memory import ../other/.agentura --trust
 /// ```
 #[derive(Debug, Args)]
 pub(crate) struct ImportArgs {
     /// File or directory to import
     #[arg(value_name = "FILE|DIR")]
     path: PathBuf,
-    /// Source format, if it cannot be detected
-    #[arg(long, value_name = "SOURCE")]
-    from: Option<ImportSource>,
     /// Show what would be imported, and write nothing
     #[arg(long)]
     dry_run: bool,
     /// Import records that were deleted here, too
     #[arg(long)]
     restore: bool,
-    /// Count the approvals that the file claims as yours, and approve the notes of other programs
+    /// Count the approvals that the file claims as yours
     #[arg(long)]
     trust: bool,
 }
@@ -201,7 +195,6 @@ pub(crate) struct ImportArgs {
 pub(crate) fn import(context: &Context, args: &ImportArgs) -> Done<ImportReport> {
     let options = ImportOptions {
         path: context.environment.absolute(&args.path),
-        from: args.from,
         dry_run: args.dry_run,
         restore: args.restore,
         trust: args.trust,

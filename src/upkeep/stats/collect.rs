@@ -2,7 +2,6 @@
 
 use std::collections::HashSet;
 
-use memctl_search::percentile;
 use serde::Deserialize;
 
 use crate::model::{
@@ -12,7 +11,7 @@ use crate::store::{Entry, Selection};
 
 use super::{
     AgentSessions, Executions, Hints, Latency, Learning, Part, RuleAtCalls, SessionMeans,
-    StatsReport, Used, mean, rounded, weeks::Weeks,
+    StatsReport, Used, mean, percentile, rounded, weeks::Weeks,
 };
 use crate::store::workspace::{Error, Workspace, dollars};
 use crate::upkeep::doctor::doubtful;

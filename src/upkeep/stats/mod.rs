@@ -19,7 +19,6 @@ use serde::Serialize;
 use crate::model::{CallAction, Evidence, Receipts};
 use crate::notes::find::rounded;
 use crate::store::workspace::{Error, redacting_writer};
-use crate::upkeep::evaluate::Latency;
 
 pub use crate::upkeep::stats::collect::stats;
 pub use crate::upkeep::stats::weeks::Week;
@@ -98,6 +97,15 @@ pub struct Executions {
     pub cost_unknown: u64,
     /// Median and 95th percentile of the latency, in milliseconds.
     pub latency_ms: Option<Latency>,
+}
+
+/// Latency in milliseconds.
+#[derive(Debug, Clone, Copy, Default, Serialize, schemars::JsonSchema)]
+pub struct Latency {
+    /// Median.
+    pub p50: f64,
+    /// 95th percentile.
+    pub p95: f64,
 }
 
 /// Sessions of agents whose end a hook has seen.
@@ -200,6 +208,22 @@ fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
+/// Percentile by nearest rank; 0 if `values` is empty.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a share of a length lies within it"
+)]
+fn percentile(values: &[f64], share: f64) -> f64 {
+    let mut values = values.to_vec();
+    let rank = (share * values.len() as f64).ceil().max(1.0) as usize;
+    let place = rank.min(values.len()).saturating_sub(1);
+    if values.is_empty() {
+        return 0.0;
+    }
+    *values.select_nth_unstable_by(place, f64::total_cmp).1
+}
+
 /// Quantile of the normal distribution at 97.5 %.
 const Z: f64 = 1.959_963_984_540_054;
 
@@ -227,6 +251,21 @@ mod tests {
         for (a, b) in found.iter().zip(expected) {
             assert!((a - b).abs() < 6e-4, "{found:?} {expected:?}");
         }
+    }
+
+    #[test]
+    fn percentiles_are_values() {
+        let values = [5.0, 1.0, 4.0, 2.0, 3.0];
+        let check = |share: f64, expected: f64| {
+            assert!(
+                (percentile(&values, share) - expected).abs() < 1e-9,
+                "{share}"
+            );
+        };
+        check(0.0, 1.0);
+        check(0.5, 3.0);
+        check(0.95, 5.0);
+        assert!(percentile(&[], 0.5).abs() < 1e-9);
     }
 
     #[test]

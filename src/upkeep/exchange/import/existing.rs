@@ -26,32 +26,27 @@ pub(super) struct Existing {
     pub(super) bare: HashSet<(Kind, u128)>,
     /// Current ids of renamed records, by origin.
     pub(super) origins: HashMap<(Kind, Origin), String>,
-    /// Id and text of imported notes, by source and id there.
-    pub(super) notes: HashMap<(String, String), (String, String)>,
-    /// User and text of each memory.
-    pub(super) contents: HashSet<(Option<String>, String)>,
     pub(super) taken: Taken,
     pub(super) forgotten: ForgottenRecords,
 }
 
 impl Existing {
-    /// Reads the records of some kinds.
-    pub(super) fn read(workspace: &Workspace, kinds: &[Kind]) -> Result<Self, Error> {
+    pub(super) fn read(workspace: &Workspace) -> Result<Self, Error> {
         let store = &workspace.store;
         let mut existing = Self {
             forgotten: store.all_forgotten()?,
             ..Self::default()
         };
-        for kind in kinds {
-            for entry in foreign_entries(store.directory(), *kind)?.0 {
+        for kind in Kind::ALL {
+            for entry in foreign_entries(store.directory(), kind)?.0 {
                 // An id is taken even if the caller may not see its record.
-                existing.taken.take(*kind, &entry.id);
-                if store.covers(*kind, &entry.text) {
-                    existing.add(*kind, &entry);
+                existing.taken.take(kind, &entry.id);
+                if store.covers(kind, &entry.text) {
+                    existing.add(kind, &entry);
                 }
             }
-            for id in existing.forgotten.ids(*kind) {
-                existing.taken.take(*kind, id);
+            for id in existing.forgotten.ids(kind) {
+                existing.taken.take(kind, id);
             }
         }
         Ok(existing)
@@ -60,15 +55,6 @@ impl Existing {
     fn add(&mut self, kind: Kind, entry: &Entry) {
         let text = String::from_utf8_lossy(&entry.text);
         let digest = digest(&text);
-        if kind == Kind::Memory
-            && let Ok(memory) = entry.parse::<Memory>()
-        {
-            if let Some(origin) = note_origin(&memory) {
-                let note = (entry.id.clone(), memory.content.clone());
-                self.notes.insert(origin, note);
-            }
-            self.contents.insert((memory.user_id, memory.content));
-        }
         if entry.id.is_empty() {
             self.bare.insert((kind, digest));
             return;
@@ -91,16 +77,6 @@ fn origin_of(text: &str) -> Option<Origin> {
     let entry: Value = serde_json::from_str(text).ok()?;
     let part = |name: &str| Some(entry.get(IMPORTED_FROM)?.get(name)?.as_str()?.to_owned());
     Some((part("workspace")?, part("id")?, part("created")?))
-}
-
-/// Source and source id of an imported note; `None` for other memories.
-fn note_origin(memory: &Memory) -> Option<(String, String)> {
-    if memory.trust() == Trust::User {
-        return None;
-    }
-    let metadata: Value = serde_json::from_str(memory.metadata.get()).ok()?;
-    let part = |name: &str| Some(metadata.get("origin")?.get(name)?.as_str()?.to_owned());
-    Some((part("source")?, part("id")?))
 }
 
 /// Returns the text without its claimed approval; `None` if it claims none that needs this user.

@@ -1,4 +1,4 @@
-//! Imports records in this program's own format, with their text.
+//! Records of an import that are new here, with their text.
 //!
 //! A record that exists here is not imported twice, even under another id. A record whose id belongs to
 //! another one gets a new id and keeps the old one in `imported_from`. So does a record that nobody has
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::existing::{self, Existing, Origin};
 use super::sources::Opened;
-use super::{FORGOTTEN, ImportOptions, ImportReport, Ready};
+use super::{ImportOptions, ImportReport, Ready};
 use crate::model::{Kind, local_number};
 use crate::store::renaming::{
     IMPORTED_FROM, NewId, NewIds, created, digest, is_exact, rename, with_new_ids,
@@ -26,6 +26,8 @@ use crate::store::{
 };
 use crate::upkeep::exchange::Skipped;
 use crate::upkeep::exchange::export::Of;
+
+const FORGOTTEN: &str = "it was forgotten here on purpose; `--restore` takes it in";
 
 /// Record to import.
 struct Incoming {
@@ -76,7 +78,7 @@ pub(super) fn ready(
         is_at_primary: workspace.store.primary_name()?.is_some(),
         is_ours,
         source: export.workspace.unwrap_or_default(),
-        existing: Existing::read(workspace, &Kind::ALL)?,
+        existing: Existing::read(workspace)?,
         renames: NewIds::new(),
         added: HashSet::new(),
         left_out: Vec::new(),
@@ -119,7 +121,7 @@ pub(super) fn ready(
         let kind = entry.kind;
         ready
             .records
-            .push((kind, import.text_of(entry, report.source.name())));
+            .push((kind, import.text_of(entry, report.source)));
     }
     ready.lines = import.log_lines(log_lines, report)?;
     report.warnings.extend(redaction_warning(import.left_out));

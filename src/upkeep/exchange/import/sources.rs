@@ -1,37 +1,41 @@
-//! Recognises the format of a file or directory, and reads it. Writes nothing next to it.
+//! Reads an export or a memory directory. Writes nothing next to it.
 
 use std::path::Path;
 
 use serde_json::Value;
 
 use crate::model::Kind;
+use crate::store::workspace::Error;
 use crate::store::{DIRECTORY, DataFile, foreign_entries, foreign_lines, foreign_origin, logs};
 use crate::upkeep::exchange::export::{Header, Line, Of, VERSION};
-use crate::upkeep::exchange::{Foreign, Skipped, foreign, unreadable};
+use crate::upkeep::exchange::{Skipped, unreadable};
 use memctl_files::{decoded, named};
-
-use super::ImportSource;
-use crate::store::workspace::Error;
 
 /// Maximum size of a file to read: 4 GiB.
 const LARGEST: u64 = 4 << 30;
 
-/// First bytes of a database of `SQLite`.
-const SQLITE: &[u8] = b"SQLite format 3\0";
-
-/// Detected source with its content: lines in this program's own format, or notes of another program.
-#[derive(Default)]
+/// Lines of an export, or of a memory directory.
 pub(super) struct Opened {
-    pub(super) source: ImportSource,
+    /// `memctl` or `agentura`.
+    pub(super) source: &'static str,
     /// Workspace of the lines; `None` if it has no name.
     pub(super) workspace: Option<String>,
     pub(super) lines: Vec<Line>,
-    pub(super) notes: Vec<Foreign>,
     pub(super) skipped: Vec<Skipped>,
     pub(super) warnings: Vec<String>,
 }
 
 impl Opened {
+    fn of(source: &'static str, workspace: Option<String>) -> Self {
+        Self {
+            source,
+            workspace,
+            lines: Vec::new(),
+            skipped: Vec::new(),
+            warnings: Vec::new(),
+        }
+    }
+
     fn add(&mut self, of: Of, text: Vec<u8>) {
         if let Ok(text) = String::from_utf8(text) {
             self.lines.push(Line { of, text });
@@ -45,35 +49,18 @@ impl Opened {
     }
 }
 
-/// Opens a file or directory; fails if it does not look like the expected source.
-pub(super) fn open(path: &Path, from: Option<ImportSource>) -> Result<Opened, Error> {
+/// Opens a file or directory; fails if it is neither.
+pub(super) fn open(path: &Path) -> Result<Opened, Error> {
     let metadata = named::metadata(path).map_err(unreadable(path))?;
-    let opened = if metadata.is_dir() {
-        directory(path)?
+    if metadata.is_dir() {
+        directory(path)
     } else {
-        file(path, from)?
-    };
-    match from {
-        Some(wanted) if wanted != opened.source && !is_own(wanted, opened.source) => {
-            let reason = format!(
-                "it looks like `{}`, not like `{}`",
-                opened.source.name(),
-                wanted.name()
-            );
-            Err(no_import(path, reason))
-        }
-        _ => Ok(opened),
+        file(path)
     }
 }
 
-/// A memory directory counts as own, whether memctl or the reference implementation wrote it last.
-fn is_own(a: ImportSource, b: ImportSource) -> bool {
-    let own = [ImportSource::Memctl, ImportSource::Agentura];
-    own.contains(&a) && own.contains(&b)
-}
-
 fn no_import(path: &Path, reason: impl Into<String>) -> Error {
-    let hint = "memctl memory import FILE --from SOURCE; docs/import.md describes the sources";
+    let hint = "notes of other programs: tools/notes.py of the sources turns them into an export";
     let message = format!("`{}` cannot be imported: {}", path.display(), reason.into());
     Error::input(message, hint)
 }
@@ -97,13 +84,9 @@ fn directory(path: &Path) -> Result<Opened, Error> {
 
 /// Reads the memory directory of another workspace, or of the reference implementation.
 fn own_directory(memory: &Path) -> Result<Opened, Error> {
-    let mut opened = Opened {
-        workspace: foreign_origin(memory),
-        ..Opened::default()
-    };
-    if opened.workspace.is_none() {
-        opened.source = ImportSource::Agentura;
-    }
+    let workspace = foreign_origin(memory);
+    let source = workspace.as_ref().map_or("agentura", |_| "memctl");
+    let mut opened = Opened::of(source, workspace);
     for kind in Kind::ALL {
         let (entries, problems) = foreign_entries(memory, kind)?;
         let problems = problems.iter().map(ToString::to_string);
@@ -130,28 +113,10 @@ fn own_directory(memory: &Path) -> Result<Opened, Error> {
     Ok(opened)
 }
 
-fn file(path: &Path, from: Option<ImportSource>) -> Result<Opened, Error> {
-    let bytes = read(path)?;
-    if bytes.starts_with(SQLITE) {
-        return Err(no_import(
-            path,
-            "it is a database; tools/notes_of_sqlite.py of the sources turns it into lines to import",
-        ));
-    }
-    let text = decoded::text(bytes).map_err(|_| no_import(path, "it is not text"))?;
+fn file(path: &Path) -> Result<Opened, Error> {
+    let text = decoded::text(read(path)?).map_err(|_| no_import(path, "it is not text"))?;
     if let Some(header) = text.lines().next().and_then(Header::of) {
         return own_lines(path, &header, &text);
-    }
-    if let Some(documents) = documents(&text)
-        && (from == Some(ImportSource::Mem0) || documents.iter().all(foreign::is_answer))
-    {
-        let found = foreign::answers(documents);
-        return Ok(Opened {
-            source: ImportSource::Mem0,
-            notes: found.records,
-            skipped: found.skipped,
-            ..Opened::default()
-        });
     }
     let file_name = path.file_name().and_then(|name| name.to_str());
     if file_name.is_some_and(|name| DataFile::named(name).is_some()) {
@@ -164,7 +129,7 @@ fn file(path: &Path, from: Option<ImportSource>) -> Result<Opened, Error> {
         let reason = "agents read such a file themselves; a rule of it: memctl correct \"…\"";
         return Err(no_import(path, reason));
     }
-    Err(no_import(path, "its form is not known; say what it is"))
+    Err(no_import(path, "it is no export of memctl"))
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, Error> {
@@ -173,16 +138,6 @@ fn read(path: &Path) -> Result<Vec<u8>, Error> {
         return Err(no_import(path, "it is larger than 4 GiB"));
     }
     named::read(path, LARGEST).map_err(unreadable(path))
-}
-
-/// Parses one JSON document, or one per line.
-fn documents(text: &str) -> Option<Vec<Value>> {
-    if let Ok(document) = serde_json::from_str(text) {
-        return Some(vec![document]);
-    }
-    let lines = text.lines().filter(|line| !line.trim().is_empty());
-    let documents: Option<Vec<Value>> = lines.map(|line| serde_json::from_str(line).ok()).collect();
-    documents.filter(|documents| !documents.is_empty())
 }
 
 /// Parses the lines of an export. An unreadable line is skipped with its number, and records that
@@ -195,10 +150,7 @@ fn own_lines(path: &Path, header: &Header, text: &str) -> Result<Opened, Error> 
         );
         return Err(no_import(path, reason));
     }
-    let mut opened = Opened {
-        workspace: header.workspace.clone(),
-        ..Opened::default()
-    };
+    let mut opened = Opened::of("memctl", header.workspace.clone());
     let mut counts = header.counts.clone();
     for (i, line) in text.lines().enumerate().skip(1) {
         if line.trim().is_empty() {
