@@ -73,15 +73,11 @@ impl Exec {
         &self.model
     }
 
-    fn program(&self) -> &str {
-        self.model.trim_start_matches("exec/")
-    }
-
     /// Runs the program once. The answer gets the output as it arrives, so a dropped future loses
     /// none.
     pub(super) async fn answer(&self, request: &Request, answer: &mut String) -> Result<(), Error> {
         let failed = |source: io::Error| {
-            let message = format!("the program `{}` cannot be run", self.program());
+            let message = format!("the program `{}` cannot be run", self.argv[0]);
             Error::new(ErrorKind::Program, message).because(source)
         };
         let mut command = Command::new(&self.argv[0]);
@@ -130,9 +126,21 @@ impl Exec {
                 format!("failed ({status}){}", after_colon(&stderr))
             }
         };
-        let message = format!("the program `{}` {message}", self.program());
+        let message = format!("the program `{}` {message}", self.argv[0]);
         Err(Error::new(ErrorKind::Program, message).with_text(std::mem::take(answer)))
     }
+}
+
+/// Returns a command line with the path of its program in this directory, if it names one that is relative. A name
+/// alone is looked for on the `PATH`.
+pub fn in_directory(line: &str, directory: &Path) -> Option<String> {
+    let mut argv = shell_words::split(line).ok()?;
+    let program = Path::new(argv.first()?);
+    if program.is_absolute() || program.components().count() < 2 {
+        return None;
+    }
+    argv[0] = directory.join(program).display().to_string();
+    Some(shell_words::join(argv))
 }
 
 /// Serves the pipes until the program has exited, and at most [`GRACE`] longer.
@@ -273,7 +281,22 @@ mod tests {
     fn a_program_that_does_not_exist_is_named() {
         let missing = Exec::new("/nowhere/at-all", Duration::from_mins(2)).unwrap();
         let error = ask("", "", |exec| *exec = missing).unwrap_err();
-        assert_eq!(error.to_string(), "the program `at-all` cannot be run");
+        let expected = "the program `/nowhere/at-all` cannot be run";
+        assert_eq!(error.to_string(), expected);
+    }
+
+    #[test]
+    #[cfg_attr(windows, ignore = "paths of Unix")]
+    fn a_relative_program_is_in_its_directory() {
+        let check = |line: &str, expected: Option<&str>| {
+            let found = in_directory(line, Path::new("/w"));
+            assert_eq!(found.as_deref(), expected, "{line}");
+        };
+        check("bin/model.sh -p 'a b'", Some("/w/bin/model.sh -p 'a b'"));
+        check("./model.sh", Some("/w/./model.sh"));
+        check("claude -p", None);
+        check("/bin/sh model.sh", None);
+        check("a 'b", None);
     }
 
     #[test]

@@ -41,7 +41,7 @@ pub use ask::Llm;
 pub use chat::Chat;
 pub use embeddings::{Embeddings, EmbeddingsProtocol, SENT};
 pub use error::{Error, ErrorKind};
-pub use exec::Exec;
+pub use exec::{Exec, in_directory};
 pub use http::{Endpoint, Limits, get_json, is_loopback, list_models};
 pub use request::{OnProgress, Paid, Progress, Reply, Request, Schema, Usage};
 pub use retry::Policy;

@@ -13,6 +13,7 @@ use std::str::FromStr;
 
 pub use environment::Environment;
 use memctl_files::{Directory, named};
+use memctl_llm::in_directory;
 pub(crate) use models::{embedder, providers};
 pub use places::{Places, digest};
 pub(crate) use places::{prompt, prompts};
@@ -83,7 +84,7 @@ impl Config {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
                 text => text.map(Some),
             };
-            config.file(&path, text, FileTrust::Settings)?;
+            config.file(&path, text, FileTrust::Settings, directory)?;
         }
         let text = Directory::at(workspace).read_decoded(FILE, LONGEST);
         // Most workspaces have no settings, and a hook does not read the user's decisions for them.
@@ -93,7 +94,8 @@ impl Config {
                 false if environment.approvals(workspace).is_trusted() => FileTrust::Records,
                 false => FileTrust::Nothing,
             };
-            match config.file(&workspace.join(FILE), text, trust) {
+            let project = workspace.parent().unwrap_or(workspace);
+            match config.file(&workspace.join(FILE), text, trust, project) {
                 // A file of others stops nothing.
                 Err(error) if trust == FileTrust::Nothing => {
                     let warning = format!("{}: it is ignored", error.message);
@@ -122,12 +124,13 @@ impl Config {
         Ok(config)
     }
 
-    /// Applies the settings of a file that count with this trust.
+    /// Applies the settings of a file that count with this trust. A program with a relative path is in `directory`.
     fn file(
         &mut self,
         path: &Path,
         text: io::Result<Option<String>>,
         trust: FileTrust,
+        directory: &Path,
     ) -> Result<(), UserError> {
         let shown = path.display();
         let text = text.map_err(|source| {
@@ -167,6 +170,11 @@ impl Config {
                 self.held_back.push((name, value));
                 continue;
             }
+            let program = value
+                .strip_prefix("exec:")
+                .filter(|_| key.guard == Guard::Model);
+            let program = program.and_then(|line| in_directory(line, directory));
+            let value = program.map_or(value, |line| format!("exec:{line}"));
             self.set(key.name, value, format!("`{shown}`"));
         }
         Ok(())
@@ -466,8 +474,15 @@ mod tests {
             .trust_settings(digest, &mut || "r".to_owned())
             .unwrap();
         assert_eq!(load().text("model"), Some("exec:rm -rf /"));
-        write("model = \"exec:rm -rf /home\"\n");
+        write("model = \"exec:bin/m.sh -x\"\n");
         assert_eq!(load().text("model"), None);
+        let digest = super::digest(&workspace);
+        approvals
+            .trust_settings(digest, &mut || "r".to_owned())
+            .unwrap();
+        let program = home.path().join("bin/m.sh");
+        let expected = format!("exec:{} -x", program.display());
+        assert_eq!(load().text("model"), Some(expected.as_str()));
         write("model = \"anthropic/claude-x\"\n");
         assert_eq!(load().text("model"), Some("anthropic/claude-x"));
     }
