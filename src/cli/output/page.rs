@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 
-use crate::cli::output::text::{clean, when, wrap};
+use crate::cli::output::text::{clean, when, wrap, wrap_behind};
 use crate::cli::output::{Style, Table};
 
 #[derive(Debug)]
@@ -14,6 +14,8 @@ pub(crate) struct Page {
     colour: bool,
     now: DateTime<Utc>,
     quiet: bool,
+    /// `true` if long lines are wrapped, as on a terminal.
+    wraps: bool,
     /// Home directory of the user, which pages write as `~`.
     home: Option<Arc<str>>,
     /// Problems that did not stop the command; they go to standard error.
@@ -31,6 +33,7 @@ impl Page {
             colour,
             now,
             quiet: false,
+            wraps: false,
             home: None,
             warnings: Vec::new(),
             exit_code: 0,
@@ -40,6 +43,12 @@ impl Page {
     /// Sets whether the page is for `--quiet`.
     pub(crate) fn quietly(mut self, quiet: bool) -> Self {
         self.quiet = quiet;
+        self
+    }
+
+    /// Sets whether long lines are wrapped.
+    pub(crate) fn wrapped(mut self, wraps: bool) -> Self {
+        self.wraps = wraps;
         self
     }
 
@@ -87,8 +96,7 @@ impl Page {
 
     /// Adds a line. Sanitizes it here, so that no command can forget to.
     pub(crate) fn line(&mut self, line: impl AsRef<str>) {
-        self.text.push_str(&clean(line.as_ref()));
-        self.text.push('\n');
+        self.styled(&[(Style::Plain, line.as_ref())]);
     }
 
     /// Adds text unchanged, for output that is used as it is: a prompt, a JSON document.
@@ -99,10 +107,29 @@ impl Page {
         }
     }
 
-    /// Adds a line of styled parts.
+    /// Adds a line of styled parts. Where it is wrapped, all behind the first part has one style.
     pub(crate) fn styled(&mut self, parts: &[(Style, &str)]) {
+        let parts = parts.iter().map(|(style, text)| (*style, clean(text)));
+        let mut parts: Vec<(Style, String)> = parts.collect();
+        let all: String = parts.iter().map(|(_, text)| text.as_str()).collect();
+        let widths = all.lines().map(console::measure_text_width);
+        if self.wraps && widths.max() > Some(self.width) {
+            let rest = parts.split_off(usize::from(parts.len() > 1));
+            let label: usize = parts
+                .iter()
+                .map(|(_, text)| console::measure_text_width(text))
+                .sum();
+            let text: String = rest.iter().map(|(_, text)| text.as_str()).collect();
+            for (number, row) in wrap_behind(label, &text, self.width)
+                .into_iter()
+                .enumerate()
+            {
+                let gap = if number == 0 { "" } else { "\n" };
+                parts.extend([(Style::Plain, gap.to_owned()), (rest[0].0, row)]);
+            }
+        }
         for (style, text) in parts {
-            let piece = self.paint(*style, &clean(text));
+            let piece = self.paint(style, &text);
             self.text.push_str(&piece);
         }
         self.text.push('\n');
@@ -208,7 +235,9 @@ impl Page {
 
     /// Returns an empty page of the same form, for what comes after something that it decides.
     pub(crate) fn beside(&self) -> Self {
-        Self::new(self.width, self.colour, self.now).of_home(self.home.clone())
+        Self::new(self.width, self.colour, self.now)
+            .of_home(self.home.clone())
+            .wrapped(self.wraps)
     }
 
     /// Adds the text of another page.
@@ -243,6 +272,23 @@ mod tests {
         assert_eq!(
             page.into_text(),
             "rule:         When screening, ALWAYS\n              check the design of\n              systems\n"
+        );
+    }
+
+    #[test]
+    fn lines_are_wrapped_on_a_terminal_alone() {
+        let text = |wraps| {
+            let mut page = Page::new(30, false, DateTime::UNIX_EPOCH).wrapped(wraps);
+            page.warn("data: ", "the entry REFL-002 is broken in `a.json`");
+            page.into_text()
+        };
+        assert_eq!(
+            text(false),
+            "data: the entry REFL-002 is broken in `a.json`\n"
+        );
+        assert_eq!(
+            text(true),
+            "data: the entry REFL-002 is\nbroken in `a.json`\n"
         );
     }
 

@@ -19,7 +19,7 @@ use serde::de::IgnoredAny;
 
 use crate::cli::config::Environment;
 use crate::cli::output::page::Page;
-use crate::cli::output::text::{clean, escape_json, wrap};
+use crate::cli::output::text::{clean, escape_json, wrap_behind};
 use crate::cli::output::{Report, Style};
 use crate::model::error::{Kind, UserError};
 use crate::remote::SyncStage;
@@ -91,6 +91,7 @@ impl Printer {
         Page::new(self.width, colour, self.now)
             .of_home(self.home.clone())
             .quietly(self.quiet)
+            .wrapped(self.is_terminal)
     }
 
     /// Prints the result of a command and returns its exit code.
@@ -246,41 +247,19 @@ fn safe(text: &str) -> String {
 
 /// A message behind its label, wrapped at the width of the terminal on standard error.
 fn labelled(label: &str, text: &str) -> String {
-    let text = format!("{label} {}", safe(text));
+    let text = safe(text);
     let columns = Term::stderr().size_checked().map(|(_, columns)| columns);
-    match columns.map(usize::from).filter(|width| *width >= LEAST) {
-        Some(width) if io::stderr().is_terminal() => wrapped(&text, width) + "\n",
-        _ => text + "\n",
-    }
+    let text = match columns.map(usize::from).filter(|width| *width >= LEAST) {
+        Some(width) if io::stderr().is_terminal() => {
+            wrap_behind(measure_text_width(label) + 1, &text, width).join("\n")
+        }
+        _ => text,
+    };
+    format!("{label} {text}\n")
 }
 
 /// Minimum width of a terminal at which messages are wrapped.
 const LEAST: usize = 20;
-
-/// Wraps a message between words. What is typed stays in one piece if a row has room for it: a command, and text
-/// between backquotes.
-fn wrapped(text: &str, width: usize) -> String {
-    const SPACE: &str = "\u{a0}";
-    let whole = |piece: &str| match measure_text_width(piece) {
-        length if length <= width => piece.replace(' ', SPACE),
-        _ => piece.to_owned(),
-    };
-    let with_command = |piece: &str| match piece.find("memctl ") {
-        Some(at) => [&piece[..at], &whole(&piece[at..])].concat(),
-        None => piece.to_owned(),
-    };
-    let parts = text.split('`').enumerate().map(|(at, part)| {
-        if at % 2 == 1 {
-            return whole(part);
-        }
-        part.split_inclusive([';', ',', ':'])
-            .map(with_command)
-            .collect()
-    });
-    let parts: Vec<String> = parts.collect();
-    let rows = wrap(&parts.join("`"), width);
-    rows.join("\n").replace(SPACE, " ")
-}
 
 fn eprint(text: &str) {
     drop(io::stderr().lock().write_all(text.as_bytes()));
@@ -374,25 +353,5 @@ pub(crate) fn stages(printer: &Printer) -> impl FnMut(SyncStage) + use<> {
             SyncStage::Vectors(done, of) => ("vectors", done, of),
         };
         work.say(format!("{name} {done}/{of}"));
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_typed_is_not_cut() {
-        let check = |text: &str, expected: &str| assert_eq!(wrapped(text, 40), expected, "{text}");
-        check(
-            "hint: is it on? memctl hooks status claude-code; memctl doctor",
-            "hint: is it on?\nmemctl hooks status claude-code;\nmemctl doctor",
-        );
-        check(
-            "error: not found in this memory: `a b c d`",
-            "error: not found in this memory:\n`a b c d`",
-        );
-        let long = "hint: memctl correct \"a rule of many words\" --command REGEX";
-        assert!(wrapped(long, 40).lines().all(|row| row.len() <= 40));
     }
 }

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use chrono::{DateTime, Utc};
+use console::measure_text_width;
 
 /// Removes everything that a terminal would interpret or a reader would not see: escape sequences,
 /// control characters, bidirectional marks, hidden characters. Keeps line breaks and tabs.
@@ -63,15 +64,15 @@ pub(crate) fn one_line(text: &str) -> String {
 /// and paths differ at their ends.
 pub(crate) fn middle(text: &str, width: usize) -> String {
     let flat = one_line(text);
-    if console::measure_text_width(&flat) <= width {
+    if measure_text_width(&flat) <= width {
         return flat;
     }
     let room = width.saturating_sub(1);
     let head = console::truncate_str(&flat, room.div_ceil(2), "").into_owned();
     let mut tail: Vec<char> = Vec::new();
-    let mut used = console::measure_text_width(&head);
+    let mut used = measure_text_width(&head);
     for c in flat.chars().rev() {
-        used += console::measure_text_width(c.encode_utf8(&mut [0; 4]));
+        used += measure_text_width(c.encode_utf8(&mut [0; 4]));
         if used > room {
             break;
         }
@@ -86,27 +87,69 @@ pub(crate) fn end(text: &str, width: usize) -> String {
     console::truncate_str(&one_line(text), width, "…").into_owned()
 }
 
-/// Wraps text between words to at most `width` columns.
+/// Wraps text between words to at most `width` columns. What is typed stays in one piece if a row has room for it:
+/// a command, and text between backquotes.
 pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
-    let mut lines = Vec::new();
+    wrap_behind(0, text, width)
+}
+
+/// Wraps text whose first row begins behind `used` columns.
+pub(crate) fn wrap_behind(used: usize, text: &str, width: usize) -> Vec<String> {
+    let mut rows = Vec::new();
+    let mut used = used;
     for paragraph in text.lines() {
-        let mut line = String::new();
-        for word in paragraph.split(' ') {
-            let needed = console::measure_text_width(&line) + 1 + console::measure_text_width(word);
-            if !line.is_empty() && needed > width {
-                lines.push(std::mem::take(&mut line));
+        let text = paragraph.trim_start_matches(' ');
+        let indent = &paragraph[..paragraph.len() - text.len()];
+        let (mut row, mut is_begun) = (indent.to_owned(), false);
+        for word in in_pieces(text, width).split(' ') {
+            let length = used + measure_text_width(&row) + measure_text_width(word);
+            if length + usize::from(is_begun) > width && (is_begun || used > 0) {
+                rows.push(std::mem::replace(&mut row, indent.to_owned()));
+                (used, is_begun) = (0, false);
             }
-            if !line.is_empty() {
-                line.push(' ');
+            if is_begun {
+                row.push(' ');
             }
-            line.push_str(word);
+            row.push_str(word);
+            is_begun = true;
         }
-        lines.push(line);
+        rows.push(row);
+        used = 0;
     }
-    if lines.is_empty() {
-        lines.push(String::new());
+    if rows.is_empty() {
+        rows.push(String::new());
     }
-    lines
+    let row = |row: String| row.replace(WITHIN, " ");
+    rows.into_iter().map(row).collect()
+}
+
+/// Stands for a space within a piece.
+const WITHIN: &str = "\u{a0}";
+
+/// Joins the words of what is typed. A command at the beginning is copied, and never cut.
+fn in_pieces(text: &str, width: usize) -> String {
+    let joined = |piece: &str, may_be_long: bool| match measure_text_width(piece) {
+        length if may_be_long || length <= width => piece.replace(' ', WITHIN),
+        _ => piece.to_owned(),
+    };
+    let parts = text.split('`').enumerate().map(|(number, part)| {
+        if number % 2 == 1 {
+            return joined(part, false);
+        }
+        let mut pieces = String::new();
+        let mut rest = part;
+        while let Some(at) = rest.find("memctl ") {
+            let command = &rest[at..];
+            let ends = ["; ", ", ", ": ", "  "].map(|end| command.find(end));
+            let end = ends.into_iter().flatten().min().unwrap_or(command.len());
+            let is_first = number == 0 && at == 0 && rest.len() == part.len();
+            pieces += &rest[..at];
+            pieces += &joined(&command[..end], is_first);
+            rest = &command[end..];
+        }
+        pieces + rest
+    });
+    parts.collect::<Vec<_>>().join("`")
 }
 
 /// Returns the age of a record, or the text itself if it is no timestamp.
@@ -181,7 +224,7 @@ const ARROW: &str = " → ";
 pub(crate) fn change(failing: &str, working: &str, width: usize) -> String {
     let (failing, working) = (flat(failing), flat(working));
     let whole = [&*failing, &*working].join(ARROW);
-    if console::measure_text_width(&whole) <= width {
+    if measure_text_width(&whole) <= width {
         return whole;
     }
     // The changes before the same call matter, not the call.
@@ -203,7 +246,7 @@ pub(crate) fn change(failing: &str, working: &str, width: usize) -> String {
         }
     };
     let (old, new) = (short(&old), short(&new));
-    let used = console::measure_text_width(&new) + ARROW.chars().count();
+    let used = measure_text_width(&new) + ARROW.chars().count();
     // The working call matters more, and gets most of the width if both are long.
     let room = width.saturating_sub(used).max(width * 2 / 5);
     end(&[end(&old, room), new].join(ARROW), width)
@@ -272,6 +315,32 @@ mod tests {
     }
 
     #[test]
+    fn what_is_typed_is_not_cut() {
+        let check = |used: usize, text: &str, expected: &str| {
+            assert_eq!(wrap_behind(used, text, 40).join("\n"), expected, "{text}");
+        };
+        check(
+            6,
+            "is it on? memctl hooks status claude-code; memctl doctor",
+            "is it on?\nmemctl hooks status claude-code;\nmemctl doctor",
+        );
+        check(
+            0,
+            "error: not found in this memory: `a b c d`",
+            "error: not found in this memory:\n`a b c d`",
+        );
+        let long = "memctl correct \"a rule of many words\" --command REGEX";
+        check(6, long, &format!("\n{long}"));
+        let prose = format!("to change it: {long}");
+        assert!(wrap(&prose, 40).iter().all(|row| row.len() <= 40));
+        check(
+            0,
+            "\n  memctl stats          see what hints were worth",
+            "\n  memctl stats          see what hints\n  were worth",
+        );
+    }
+
+    #[test]
     fn numbers_are_as_long_as_they_are_sure() {
         assert_eq!([3.0, 3.12, 1568.4].map(number), ["3", "3.1", "1568"]);
         assert_eq!(
@@ -302,7 +371,7 @@ mod tests {
         let check = |failing: &str, working: &str, width: usize, expected: &str| {
             let line = change(failing, working, width);
             assert_eq!(line, expected);
-            assert!(console::measure_text_width(&line) <= width, "{line}");
+            assert!(measure_text_width(&line) <= width, "{line}");
         };
         check("npm i", "pnpm i", 40, "npm i → pnpm i");
         check(
