@@ -207,8 +207,8 @@ pub enum Error {
     /// Id has no known prefix.
     #[error("`{}` is not an id: ids look like `EXEC-20260220124341` or `REFL-003`", .0.escape_debug())]
     NoId(String),
-    /// Record was deleted on purpose.
-    #[error("{} `{id}` was forgotten on {day}", .kind.noun())]
+    /// Record was deleted on purpose, or undone.
+    #[error("{} `{id}` was removed on {day}", .kind.noun())]
     Forgotten {
         /// Id of the record.
         id: String,
@@ -410,7 +410,7 @@ impl Explain for Error {
                 let hint = format!("give a longer prefix: {}", examples.join(", "));
                 say(Input, &hint)
             }
-            Self::Forgotten { kind, .. } => say(NotFound, &format!("memctl list {}", kind.nouns())),
+            Self::Forgotten { .. } => say(NotFound, "what removed it: memctl undo --list"),
             Self::Lesson(refusal) => say(Input, &refusal.passes),
             Self::Io { path, source, .. } => say(Store, &advice(path, source)),
             Self::OutOfScope(..) => say(Permission, "give a `--scope` that covers it"),

@@ -137,12 +137,12 @@ pub fn audit(store: &Scoped, filter: &AuditFilter) -> Result<AuditReport, Error>
         total: 0,
         lines: VecDeque::new(),
     };
-    let both = match &filter.record {
-        Some(id) => store.both_ids(id)?,
+    let ids = match &filter.record {
+        Some(id) => store.all_ids(id)?,
         None => Vec::new(),
     };
     store.audited_by_all(&mut |line| {
-        let is_it = |record: &String| both.iter().any(|id| record.eq_ignore_ascii_case(id));
+        let is_it = |record: &String| ids.iter().any(|id| record.eq_ignore_ascii_case(id));
         let is_wanted = filter.who.as_ref().is_none_or(|who| line.who == *who)
             && (filter.record.is_none() || line.records.iter().any(is_it))
             && (!filter.foreign || line.is_foreign());

@@ -553,7 +553,7 @@ fn pruning_removes_the_record_its_words_and_its_vector() {
     );
     let ran = workspace.run(&["memory", "show", "MEM-004"]);
     assert!(
-        ran.code == 2 && ran.stderr.contains("was forgotten on 2026-06-01"),
+        ran.code == 2 && ran.stderr.contains("was removed on 2026-06-01"),
         "{ran:?}"
     );
     // Ids are not given again.

@@ -585,7 +585,7 @@ fn a_session_that_is_forgotten_takes_its_actions_with_it() {
     );
     workspace
         .run(&["session", "show", &id])
-        .fails(2, "was forgotten on");
+        .fails(2, "was removed on");
 }
 
 #[test]

@@ -184,7 +184,7 @@ fn forgotten_record_is_named_and_records_of_others_are_not() {
     assert_eq!(chain(&workspace, &own), [link("REFL-001", "asked", "")]);
     workspace
         .run(&["memory", "why", "CORR-001"])
-        .fails(2, "correction `CORR-001` was forgotten on 2026-02-20");
+        .fails(2, "correction `CORR-001` was removed on 2026-02-20");
     workspace
         .run(&["memory", "why", "CORR-001", "--scope", "hr"])
         .fails(2, "correction `CORR-001` not found");

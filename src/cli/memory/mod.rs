@@ -301,6 +301,14 @@ pub(crate) fn counted(name: &str, count: u64) -> String {
     }
 }
 
+/// Returns what an audit event is about: an id, or a count such as `3 reflexions`.
+fn in_words(record: &String) -> String {
+    let counted_kind = record
+        .split_once(' ')
+        .and_then(|(count, kind)| Some(counted(kind, count.parse().ok()?)));
+    counted_kind.unwrap_or_else(|| record.clone())
+}
+
 /// Returns the text of a record for a table, after its status mark.
 pub(crate) fn marked(
     status: Option<&str>,
@@ -407,7 +415,14 @@ impl Report for AuditReport {
                 page.age(&line.at),
                 line.who.clone(),
                 format!("{:?}", line.did).to_lowercase(),
-                format!("{}{whose}", line.records.join(", ")),
+                format!(
+                    "{}{whose}",
+                    line.records
+                        .iter()
+                        .map(in_words)
+                        .collect::<Vec<_>>()
+                        .join(", ")
+                ),
                 line.why.clone(),
             ]);
         }

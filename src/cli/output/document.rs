@@ -117,7 +117,7 @@ impl Page {
                 let value = record.get(*name).unwrap_or_default();
                 self.words(name, value)
             });
-            let name = has_names.then(|| (*name).to_owned());
+            let name = has_names.then(|| label(name));
             table.add(name.into_iter().chain(cells).collect());
         }
         self.table(&table);

@@ -77,8 +77,9 @@ impl Scoped {
         Ok(id.to_owned())
     }
 
-    /// Returns the ids that a record has had, whichever of them is given.
-    pub fn both_ids(&self, id: &str) -> Result<Vec<String>, Error> {
+    /// Returns the ids that a record has had, whichever of them is given: of the local and of the shared file, and
+    /// those before merges, which other records may have now.
+    pub fn all_ids(&self, id: &str) -> Result<Vec<String>, Error> {
         let mut ids = vec![id.to_owned()];
         if let Some(kind) = Kind::of_id(id)
             && let Some(entry) = self
@@ -86,6 +87,7 @@ impl Scoped {
                 .or(self.find(kind, id)?)
         {
             ids.extend(json::string_field(&entry.text, LOCAL_ID).map(Cow::into_owned));
+            ids.extend(renaming::former_ids(&entry.text));
             ids.push(entry.id);
         }
         Ok(ids)

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use memctl_files::{Directory, FoundKind};
+use memctl_files::{Directory, FoundKind, named};
 
 use crate::model::SkillPath;
 use crate::model::error::message;
@@ -19,9 +19,15 @@ impl Skills {
     pub fn load(&self, path: &SkillPath) -> Result<Skill, Error> {
         let dir = self.dir_of(path);
         let file = dir.join("SKILL.md");
-        let not_found = || Error::NoSkill {
-            skill: path.clone(),
-            candidates: self.similar(&path.to_string()),
+        let not_found = || {
+            if named::is_dir(&dir) {
+                let message = format!("`{}` has no SKILL.md", self.relative(&dir).display());
+                return Error::missing(message, "write the instructions of the skill to that file");
+            }
+            Error::NoSkill {
+                skill: path.clone(),
+                candidates: self.similar(&path.to_string()),
+            }
         };
         let text = self.text(&file)?.ok_or_else(not_found)?;
         // On case-insensitive file systems `HR/x` also opens, and its records would belong to

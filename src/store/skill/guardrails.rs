@@ -74,6 +74,7 @@ fn insert(text: &str, section: &str) -> String {
 
 /// Merges two texts with a common base, section by section: a section that one side has added,
 /// reworded or removed is taken from that side, even under another number. New sections get new numbers.
+/// As with records, a removal wins over a new wording, unless a person has added lines to the section.
 /// Returns `None` if both sides have reworded one section, or have other changes: these need a manual
 /// merge.
 pub fn join(base: &str, ours: &str, theirs: &str) -> Option<String> {
@@ -94,7 +95,8 @@ pub fn join(base: &str, ours: &str, theirs: &str) -> Option<String> {
         if there == Some(body) || before == there {
             continue;
         }
-        if before.is_some_and(|before| before != body) {
+        let is_reworded = before.is_some_and(|before| before != body);
+        if is_reworded && (there.is_some() || !is_plain(body)) {
             return None;
         }
         let (begin, end) = match there {
@@ -120,6 +122,9 @@ pub fn join(base: &str, ours: &str, theirs: &str) -> Option<String> {
             continue;
         }
         if before.is_some() {
+            if is_plain(body) {
+                continue;
+            }
             return None;
         }
         let number = highest_number(&text).saturating_add(1);
@@ -155,6 +160,11 @@ fn bodies(text: &str) -> Vec<(Key<'_>, String)> {
         found.push((key, body.replace("\r\n", "\n")));
     }
     found
+}
+
+/// Returns `true` for the text of a section in the form that this program writes: a heading, a rule, and its source.
+fn is_plain(body: &str) -> bool {
+    body.lines().filter(|line| !line.is_empty()).count() == 3
 }
 
 fn find<'a>(bodies: &'a [(Key<'_>, String)], key: &Key<'_>) -> Option<&'a String> {

@@ -188,7 +188,13 @@ fn a_section_that_one_branch_has_reworded_or_removed_meets_those_of_the_other() 
     };
     let other = rewrite(&base, &mine, Some(&other)).text.unwrap();
     assert_eq!(join(&base, &reworded, &other), None);
-    assert_eq!(join(&base, &reworded, &removed), None);
+    // A removal is a decision, but not about what a person has added.
+    for (ours, theirs) in [(&reworded, &removed), (&removed, &reworded)] {
+        assert_eq!(join(&base, ours, theirs).as_ref(), Some(&removed));
+    }
+    let extended = reworded.replace("Another.", "Another.\n\nAsk Ann.");
+    assert_eq!(join(&base, &extended, &removed), None);
+    assert_eq!(join(&base, &removed, &extended), None);
 }
 
 /// Lines of real files, and lines that an attacker could forge.

@@ -166,7 +166,7 @@ fn the_old_id_finds_the_record_that_was_approved_and_what_refers_to_it_follows()
             .unwrap(),
         "PROC-004"
     );
-    let ids = memory.store.both_ids("PROC-004").unwrap();
+    let ids = memory.store.all_ids("PROC-004").unwrap();
     assert!(ids.contains(&local(2)), "{ids:?}");
     // A change by the old id is one of the record.
     let changes = [(local(2), vec![("lesson", "mended")])];
