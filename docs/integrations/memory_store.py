@@ -133,7 +133,7 @@ class MemctlStore:
             path = os.path.join(directory, "record.jsonl")
             with open(path, "w", encoding="utf-8") as file:
                 file.writelines(json.dumps(line) + "\n" for line in lines)
-            report = self._run("memory", "import", path, "--from", "memctl", "--trust")
+            report = self._run("memory", "import", path, "--trust")
         if not report["imported"] and not report["duplicates"]:
             raise ValueError(f"not stored: {report['skipped']}")
         # Another program may have taken the id meanwhile.

@@ -307,7 +307,7 @@ fn agents_memory_is_found_marked_and_can_be_forgotten() {
         &json!({"content": "The saffron deploy needs the VPN."}),
         "not_found",
     );
-    assert!(said.contains("was forgotten"), "{said}");
+    assert!(said.contains("was removed"), "{said}");
     let undo: Vec<&str> = gone["undo"].as_str().unwrap().split(' ').skip(1).collect();
     workspace.run(&undo).succeeds();
     let (found, _) = server.done("search", &json!({"query": "saffron deploy"}));

@@ -142,7 +142,7 @@ fn answers_of_mem0_are_turned_into_notes_in_every_form() {
         return;
     };
     assert_eq!(report["imported"], 2, "{report}");
-    let note = workspace.stored("memories.local.json")["entries"][0].clone();
+    let note = workspace.stored("memories.json")["entries"][0].clone();
     assert_eq!(
         (&note["user_id"], &note["metadata"]),
         (
