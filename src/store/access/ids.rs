@@ -172,13 +172,17 @@ impl Scoped {
     }
 }
 
-/// Returns the ids most similar to the typed text.
+/// Returns the ids most similar to the typed text: those that a slip of a finger or two is from it. The random end of
+/// an id counts only if one was typed.
 fn similar(typed: &str, ids: Vec<String>) -> Vec<String> {
-    let mut scored: Vec<(f64, String)> = ids
-        .into_iter()
-        .map(|id| (strsim::jaro_winkler(typed, &id), id))
-        .filter(|(score, _)| *score > 0.85)
-        .collect();
-    scored.sort_by(|a, b| b.0.total_cmp(&a.0));
-    scored.into_iter().take(3).map(|(_, id)| id).collect()
+    let parts = |id: &str| id.split('-').count();
+    let slips = if typed.len() > 12 { 2 } else { 1 };
+    let distance = |id: &str| {
+        let meant: Vec<&str> = id.split('-').take(parts(typed)).collect();
+        strsim::osa_distance(&typed.to_uppercase(), &meant.join("-").to_uppercase())
+    };
+    let near = ids.into_iter().map(|id| (distance(&id), id));
+    let mut near: Vec<(usize, String)> = near.filter(|(distance, _)| *distance <= slips).collect();
+    near.sort();
+    near.into_iter().take(3).map(|(_, id)| id).collect()
 }
