@@ -191,6 +191,35 @@ const OTHER_OPTIONS: &[(&str, &str, &str)] = &[
     ("--fix", "repair", "--repair"),
 ];
 
+/// Lines of other programs: a command, the word or option typed behind it, and the command that does it here.
+const OTHER_LINES: &[(&str, &str, &str)] = &[
+    ("hooks", "add", "hooks install"),
+    ("hooks", "remove", "hooks uninstall"),
+    ("mcp", "add", "mcp install"),
+    ("mcp", "remove", "mcp uninstall"),
+    ("hooks install", "vscode", "mcp install vscode"),
+    (
+        "hooks install",
+        "claude-desktop",
+        "mcp install claude-desktop",
+    ),
+    ("session", "latest", "session show latest"),
+    ("setup", "--uninstall", "setup --undo"),
+    ("list", "--kind", "list rules"),
+    ("list", "candidates", "review"),
+    ("approve", "--all", "review"),
+    ("edit", "--rule", "edit ID \"…\""),
+];
+
+/// Returns the command that does what a line of another program asks for.
+fn other_line(path: &str, typed: &str) -> Option<String> {
+    let mut lines = OTHER_LINES.iter();
+    let known = lines.find(|(command, word, _)| *command == path && *word == typed);
+    let text = (path == "lesson" && typed.contains(' ')).then_some("lesson add \"…\"");
+    let command = known.map(|(.., command)| *command).or(text)?;
+    Some(format!("memctl {command}"))
+}
+
 /// Commands with a text, whose quotes are easily forgotten.
 const WITH_TEXT: [&str; 4] = ["correct", "search", "edit", "lesson add"];
 
@@ -254,7 +283,7 @@ pub(crate) fn refuse(error: &clap::Error, arguments: &[OsString], plain: bool) -
         });
         UserError::usage("a command is required", hint)
     } else if let Some(ContextValue::String(typed)) = error.get(ContextKind::InvalidSubcommand) {
-        unknown_command(typed)
+        unknown_command(typed, arguments)
     } else {
         wrong_usage(error, &text, arguments)
     };
@@ -300,7 +329,10 @@ fn wrong_usage(error: &clap::Error, text: &str, arguments: &[OsString]) -> UserE
     // The option or value that clap takes for the one that was meant.
     let similar = given(ContextKind::SuggestedArg).or(given(ContextKind::SuggestedValue));
     let skill = typed.filter(|typed| typed.parse::<SkillPath>().is_ok() && has("skill"));
-    let hint = if let Some(skill) = skill {
+    let other = typed.or(given(ContextKind::InvalidValue));
+    let hint = if let Some(other) = other.and_then(|other| other_line(&path, other)) {
+        other
+    } else if let Some(skill) = skill {
         format!("did you mean `--skill {skill}`?")
     } else if let Some(meant) = meant.next().map(|(.., meant)| *meant).or(similar) {
         format!("did you mean `{meant}`?")
@@ -319,8 +351,13 @@ pub(crate) const SET: &str =
     "a setting is a line of `.agentura/config.toml`, such as learning.ask = \"off\"";
 
 /// Error for a command that does not exist, with those that may be meant.
-fn unknown_command(typed: &str) -> UserError {
-    let meant = meant(&Cli::command(), typed);
+fn unknown_command(typed: &str, arguments: &[OsString]) -> UserError {
+    let program = Cli::command();
+    let (_, path) = typed_command(&program, arguments);
+    let meant = match other_line(&path, typed) {
+        Some(other) => vec![other],
+        None => meant(&program, typed),
+    };
     let hint = match meant.join("` or `") {
         _ if typed == "set" => SET.to_owned(),
         none if none.is_empty() => "memctl help --all".to_owned(),
@@ -372,6 +409,16 @@ mod tests {
         check("reset", "memctl memory purge");
         check("lear", "memctl learn");
         check("conflcts", "memctl memory conflicts");
+        let check = |path: &str, typed: &str, expected: Option<&str>| {
+            assert_eq!(
+                other_line(path, typed).as_deref(),
+                expected,
+                "{path} {typed}"
+            );
+        };
+        check("hooks", "remove", Some("memctl hooks uninstall"));
+        check("lesson", "Build first.", Some("memctl lesson add \"…\""));
+        check("lesson", "ad", None);
         for unlike in ["zzz", "login"] {
             assert!(meant(&Cli::command(), unlike).is_empty(), "{unlike}");
         }

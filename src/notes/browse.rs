@@ -24,6 +24,9 @@ pub struct ListReport {
     pub total: u64,
     /// Newest records, newest first.
     pub records: Vec<Listed>,
+    /// `true` if only some records were asked for, by status, type or metadata.
+    #[serde(skip)]
+    pub is_filtered: bool,
     /// Non-fatal problems.
     pub warnings: Vec<String>,
 }
@@ -288,6 +291,7 @@ fn newest(
     Ok(ListReport {
         kind,
         total,
+        is_filtered: is_meant.is_some(),
         warnings: warnings.collect(),
         records,
     })

@@ -325,10 +325,13 @@ fn a_long_text_is_printed_once() {
 fn a_repeated_import_says_that_all_is_there() {
     let workspace = Workspace::empty();
     workspace.run(&["init"]).succeeds();
-    let notes =
-        r#"[{"id": "a", "memory": "Use tabs."}, {"id": "b", "memory": "Never push to main."}]"#;
-    let notes = workspace.write("notes.json", notes);
-    let args = ["memory", "import", "--trust", notes.to_str().unwrap()];
+    let source = Workspace::empty();
+    source.run(&["correct", "Use tabs."]).succeeds();
+    source
+        .run(&["memory", "export", "--output", "all.jsonl"])
+        .succeeds();
+    let file = workspace.write("all.jsonl", source.read("all.jsonl"));
+    let args = ["memory", "import", "--trust", file.to_str().unwrap()];
     let first = workspace.run(&args);
     assert!(
         !first.succeeds().stdout.contains("already there"),
@@ -361,4 +364,35 @@ fn mcp_status_has_the_files_of_a_project() {
         without.is_some_and(|line| !line.contains("claude-code")),
         "{page}"
     );
+}
+
+#[test]
+fn a_page_of_stats_replaces_no_file_of_others() {
+    let workspace = Workspace::empty();
+    workspace.run(&["init"]).succeeds();
+    workspace.write("notes.html", "my notes");
+    workspace
+        .run(&["stats", "--html", "notes.html"])
+        .fails(2, "no page of memctl");
+    assert_eq!(workspace.read("notes.html"), "my notes");
+    for _ in 0..2 {
+        workspace.run(&["stats", "--html", "stats.html"]).succeeds();
+    }
+}
+
+#[test]
+fn a_rule_about_files_is_typed() {
+    let workspace = Workspace::empty();
+    let rule = "Never edit web/dist by hand.";
+    workspace
+        .run(&["correct", rule, "--path", "^web/dist/"])
+        .succeeds();
+    let stored = workspace.json(&["show", "REFL-001"])["record"]["seen_by"].clone();
+    assert_eq!(stored[0]["match"], "^web/dist/", "{stored}");
+    workspace.run(&["approve", "REFL-001"]).succeeds();
+    for option in ["seen_by=[]", "commands=[]"] {
+        workspace
+            .run(&["edit", "REFL-001", "--set", option])
+            .fails(2, "--replaces REFL-001");
+    }
 }

@@ -234,7 +234,9 @@ fn about(record: &Listed) -> String {
 
 impl Report for ListReport {
     fn page(&self, page: &mut Page) {
-        if self.records.is_empty() {
+        if self.records.is_empty() && self.is_filtered {
+            page.line(format!("No {} like that.", self.kind.nouns()));
+        } else if self.records.is_empty() {
             page.line(format!("No {} yet.", self.kind.nouns()));
         } else {
             let records = self.records.iter().map(|record| (self.kind, record));

@@ -2,6 +2,7 @@
 //!
 //! A figure without data is left out, never shown as a number.
 
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -33,8 +34,8 @@ pub(crate) struct StatsArgs {
     html: Option<PathBuf>,
 }
 
-/// Columns of the page for a browser.
-const HTML_WIDTH: usize = 110;
+/// Columns of the page for a browser, which breaks lines by itself: no text is cut.
+const HTML_WIDTH: usize = 400;
 
 /// Repetitions in past sessions, statistics, and the path of the written page.
 #[derive(Serialize, schemars::JsonSchema)]
@@ -84,11 +85,24 @@ fn html(text: &str) -> String {
         "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"/>\
         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\
         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\"/>\
-        <meta name=\"color-scheme\" content=\"light dark\"/><title>memctl: benefit of memory</title>\
+        <meta name=\"color-scheme\" content=\"light dark\"/>{TITLE}\
         <style>body{{max-width:70rem;margin:2rem auto;padding:0 1rem;font-family:system-ui}}\
-        pre{{overflow-x:auto;line-height:1.5}}</style></head>\
+        pre{{white-space:pre-wrap;overflow-wrap:anywhere;line-height:1.5}}</style></head>\
         <body><h1>Benefit of memory</h1><pre>{text}</pre></body></html>\n"
     )
+}
+
+/// Title of the page, by which it is known.
+const TITLE: &str = "<title>memctl: benefit of memory</title>";
+/// Bytes at the beginning of a page that hold its title.
+const START: u64 = 4 << 10;
+
+/// Returns `true` for a file that is empty or an older page.
+fn is_page(path: &Path) -> bool {
+    let mut start = Vec::new();
+    let file = named::open_plain(path);
+    let read = file.and_then(|file| file.take(START).read_to_end(&mut start));
+    read.is_ok() && (start.is_empty() || String::from_utf8_lossy(&start).contains(TITLE))
 }
 
 /// Fails early, with a hint, if the page cannot be written.
@@ -97,6 +111,8 @@ fn refuse(path: &Path) -> Result<(), UserError> {
         "it is a directory"
     } else if named::link_metadata(path).is_ok_and(|meta| !meta.is_file()) {
         "it is not a regular file"
+    } else if named::exists(path) && !is_page(path) {
+        "it is there, and no page of memctl"
     } else if path.parent().is_some_and(named::is_dir) {
         return Ok(());
     } else {

@@ -44,6 +44,7 @@ const TRIED: Duration = Duration::from_millis(300);
 ///     --correction - --expected right.json
 /// $ memctl correct hr/resume-screen "Keep the summary under 120 words." --dry-run
 /// $ memctl correct "Use pnpm here, never npm." --command '^npm\b'
+/// $ memctl correct "Never edit web/dist by hand." --path '^web/dist/'
 /// $ memctl correct --heard '{"rule": "Search with rg, not grep.", "quote": "use rg, not grep"}'
 /// $ memctl correct
 /// ```
@@ -70,8 +71,11 @@ pub(crate) struct CorrectArgs {
     #[arg(long, value_name = "ID")]
     replaces: Vec<String>,
     /// Regular expression of a command that breaks the rule for coding agents: `^npm\b` (can be repeated)
-    #[arg(long = "command", value_name = "REGEX")]
+    #[arg(long = "command", value_name = "REGEX", allow_hyphen_values = true)]
     commands: Vec<String>,
+    /// Regular expression of the path of a file whose change breaks the rule: `^web/dist/` (can be repeated)
+    #[arg(long = "path", value_name = "REGEX")]
+    paths: Vec<String>,
     /// Keep the correction as a rule even if it reads like a remark about one output
     #[arg(long)]
     as_rule: bool,
@@ -91,7 +95,7 @@ pub(crate) struct CorrectArgs {
     /// is a candidate until a person approves it.
     #[arg(long, value_name = "JSON", conflicts_with_all = [
         "skill", "text", "execution_id", "correction", "expected", "as_rule", "supersede", "dry_run", "model", "assertions", "replaces",
-        "commands"
+        "commands", "paths"
     ])]
     heard: Option<String>,
     /// Model for rules: `provider/model`, `exec:PROGRAM`, `scripted:FILE` or `offline`
@@ -212,9 +216,9 @@ impl CorrectArgs {
 
     /// Checks the options of a correction of a skill.
     fn check(&self) -> Result<(), UserError> {
-        if !self.commands.is_empty() {
+        if !self.commands.is_empty() || !self.paths.is_empty() {
             return Err(UserError::usage(
-                "`--command` is for a rule of coding agents, which has no skill",
+                "`--command` and `--path` are for a rule of coding agents, which has no skill",
                 format!("{TO_AGENTS} --command '^npm\\b'"),
             ));
         }
@@ -237,11 +241,12 @@ impl CorrectArgs {
 
 /// Records a person's words to the coding agents of this project.
 fn say(context: &Context, words: &str, args: &CorrectArgs) -> Done {
-    let commands = args.commands.iter().cloned().map(PatternArg::Plain);
+    let patterns = |all: &[String]| all.iter().cloned().map(PatternArg::Plain).collect();
     let heard = HeardArgs {
         rule: words.to_owned(),
         quote: words.to_owned(),
-        commands: commands.collect(),
+        commands: patterns(&args.commands),
+        paths: patterns(&args.paths),
         replaces: args.replaces.first().cloned().map(Earlier::Id),
         ..HeardArgs::default()
     };
@@ -453,9 +458,7 @@ impl Report for HeardReport {
             page.dim(format!("once approved, {}", in_other_projects(&self.id)));
         }
         if !self.nearest.is_empty() {
-            page.dim(
-                "if it changes one of these: the same with --replaces ID (in JSON: `replaces`)",
-            );
+            page.dim("if it changes one of these: the same with --replaces ID");
         }
     }
 }

@@ -367,6 +367,12 @@ fn is_same(a: &RawValue, b: &RawValue) -> bool {
     }
 }
 
+/// Returns `true` for a field that says at which calls a rule or a lesson is told: with others it is another one.
+fn is_place(field: &str) -> bool {
+    let places = ["seen_by", "command", "path", "error", "not", "applies"];
+    places.iter().any(|place| field.starts_with(place))
+}
+
 fn not_editable(kind: Kind, id: &str, field: Option<&str>) -> Error {
     let what = field.map(|field| format!("`{}`", field.escape_debug()));
     let what = what.unwrap_or_else(|| "the fields".to_owned());
@@ -376,6 +382,12 @@ fn not_editable(kind: Kind, id: &str, field: Option<&str>) -> Error {
             format!(
                 "a record holds in this project; in your others, too: memctl memory promote {id}"
             )
+        }
+        _ if kind == Kind::Procedure && field.is_some_and(is_place) => {
+            format!("memctl lesson add \"…\" --command COMMAND --replaces {id}")
+        }
+        _ if kind == Kind::Reflexion && field.is_some_and(is_place) => {
+            format!("memctl correct \"…\" --command REGEX --replaces {id}")
         }
         Some(first) => {
             let all = allowed.join(", ");

@@ -239,6 +239,14 @@ impl From<Reflexion> for Event {
     }
 }
 
+/// Returns few ids as they are, and of many the first with their number: what happened stands behind them.
+fn in_short(ids: &[String]) -> String {
+    match ids {
+        [first, _, _, rest @ ..] => format!("{first} and {} more", rest.len() + 2),
+        few => few.join(","),
+    }
+}
+
 /// Event of a line about what an agent was told. `text_of` returns the text of a record.
 pub(super) fn told(line: ExecutionLog, text_of: &dyn Fn(&str) -> Option<String>) -> Event {
     // Lines of other writers hold anything.
@@ -277,7 +285,7 @@ pub(super) fn told(line: ExecutionLog, text_of: &dyn Fn(&str) -> Option<String>)
         _ => (Style::Warn, "told at a call"),
     };
     let ids = ids("told");
-    let shown = ids.join(",");
+    let shown = in_short(&ids);
     let records = ids.into_iter().map(|id| ToldRecord {
         text: text_of(&id).unwrap_or_default(),
         id,
