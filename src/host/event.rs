@@ -17,6 +17,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::Host;
+use crate::lessons::recovery::outcome::is_failure;
 
 /// Bytes that are kept at the start and at the end of a long text.
 const HEAD: usize = 16 << 10;
@@ -387,24 +388,18 @@ fn claude_code_failure(error: String) -> String {
 }
 
 /// Codex: an event has no exit code. It is in the rollout of the session, which is written before the hook
-/// runs. Without one, only an unmistakable failure counts: a hint after a success would be noise.
+/// runs. Without one, the form of the output decides, as in a session file.
 fn codex(fields: &Fields<'_>) -> (String, bool) {
     let output = fields.texts("tool_response");
     let call = fields.text("tool_use_id");
     let found = fields.path("transcript_path").zip(call);
     let code = found.and_then(|(rollout, call)| exit_code(&rollout, &call));
-    let failed = code.map_or_else(|| looks_failed(&output), |code| code != 0);
+    let says_so = || {
+        let tool = fields.text("tool_name").unwrap_or_default();
+        is_failure(&tool, &fields.input(), &output)
+    };
+    let failed = code.map_or_else(says_so, |code| code != 0);
     (output, failed)
-}
-
-fn looks_failed(output: &str) -> bool {
-    /// Line prefixes that only failures print.
-    const FAILURES: &[&str] = &[
-        "Traceback (most recent", "error: ", "error[", "Error: ", "fatal: ", "bash: ",
-        "/bin/bash: ", "zsh: ", "sh: ", "npm error", "npm ERR!", "thread 'main' panicked",
-    ];
-    let mut lines = output.lines();
-    lines.any(|line| FAILURES.iter().any(|begin| line.starts_with(begin)))
 }
 
 /// Returns the exit code of a call, from the end of the session's rollout.

@@ -10,11 +10,10 @@ use serde_json::{Value, json};
 
 use super::{Event, EventKind, Host, LONGEST_ANSWER};
 use crate::lessons::storage::patterns::learn_at_once;
-use crate::lessons::telling::hint::{Hint, MAX_HINTS, within};
+use crate::lessons::telling::hint::{Hint, MAX_HINTS};
 use crate::lessons::telling::service::Moment;
 use crate::lessons::{HintOptions, HintService, NewestCalls, append_message, telling};
-use crate::model::text::one_line;
-use crate::model::{CallAction, Trust};
+use crate::model::CallAction;
 use crate::rules::hearing::{MadeCall, Message, QUESTION, retain};
 use crate::rules::{self, AgentCall, RuleFilter, Warning};
 use crate::store::workspace::Error;
@@ -186,31 +185,15 @@ fn note(rules: &str) -> String {
     }
 }
 
-/// Formats hints for a model in at most `limit` UTF-16 units: approved hints as facts, others as
-/// data.
-fn rendered_within(hints: Vec<Hint>, nonce: &str, limit: usize) -> String {
-    let hints = hints.into_iter().map(harmless).collect();
-    let hints = within(hints, |hints| {
-        length(&telling::at_failure(hints, nonce)) <= limit
-    });
-    telling::at_failure(&hints, nonce)
-}
-
-/// Sanitizes a hint so that it cannot forge a fence and does not grow when fenced. The error key
-/// becomes one line.
-fn harmless(hint: Hint) -> Hint {
-    let clean = match hint.trust {
-        Trust::Observed => memctl_redact::defuse,
-        Trust::Approved | Trust::User => memctl_redact::unfenced,
-    };
-    let key = clean(&hint.error_key);
-    Hint {
-        lesson: clean(&hint.lesson),
-        error_key: one_line(&key),
-        failing_code: clean(&hint.failing_code),
-        working_code: clean(&hint.working_code),
-        ..hint
+/// Formats hints for a model in at most `limit` UTF-16 units: approved hints as facts, others as data. The worst are
+/// dropped first.
+fn rendered_within(mut hints: Vec<Hint>, nonce: &str, limit: usize) -> String {
+    let mut text = telling::at_failure(&hints, nonce);
+    while length(&text) > limit {
+        hints.pop();
+        text = telling::at_failure(&hints, nonce);
     }
+    text
 }
 
 /// Number of calls before a message that it may be about.
@@ -340,6 +323,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::model::Trust;
 
     const NONCE: &str = "3f2a9c1b-0000-4000-8000-000000000000";
 

@@ -469,7 +469,7 @@ fn a_model_words_the_lessons_of_past_sessions_once() {
     let workspace = initialised();
     past(&workspace, "s1");
     let lessons = json!({"lessons": [
-        {"lesson": "Build with `tools/build --epoch 0 <bundle>`.", "commands": ["tools/build"],
+        {"lesson": "Build with `tools/build --epoch 0 <bundle>`.", "commands": ["tools/build", "make web"],
             "errors": ["would not be reproducible"], "not": [], "scope": "everywhere",
             "seen": "would not be … reproducible"},
         {"seen": "the cache is stale", "lesson": "Build with `tools/build --epoch 0 web` first.",
@@ -494,6 +494,11 @@ fn a_model_words_the_lessons_of_past_sessions_once() {
     let report = ran.succeeds().document()["lessons"].clone();
     let session = &report["sessions"][0];
     assert_eq!(session["lessons"].as_array().unwrap().len(), 1, "{report}");
+    let left_out = &session["lessons"][0]["warnings"];
+    assert_eq!(
+        left_out,
+        &json!(["left out `make web`: no call begins like it"])
+    );
     // What names a program of the project holds there alone.
     assert_eq!(
         session["lessons"][0]["applies"]["scope"], "project",
@@ -549,9 +554,7 @@ fn a_model_that_cannot_be_reached_is_asked_once() {
 #[test]
 fn a_lesson_whose_words_the_shell_took_is_refused() {
     let workspace = initialised();
-    for cut in [
-        "Build with ", "Use", "Run  before a commit", "Build the site using",
-    ] {
+    for cut in ["Build with ", "Use ", "Run  before a commit", "Baue mit "] {
         let ran = workspace.run(&["lesson", "add", cut, "--command", "make web"]);
         ran.fails(2, "words are missing");
     }

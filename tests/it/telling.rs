@@ -172,6 +172,29 @@ fn starts(workspace: &Workspace, session: &str) -> String {
     told(workspace, &event)
 }
 
+/// Two lessons for one call fit; what one of them advises already is not said again.
+#[test]
+fn lessons_for_one_call_are_told_unless_they_say_the_same() {
+    let workspace = initialised();
+    let add = |line: &str| {
+        let args = ["lesson", "add", line, "--command", "npm test"];
+        workspace.run(&args).succeeds();
+    };
+    let long =
+        "which is how the checks of this project run, in the order that its guide has, ".repeat(2);
+    add(&format!(
+        "Test with `make unit CASE=<case>`, {long}and nothing else."
+    ));
+    add("Run `make unit CASE=<case>` for a test.");
+    add(&format!(
+        "Start the store with `make db-up` first, {long}or nothing works."
+    ));
+    let text = before(&workspace, "s1", "npm test");
+    assert!(text.contains("make db-up"), "{text}");
+    assert_eq!(text.matches("make unit").count(), 1, "{text}");
+    assert_eq!(before(&workspace, "s1", "npm test"), "");
+}
+
 #[test]
 fn lesson_is_told_at_the_start_before_its_command_and_at_its_error() {
     let workspace = with_lesson(&json!({}));

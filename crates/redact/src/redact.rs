@@ -403,8 +403,9 @@ impl Person {
         let words = text.split(|c: char| c.is_whitespace() || "<>()\"'`,;".contains(c));
         for word in words {
             let word = word.trim_matches(['.', ':']);
-            // `git@host.example:…` is an address of a service.
-            if is_mail(word) && !word.starts_with("git@") {
+            // `git@host.example:…` and `test@host.example` are accounts of no person.
+            let is_of_nobody = ["git@", "test@"].iter().any(|name| word.starts_with(name));
+            if is_mail(word) && !is_of_nobody {
                 return Some(word.to_owned());
             }
         }
@@ -457,6 +458,7 @@ mod tests_of_person {
         check("Ask mara.b@example.com.", Some("mara.b@example.com"));
         check("ssh mara@host", Some("mara"));
         check("git clone git@example.com:a/b.git", None);
+        check("Log in as test@example.com.", None);
         check("Use the package @scope/name@1.2.3.", None);
         check("The fixture maralee is in /home/<user>/x.", None);
         check("Use decorators such as @pytest.fixture.", None);

@@ -98,7 +98,9 @@ pub(super) fn specstory(text: &str, calls: &mut Calls) {
             calls.session(id);
         } else if line.starts_with("<tool-use ") {
             message.end(calls);
-            let length = rest.iter().position(|line| line.contains("</tool-use>"));
+            // A command or an output may name the tag, but not alone on a line.
+            let ends = |line: &&str| line.starts_with("</") && line.contains("</tool-use>");
+            let length = rest.iter().position(ends);
             let length = length.unwrap_or(rest.len());
             let name = attribute(line, "data-tool-name").unwrap_or_default();
             let first = line.split_once("<details>").map_or("", |(_, first)| first);
@@ -277,7 +279,10 @@ mod tests {
                 "```\n<tool_use_error>No such folder</tool_use_error>\n```"
             ),
             element("Write", "```\nwritten\n```"),
-            element("Bash", "`ls x`\n```\nExit code 2\nls: x\n```"),
+            element(
+                "Bash",
+                "`grep '</tool-use>' x`\n```\nExit code 2\nls: x\n```"
+            ),
         );
         let read = read_all(None, text);
         let steps: Vec<_> = read
@@ -290,7 +295,7 @@ mod tests {
             [
                 (Value::Null, Some(true), None),
                 (Value::Null, None, None),
-                (json!({"command": "ls x"}), None, Some(2)),
+                (json!({"command": "grep '</tool-use>' x"}), None, Some(2)),
             ]
         );
         assert!(!read.steps[0].has_input());

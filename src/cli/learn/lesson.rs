@@ -165,21 +165,12 @@ fn given(context: &Context, args: LessonAddArgs) -> Result<LessonArgs, UserError
     Ok(given)
 }
 
-/// Words that no lesson ends with.
-const OPEN_ENDS: &[&str] = &[
-    "a", "an", "and", "at", "by", "for", "from", "of", "or", "the", "to", "using", "via", "with",
-];
-
 /// Fails for a line that lacks words: between double quotes a shell runs what stands between
 /// backquotes, and puts in what that printed, often nothing.
 fn needs_all_words(line: &str) -> Result<(), UserError> {
-    let line = line.trim();
     let is_gap = |(at, _): (usize, &str)| line[..at].ends_with(char::is_alphanumeric);
-    let has_gap = line.match_indices("  ").any(is_gap);
-    let mut words = line.split_whitespace();
-    let last = words.next_back().unwrap_or_default().to_lowercase();
-    let is_cut = OPEN_ENDS.contains(&last.as_str()) || (!last.is_empty() && words.next().is_none());
-    if !is_cut && !has_gap {
+    let is_whole = !line.match_indices("  ").any(is_gap) && !line.ends_with(' ');
+    if is_whole {
         return Ok(());
     }
     Err(UserError::input(

@@ -146,6 +146,9 @@ pub(crate) fn show_past(past: &PastReport, page: &mut Page) {
             let of = if stored.added { "" } else { " (known)" };
             let lesson = format!("{}{of}", stored.lesson);
             page.sentence(Style::Good, &format!("{}  ", stored.id), &lesson);
+            for warning in &stored.warnings {
+                page.note("  ", warning);
+            }
         }
         for refused in &session.refused {
             let (field, reason) = (&refused.field, &refused.reason);

@@ -24,8 +24,9 @@ use super::session::call_match::{Occurrence, occurrence, peeled};
 use super::session::calls::{NewestCalls, SessionCalls, SessionHead};
 use super::session::marks::Marks;
 use super::storage::advice::covers;
-use super::storage::checks::{LessonArgs, Proof, check, check_words, refuse};
 use super::storage::new_lesson::{LessonOrigin, StoredLesson, is_in_use, store_lesson};
+use super::storage::support::check;
+use super::storage::words::{LessonArgs, check_words, refuse};
 use found_out::{FoundOut, found_out};
 
 /// Fewest calls of a session that is asked about.
@@ -197,7 +198,7 @@ impl Asking<'_> {
             project: calls.head.project.clone(),
             root: self.root,
         };
-        let checked = check(args, &calls, Proof::Calls, self.person)?;
+        let checked = check(args, &calls, false, self.person)?;
         let stored = store_lesson(&self.records, &checked, args, &origin)?;
         let mark = format!("lesson {}", stored.id);
         // A mark that cannot be written is missing in the status line alone.

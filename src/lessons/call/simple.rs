@@ -52,10 +52,10 @@ pub(crate) fn commands_and_settings(line: &str) -> Vec<Simple> {
 }
 
 /// Words of a line in which a shell looks for files, and those in which quotes keep it from doing so.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Default)]
 pub(crate) struct Globs {
-    pub(crate) open: bool,
-    pub(crate) quoted: bool,
+    pub(crate) open: Vec<String>,
+    pub(crate) quoted: Vec<String>,
 }
 
 impl Globs {
@@ -66,8 +66,12 @@ impl Globs {
         for word in words.filter(|word| word.text.replace("$?", "").contains(['*', '?'])) {
             let written = line.get(word.start..word.end).unwrap_or_default();
             let is_quoted = written.contains(['"', '\'', '\\']);
-            globs.quoted |= is_quoted;
-            globs.open |= !is_quoted;
+            let found = if is_quoted {
+                &mut globs.quoted
+            } else {
+                &mut globs.open
+            };
+            found.push(word.text);
         }
         globs
     }

@@ -10,9 +10,8 @@ use memctl_sessions::Speaker;
 
 use crate::lessons::failure::without_home;
 use crate::lessons::session::call_match::{Occurrence, occurrence, peeled};
-use crate::lessons::session::calls::SessionCalls;
-use crate::lessons::storage::checks::LessonArgs;
-use crate::lessons::storage::checks::is_telling;
+use crate::lessons::storage::support::holds;
+use crate::lessons::storage::words::LessonArgs;
 use crate::model::LessonScope;
 use crate::model::text::one_line;
 
@@ -92,25 +91,26 @@ fn lesson(mut value: Value, is_prescribed: bool) -> Result<Answered, BadItem> {
 
 /// Returns `true` if a call, its result, or a message of the person has the words, or if there are none.
 pub(super) fn is_seen(words: &str, session: &ReadSession) -> bool {
-    let words = words.trim_start_matches("PERSON: ");
-    let words = plain(words);
-    let pieces: Vec<&str> = words
-        .split('…')
-        .map(str::trim)
+    holding(words, session).next().is_some()
+}
+
+/// Calls, results and messages of the person that have the words; all, if there are none.
+fn holding<'s>(words: &str, session: &'s ReadSession) -> impl Iterator<Item = &'s str> {
+    let words = plain(words.trim_start_matches("PERSON: "));
+    let pieces = words.split('…').map(str::trim);
+    let pieces: Vec<String> = pieces
         .filter(|piece| piece.chars().count() >= SHORTEST)
+        .map(str::to_owned)
         .collect();
-    let has_all = |text: &str| {
+    let calls = session.calls.calls.iter();
+    let calls = calls.flat_map(|call| [&call.output, &call.call]);
+    let said = session.remarks.iter();
+    let said = said.filter(|remark| remark.by == Speaker::User);
+    let texts = calls.chain(said.map(|remark| &remark.text));
+    texts.map(String::as_str).filter(move |text| {
         let text = plain(text);
         pieces.iter().all(|piece| text.contains(piece))
-    };
-    let mut calls = session.calls.calls.iter();
-    let mut messages = session
-        .remarks
-        .iter()
-        .filter(|remark| remark.by == Speaker::User);
-    pieces.is_empty()
-        || calls.any(|call| has_all(&call.output) || has_all(&call.call))
-        || messages.any(|remark| has_all(&remark.text))
+    })
 }
 
 /// Text without the quotes, escapes and line breaks in which a copy may differ; what it leaves out is `…`.
@@ -120,39 +120,52 @@ fn plain(text: &str) -> String {
     one_line(&text).to_lowercase().replace("...", "…")
 }
 
-/// Leaves out what the session does not bear out beside what it does: a command that no call begins with, and
-/// without commands an error that no output has. A lesson that would have nothing left stays as it is.
-/// What a document prescribes holds in its project alone, at calls that the session made.
-pub(super) fn borne_out(
-    mut args: LessonArgs,
-    is_prescribed: bool,
-    session: &SessionCalls,
-) -> LessonArgs {
-    let calls = peeled(&session.calls);
-    let ran = |command: &String| occurrence(command, &calls) > Occurrence::Nowhere;
-    if is_prescribed {
-        args.commands.retain(ran);
-        args.errors.clear();
-        args.scope = LessonScope::Project;
-        return args;
-    }
-    let seen = |phrase: &String| {
-        session
-            .calls
-            .iter()
-            .any(|call| plain(&call.output).contains(&plain(phrase)))
+/// Leaves out the commands that the session does not bear out beside what it does, and says so: no call begins like
+/// them. A lesson that would have nothing left stays as it is. What a document prescribes holds in its project alone, at
+/// calls that the session made or the document names.
+pub(super) fn borne_out(answered: Answered, session: &ReadSession) -> (LessonArgs, Vec<String>) {
+    let Answered {
+        seen,
+        is_prescribed,
+        mut args,
+    } = answered;
+    let calls = &session.calls.calls;
+    let peeled = peeled(calls);
+    let ran = |command: &str| occurrence(command, &peeled) > Occurrence::Nowhere;
+    let has = |phrase: &str| calls.iter().any(|call| holds(call, phrase));
+    let mut left_out = Vec::new();
+    let mut keep = |texts: &mut Vec<String>, why: &str, is_kept: &dyn Fn(&str) -> bool| {
+        texts.retain(|text| {
+            let is_kept = is_kept(text);
+            if !is_kept {
+                let text = memctl_redact::redact(text).text;
+                left_out.push(format!("left out `{text}`: {why}"));
+            }
+            is_kept
+        });
     };
-    if args.commands.iter().any(ran) || args.errors.iter().any(seen) {
-        args.commands.retain(ran);
+    if is_prescribed {
+        let texts = holding(&seen, session).chain([args.lesson.as_str()]);
+        let texts: Vec<String> = texts.map(plain).collect();
+        let is_named = |command: &str| {
+            let fixed = plain(command.split(['<', '…']).next().unwrap_or_default());
+            !fixed.is_empty() && texts.iter().any(|text| text.contains(&fixed))
+        };
+        let is_kept = |command: &str| ran(command) || is_named(command);
+        keep(&mut args.commands, "no call or document has it", &is_kept);
+        keep(&mut args.errors, "a document has no errors", &|_| false);
+        args.scope = LessonScope::Project;
+        return (args, left_out);
     }
-    if args.commands.is_empty() && args.errors.iter().any(seen) {
-        args.errors.retain(seen);
+    if args.commands.iter().any(|it| ran(it)) || args.errors.iter().any(|it| has(it)) {
+        keep(&mut args.commands, "no call begins like it", &ran);
     }
-    args
+    let is_of_nobody = |phrase: &str| without_home(phrase) == phrase;
+    keep(&mut args.errors, "it names a home directory", &is_of_nobody);
+    (args, left_out)
 }
 
-/// Repairs what a model is not asked about twice: a home directory becomes `~`, and a phrase that is too
-/// short, or that names a home directory, is left out.
+/// Repairs what a model is not asked about twice: a home directory becomes `~`.
 fn repaired(mut args: LessonArgs) -> LessonArgs {
     args = LessonArgs {
         lesson: without_home(&args.lesson),
@@ -166,8 +179,6 @@ fn repaired(mut args: LessonArgs) -> LessonArgs {
             *text = without_home(text);
         }
     }
-    args.errors
-        .retain(|phrase| is_telling(phrase) && without_home(phrase) == *phrase);
     args
 }
 
@@ -182,7 +193,7 @@ pub(super) fn schema() -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lessons::session::calls::SessionCall;
+    use crate::lessons::session::calls::{SessionCall, SessionCalls};
     use memctl_sessions::Remark;
 
     #[test]
@@ -225,27 +236,50 @@ mod tests {
 
     #[test]
     fn lesson_without_support_in_the_session_is_left_out() {
-        let session = SessionCalls {
-            calls: vec![SessionCall::new(
-                Some("Bash"),
-                "python3 -c \"\nimport json\"",
-                "python3: command line: || goto :error",
-                true,
-            )],
-            ..SessionCalls::default()
+        let code = "python3 -c \"\nimport json\"";
+        let calls = [
+            (code, "python3: command line: || goto :error", true),
+            (
+                "cat AGENTS.md",
+                "Ask first.\nPush with `git push --no-thin`.",
+                false,
+            ),
+        ];
+        let calls = calls
+            .map(|(call, output, failed)| SessionCall::new(Some("Bash"), call, output, failed));
+        let session = ReadSession {
+            format: None,
+            calls: SessionCalls {
+                calls: calls.to_vec(),
+                ..SessionCalls::default()
+            },
+            remarks: Vec::new(),
         };
-        let check = |commands: &[&str], errors: &[&str], expected: (&[&str], &[&str])| {
-            let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
-            let args = LessonArgs {
+        let texts = |texts: &[&str]| {
+            texts
+                .iter()
+                .map(|text| (*text).to_owned())
+                .collect::<Vec<_>>()
+        };
+        let answered = |seen: &str, scope, commands: &[&str], errors: &[&str]| Answered {
+            seen: seen.to_owned(),
+            is_prescribed: !seen.is_empty(),
+            args: LessonArgs {
                 commands: texts(commands),
                 errors: texts(errors),
+                scope,
                 ..LessonArgs::default()
-            };
-            let args = borne_out(args, false, &session);
+            },
+        };
+        let check = |commands: &[&str], errors: &[&str], expected: (&[&str], &[&str])| {
+            let given = answered("", LessonScope::Everywhere, commands, errors);
+            let (args, left_out) = borne_out(given, &session);
             assert_eq!(
                 (args.commands, args.errors),
                 (texts(expected.0), texts(expected.1))
             );
+            let lost = commands.len() + errors.len() - expected.0.len() - expected.1.len();
+            assert_eq!(left_out.len(), lost, "{left_out:?}");
         };
         let seen = "|| goto :error";
         check(
@@ -253,7 +287,8 @@ mod tests {
             &[seen],
             (&["python3 -c \" import"], &[seen]),
         );
-        check(&["perl -e"], &[seen, "goto: not found"], (&[], &[seen]));
+        let others = [seen, "goto: not found"];
+        check(&["perl -e"], &others, (&[], &others));
         check(
             &["python3"],
             &["goto: not found"],
@@ -264,17 +299,18 @@ mod tests {
             &["goto: not found"],
             (&["perl -e"], &["goto: not found"]),
         );
-        let prescribed = LessonArgs {
-            commands: vec!["perl -e".to_owned(), "python3 -c".to_owned()],
-            errors: vec![seen.to_owned()],
-            scope: LessonScope::Everywhere,
-            ..LessonArgs::default()
-        };
-        let prescribed = borne_out(prescribed, true, &session);
-        assert_eq!(prescribed.commands, ["python3 -c"]);
+        // The document says it, or the session did it.
+        let commands = ["perl -e", "python3 -c", "git push <branch>"];
+        let prescribed = answered("Ask first.", LessonScope::Everywhere, &commands, &[seen]);
+        let (prescribed, left_out) = borne_out(prescribed, &session);
+        assert_eq!(prescribed.commands, ["python3 -c", "git push <branch>"]);
         assert_eq!(
             (prescribed.errors.len(), prescribed.scope),
             (0, LessonScope::Project)
+        );
+        assert!(
+            left_out[0].starts_with("left out `perl -e`"),
+            "{left_out:?}"
         );
     }
 
@@ -297,7 +333,6 @@ mod tests {
             (first.seen.as_str(), first.args.lesson.as_str()),
             ("ok", "Read ~/x with `a`.")
         );
-        assert_eq!(first.args.errors, ["no such file: x"]);
         let bad = |at: usize| lessons[at].as_ref().err().unwrap();
         assert!(bad(1).reason.contains("invalid type"));
         assert_eq!(bad(2).content, "Run `c` last.");

@@ -18,8 +18,9 @@ use super::answer::{Answered, BadItem, borne_out, is_seen, lessons_in, schema};
 use super::digest::{ReadSession, digest, read};
 use super::learn::LearnOptions;
 use super::session_files::files;
-use crate::lessons::storage::checks::{Proof, check};
 use crate::lessons::storage::new_lesson::{LessonOrigin, StoredLesson, store_lesson};
+use crate::lessons::storage::support::check;
+use crate::lessons::storage::words::check_words;
 
 /// Default instructions; users can replace them.
 pub const PROMPT: &str = include_str!("prompts/past_session.md");
@@ -329,39 +330,43 @@ fn take(
         root: None,
     };
     for lesson in lessons {
-        let Answered {
-            seen,
-            is_prescribed,
-            args,
-        } = match lesson {
-            Ok(lesson) => lesson,
+        let answered = match lesson {
+            Ok(answered) => answered,
             Err(BadItem { content, reason }) => {
                 let refused = RefusedLesson::of(&content, "lesson", reason);
                 report.refused.push(refused);
                 continue;
             }
         };
-        if !is_seen(&seen, &session.read) {
-            let seen = memctl_redact::redact(&seen).text;
+        let seen = &answered.seen;
+        if !is_seen(seen, &session.read) {
+            let seen = memctl_redact::redact(seen).text;
             let reason = format!("no result of the session has `{seen}`");
-            let refused = RefusedLesson::of(&args.lesson, "seen", reason);
+            let refused = RefusedLesson::of(&answered.args.lesson, "seen", reason);
             report.refused.push(refused);
             continue;
         }
-        let args = borne_out(args, is_prescribed, calls);
-        let proof = match (is_prescribed, seen.is_empty()) {
-            (_, true) => Proof::Calls,
-            (true, false) => Proof::Document,
-            (false, false) => Proof::Words,
+        let is_quoted = !seen.is_empty();
+        let is_of_document = is_quoted && answered.is_prescribed;
+        let (args, left_out) = borne_out(answered, &session.read);
+        let person = &workspace.settings.person;
+        let checked = if is_of_document {
+            check_words(&args, person)
+        } else {
+            check(&args, calls, is_quoted, person)
         };
-        let checked = check(&args, calls, proof, &workspace.settings.person);
         let checked = checked.map_err(Error::from);
         let stored = checked.and_then(|it| store_lesson(&workspace.records(), &it, &args, &origin));
         match stored {
-            Ok(stored) => report.lessons.push(stored),
+            Ok(mut stored) => {
+                stored.warnings.extend(left_out);
+                report.lessons.push(stored);
+            }
             Err(Error::Lesson(Refusal { field, reason, .. })) => {
-                let refused = RefusedLesson::of(&args.lesson, field, reason);
-                report.refused.push(refused);
+                let reason = [vec![reason], left_out].concat().join("; ");
+                report
+                    .refused
+                    .push(RefusedLesson::of(&args.lesson, field, reason));
             }
             Err(error) => return Err(error),
         }

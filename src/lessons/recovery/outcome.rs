@@ -8,6 +8,7 @@ use memctl_sessions::Step;
 use serde_json::Value;
 
 use super::goal::{Goal, GoalKind};
+use super::observation::only_observes;
 use crate::lessons::call::{Run, commands};
 use crate::lessons::failure::error_line::{is_stated, plain, unframed};
 use crate::lessons::vocabulary::WORDS;
@@ -64,6 +65,16 @@ pub(crate) fn outcome(step: &Step, goal: &Goal) -> CallOutcome {
         None if says_failed(step, goal) => CallOutcome::Failed,
         None => CallOutcome::Done,
     }
+}
+
+/// Returns `true` if an output says that its call failed, where the host does not.
+pub(crate) fn is_failure(tool: &str, call: &str, output: &str) -> bool {
+    let step = Step {
+        output: output.to_owned(),
+        answered: true,
+        ..Step::of_call(tool, call)
+    };
+    outcome(&step, &Goal::of(&step)) == CallOutcome::Failed
 }
 
 fn is_void(step: &Step) -> bool {
@@ -221,8 +232,12 @@ fn says_failed(step: &Step, goal: &Goal) -> bool {
         }
         let lines = text.lines().filter(|line| !line.trim().is_empty()).count();
         let short = lines <= 4 && text.len() < 600 && short_refusal(text);
-        // The output of a search can contain anything.
-        return short || !runs.last().is_some_and(|run| run.looks) && reads_as_failed(text);
+        let last = text.lines().next_back().unwrap_or_default();
+        let ends_in_error = last.to_ascii_lowercase().starts_with("error: ");
+        // The output of a search can contain anything, and a log the end of another program.
+        return short
+            || !runs.last().is_some_and(|run| run.looks) && reads_as_failed(text)
+            || ends_in_error && !only_observes(step);
     }
     refused_in_json(text) || refuses_an_edit(text) || (text.len() < 2_000 && short_refusal(text))
 }

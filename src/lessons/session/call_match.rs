@@ -11,7 +11,7 @@
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
-use crate::lessons::call::{Simple, commands, wrapped};
+use crate::lessons::call::{Globs, Simple, commands, wrapped};
 use memctl_shell::basename;
 use regex_lite::Regex;
 
@@ -111,6 +111,24 @@ pub(crate) fn occurs(written: &str, line: &str, is_whole: bool) -> bool {
     written.retain(|one| !is_around(&one.words));
     let is_run = |one: &Simple| own.iter().any(|words| begins(&one.words, words, is_whole));
     !written.is_empty() && written.iter().all(is_run)
+}
+
+/// Returns `true` if quotes in a line keep from the shell what somebody wrote as a pattern of files.
+pub(crate) fn quotes_a_glob(written: &str, line: &str) -> bool {
+    let (own, globs) = (Globs::of(&without_angles(written)), Globs::of(line));
+    is_only_in(&own.open, &globs.quoted, &globs.open)
+}
+
+/// Returns `true` if a line lets the shell look for files where somebody wrote quotes.
+pub(crate) fn opens_a_glob(written: &str, line: &str) -> bool {
+    let (own, globs) = (Globs::of(&without_angles(written)), Globs::of(line));
+    is_only_in(&own.quoted, &globs.open, &globs.quoted)
+}
+
+fn is_only_in(written: &[String], these: &[String], others: &[String]) -> bool {
+    let is_in = |word: &str, words: &[String]| words.iter().any(|actual| is_like(word, actual));
+    let mut written = written.iter();
+    written.any(|word| is_in(word, these) && !is_in(word, others))
 }
 
 /// Returns `true` if the calls have a written command, but its last word only as the beginning of another:
@@ -224,7 +242,8 @@ fn begins(written: &[String], words: &[String], is_whole: bool) -> bool {
     else {
         return false;
     };
-    if !is_like(basename(program), basename(run)) {
+    let program = basename(program);
+    if !program.contains(char::is_alphanumeric) || !is_like(program, basename(run)) {
         return false;
     }
     let written: Vec<&String> = written.iter().filter(|word| !is_template(word)).collect();
@@ -258,7 +277,8 @@ fn is_template(word: &str) -> bool {
         || is_capital
 }
 
-/// Returns `true` if a word is the other one, with any text for `<…>`, `…`, `...`, `{…}` and `*`.
+/// Returns `true` if a word is the other one, with any text for `<…>`, `…`, `...`, `{…}` and `*`, but none that makes an
+/// option of it.
 fn is_like(word: &str, actual: &str) -> bool {
     if word == actual {
         return true;
@@ -266,6 +286,9 @@ fn is_like(word: &str, actual: &str) -> bool {
     let Some(pieces) = pieces(word) else {
         return false;
     };
+    if pieces[0].is_empty() && actual.starts_with('-') {
+        return false;
+    }
     let mut rest = actual;
     for (at, &piece) in pieces.iter().enumerate() {
         let found = if at == 0 {

@@ -17,8 +17,6 @@ use crate::store::{self, Scoped, SessionLog};
 use memctl_redact::beginning;
 use memctl_sessions::Step;
 
-/// Maximum length of a stored call, in characters. A longer one is compared with no other.
-const LONGEST_CALL: usize = call::LONGEST;
 /// Maximum length of the stored input of a tool for files, in characters: the rest is content.
 const LONGEST_INPUT: usize = 240;
 /// Bytes kept of the beginning and of the end of an output.
@@ -73,7 +71,7 @@ impl SessionCall {
         let most = if is_content {
             LONGEST_INPUT
         } else {
-            LONGEST_CALL
+            call::LONGEST
         };
         let output = memctl_redact::strip_fenced(output);
         Self {

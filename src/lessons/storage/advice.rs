@@ -2,11 +2,10 @@
 
 use memctl_shell::is_assignment;
 
-use super::checks::code_spans;
-use crate::lessons::call::{Globs, commands};
+use super::words::code_spans;
+use crate::lessons::call::commands;
 use crate::lessons::recovery::change::{Change, common};
-use crate::lessons::session::call_match::{occurs, without_angles};
-use crate::model::text::one_line;
+use crate::lessons::session::call_match::{occurs, opens_a_glob, without_angles};
 use crate::model::{Pattern, Procedure};
 
 /// Returns `true` if a lesson or a pattern says what made a failing call work. Who has it needs to find out, to
@@ -22,28 +21,44 @@ pub(crate) fn covers(procedure: &Procedure, recovery: &Pattern) -> bool {
         || procedure.pattern.as_ref().is_some_and(is_said)
 }
 
-/// Returns the commands that a lesson advises: those in its backticks, or the one that it ends with,
-/// without the ones that it is told at or warns of.
+/// Returns the commands that a lesson advises: those in its backticks, without those that it warns of. A form that one of
+/// its own commands follows is none, in any language: the lesson would never be told there.
 pub(crate) fn advice(procedure: &Procedure) -> Vec<String> {
     let spans = code_spans(&procedure.lesson);
     let advised = spans.filter(|(before, _)| !warns(before));
     let mut found: Vec<String> = advised.map(|(_, code)| code.to_owned()).collect();
-    if let Some(applies) = &procedure.applies {
-        if found.is_empty() {
-            found.extend(at_the_end(&procedure.lesson, &applies.commands));
-        }
-        let is_trigger = |command: &String| {
-            let mut triggers = applies.commands.iter().map(|trigger| one_line(trigger));
-            let begins = |trigger: String| {
-                let rest = trigger.strip_prefix(&one_line(command)).map(str::to_owned);
-                rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
-            };
-            // A whole form with templates is advice, even if the lesson is told there.
-            !command.contains('<') && triggers.any(begins)
-        };
-        found.retain(|command| !is_trigger(command));
+    let Some(applies) = &procedure.applies else {
+        return found;
+    };
+    // The only form of a lesson, with templates, is what to run: who runs it needs no lesson.
+    if !matches!(found.as_slice(), [form] if form.contains('<')) {
+        found.retain(|form| {
+            !applies
+                .commands
+                .iter()
+                .any(|told_at| follows(told_at, form))
+        });
     }
     found
+}
+
+/// Returns `true` if one written form does what another one says.
+pub(crate) fn follows(form: &str, other: &str) -> bool {
+    is_followed(&without_angles(form), &[other.to_owned()])
+}
+
+/// Returns `true` if a call does what a lesson advises. One with an option of the command that it is told at, which the
+/// advice has not, is that command.
+pub(crate) fn is_heeded(code: &str, advice: &[String], told_at: &[String]) -> bool {
+    let is_other = |form: &String| {
+        let options = told_at
+            .iter()
+            .flat_map(|command| command.split_whitespace());
+        let mut options = options.filter(|word| word.starts_with("--") && word.len() > 2);
+        options.any(|option| code.contains(option) && !form.contains(option))
+    };
+    let forms = advice.iter().filter(|form| !is_other(form)).cloned();
+    is_followed(code, &forms.collect::<Vec<_>>())
 }
 
 /// Words before a command that say not to run it.
@@ -63,33 +78,17 @@ fn warns(before: &str) -> bool {
         .any(|warning| last.contains(&format!(" {warning} ")))
 }
 
-/// Returns the command behind the last colon of a lesson, if it runs a program that the lesson is told at.
-fn at_the_end(lesson: &str, told_at: &[String]) -> Option<String> {
-    let (_, end) = lesson.rsplit_once(": ")?;
-    let programs = |line: &str| -> Vec<String> {
-        let words = commands(line).into_iter().map(|one| one.words);
-        words.filter_map(|words| words.into_iter().next()).collect()
-    };
-    let expected: Vec<String> = told_at.iter().flat_map(|line| programs(line)).collect();
-    let is_known = programs(end)
-        .iter()
-        .any(|program| expected.contains(program));
-    is_known.then(|| end.trim_end_matches('.').to_owned())
-}
-
 /// Returns `true` if a call runs one of these commands, with the variables that it sets. Of a chain, it
 /// must run each part.
 pub(crate) fn is_followed(code: &str, advice: &[String]) -> bool {
-    let globs = Globs::of(code);
     advice.iter().any(|text| {
         let mut variables = variables(text).peekable();
         let names_more = variables.peek().is_some()
             || commands(&without_angles(text))
                 .iter()
                 .any(|one| one.words.len() > 1 || one.words.iter().any(|word| word.contains('/')));
-        let is_quoted = !globs.open || !Globs::of(text).quoted;
         names_more
-            && is_quoted
+            && !opens_a_glob(text, code)
             && variables.all(|set| code.contains(set))
             && occurs(text, code, true)
     })
@@ -129,6 +128,7 @@ mod tests {
         let lesson = "Quote it: `grep -rn <text> src --include=\"*.c\"`.";
         check("grep -rn x src --include=*.c; echo $?", lesson, false);
         check("grep -rn x src --include='*.c'; echo $?", lesson, true);
+        check("ls a/*.c; grep -rn x src --include='*.c'", lesson, true);
         let lesson = "Check with `TARGET=web ./check`.";
         check("./check", lesson, false);
         check("export TARGET=web && ./check", lesson, true);
@@ -153,23 +153,6 @@ mod tests {
     }
 
     #[test]
-    fn command_at_the_end_of_a_lesson_is_advice_if_it_is_told_there() {
-        let check = |code: &str, lesson: &str, expected: bool| {
-            let procedure = Procedure {
-                lesson: lesson.to_owned(),
-                applies: serde_json::from_str(r#"{"commands": ["checks/run"]}"#).ok(),
-                ..Procedure::default()
-            };
-            let advice = advice(&procedure);
-            assert_eq!(is_followed(code, &advice), expected, "{code} | {lesson}");
-        };
-        let lesson = "Set the epoch: EPOCH=J2000 checks/run <check>.";
-        check("EPOCH=J2000 checks/run farm", lesson, true);
-        check("checks/run farm", lesson, false);
-        check("make report", "Make the report first: make report", false);
-    }
-
-    #[test]
     fn form_with_templates_is_advice_where_it_is_told() {
         let form = "make report NIGHT=<night>";
         let procedure = Procedure {
@@ -180,6 +163,50 @@ mod tests {
         let advice = advice(&procedure);
         assert!(is_followed("make report NIGHT=8", &advice));
         assert!(!is_followed("make report", &advice));
+    }
+
+    /// A lesson that no call of its own commands may hear is never told there: in any language, as models word them.
+    #[test]
+    fn form_that_a_command_follows_is_no_advice() {
+        let check = |lesson: &str, command: &str, code: &str, expected: bool| {
+            let applies = serde_json::from_value(serde_json::json!({ "commands": [command] }));
+            let procedure = Procedure {
+                lesson: lesson.to_owned(),
+                applies: applies.ok(),
+                ..Procedure::default()
+            };
+            let told_at = [command.to_owned()];
+            let is_heeded = is_heeded(code, &advice(&procedure), &told_at);
+            assert_eq!(is_heeded, expected, "{lesson} | {code}");
+        };
+        let lesson = "Mit `hub list --find <words>` suchen: `hub search --in <box>` findet nichts.";
+        check(
+            lesson, "hub search --in <box>", "hub search --in a/b x", false,
+        );
+        check(lesson, "hub search --in <box>", "hub list --find x", true);
+        let lesson = "Read it with `hub api boxes/<n>`: `hub box <n> --notes` has none of it.";
+        check(
+            lesson,
+            "hub box <n> --as x --notes",
+            "hub box 7 --as x --notes",
+            false,
+        );
+        let lesson = "Build with `go build -o app .`: with `./...` go writes nothing.";
+        check(
+            lesson, "go build -o app ./...", "go build -o app ./...", false,
+        );
+        // A template is no option.
+        let lesson = "Run one with `pn test -- <name>.spec`: a pattern is taken as a name.";
+        let command = "pn test -- --only=<pattern>";
+        check(lesson, command, "pn test -- --only='a.spec|b.spec'", false);
+        check(lesson, command, "pn test -- a.spec", true);
+        // An option of the command is what goes wrong.
+        let lesson = "Look with `git log --oneline -- <path>`, which has no commits of tools.";
+        let command = "git log --oneline --all";
+        check(lesson, command, "git log --oneline --all -- src", false);
+        check(lesson, command, "git log --oneline -- src", true);
+        let lesson = "Give it a file: `npm run send -- --file <file>`.";
+        check(lesson, "npm run send", "npm run send -- --file a", true);
     }
 
     #[test]

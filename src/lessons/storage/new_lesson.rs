@@ -13,9 +13,9 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::patterns::{count_up, learned};
-use crate::lessons::storage::checks::{CheckedLesson, LessonArgs, refuse};
 use crate::lessons::storage::source_files::file_hash;
 use crate::lessons::storage::table::prepare;
+use crate::lessons::storage::words::{CheckedLesson, LessonArgs, refuse};
 use crate::model::text::{key_words, plain_words, similarity, weight};
 use crate::model::{Applies, Kind, LessonFile, Origin, Procedure, Record as _, Trust};
 use crate::store::workspace::{Error, Records, raw, repair_warnings};
@@ -112,6 +112,7 @@ pub(crate) fn store_lesson(
     };
     if let Some(existing) = same.or_else(equal) {
         let mut report = seen_again(&mut writer, existing, &seen, records)?;
+        report.warnings.clone_from(&checked.left_out);
         // The new one was stored before its author knew the other.
         let own = equal().filter(|own| own.procedure_id != existing.procedure_id);
         if let Some(own) = own.filter(|own| own.origins.contains(&seen)) {
@@ -165,6 +166,7 @@ pub(crate) fn store_lesson(
         applies: checked.applies.clone(),
         trust: origin.trust.name(),
         near,
+        warnings: checked.left_out.clone(),
         ..StoredLesson::default()
     };
     if let Some(old) = replaced {
@@ -222,7 +224,9 @@ pub(super) fn supersede(writer: &mut Writer, old: &Procedure, by: &str) -> Resul
 
 /// The eight fields of the procedural-memory document, from what was said.
 fn document(checked: &CheckedLesson) -> serde_json::Value {
-    let CheckedLesson { lesson, applies } = checked;
+    let CheckedLesson {
+        lesson, applies, ..
+    } = checked;
     let errors = || applies.errors.iter().chain(&applies.expected);
     let cues: Vec<&String> = errors().chain(&applies.commands).collect();
     let described: Vec<&str> = std::iter::once(lesson.as_str())

@@ -7,14 +7,12 @@ use serde::Serialize;
 
 use super::new_lesson::{is_in_use, is_same, supersede};
 use super::table::prepare;
-use crate::model::{Kind, LessonScope, Procedure, Trust};
+use crate::model::{Evidence, Kind, LessonScope, Procedure, Trust};
 use crate::store::Selection;
 use crate::store::workspace::{Error, Records, raw};
 
-/// Least number of outcomes against a lesson before it retires.
-const OUTCOMES: u64 = 3;
-/// Mean of the posterior below which it retires.
-const LEAST: f64 = 0.4;
+/// Minimum mean of the posterior of a lesson that is told.
+const LEAST: f64 = 0.3;
 
 /// Outcome of [`tidy()`].
 #[derive(Debug, Default, Serialize, schemars::JsonSchema)]
@@ -54,7 +52,7 @@ pub fn tidy(records: &Records<'_>, dry_run: bool) -> Result<TidyReport, Error> {
     lessons.sort_by_key(|one| trust.level(one) == Trust::Observed);
     for lesson in lessons {
         let is_observed = trust.level(&lesson) == Trust::Observed;
-        if is_observed && has_stopped(&lesson) {
+        if is_observed && is_demoted(lesson.evidence()) {
             let retired = [("state", raw(&"retired")?)];
             if !dry_run {
                 writer.update(Kind::Procedure, &lesson.procedure_id, &retired)?;
@@ -107,8 +105,7 @@ fn is_twin(a: &Procedure, b: &Procedure) -> bool {
         && (scope(a) == LessonScope::Everywhere || of_one_project())
 }
 
-/// Returns `true` if following a lesson helps no longer.
-fn has_stopped(lesson: &Procedure) -> bool {
-    let evidence = lesson.evidence();
-    evidence.harmed >= OUTCOMES && evidence.posterior() < LEAST
+/// Returns `true` if a lesson has failed too often to be told.
+pub(crate) fn is_demoted(evidence: Evidence) -> bool {
+    evidence.posterior() < LEAST
 }

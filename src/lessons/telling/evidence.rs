@@ -4,15 +4,14 @@
 //! The call that failed must not have had it. A lesson without a command has no outcome.
 
 use crate::lessons::storage::advice::is_followed;
-use crate::lessons::storage::checks::code_spans;
+use crate::lessons::storage::tidy::is_demoted;
+use crate::lessons::storage::words::code_spans;
 use crate::lessons::telling::hint::Shown;
 use crate::model::text::of_commands;
-use crate::model::{Evidence, Pattern, Procedure, Record as _, Trust};
+use crate::model::{Pattern, Procedure, Record as _, Trust};
 
 use crate::lessons::recovery::change::Change;
 
-/// Minimum mean of the posterior of a lesson that is told.
-const LEAST: f64 = 0.3;
 /// Minimum likeness of a call to a recorded piece of code that it follows.
 const LIKE: f64 = 0.5;
 
@@ -43,11 +42,6 @@ pub(crate) fn adopts(code: &str, shown: &Shown) -> bool {
             likeness(code) >= LIKE && likeness(code) > likeness(&shown.call)
         }
     }
-}
-
-/// Returns `true` if a lesson has failed too often to be told.
-pub(crate) fn is_demoted(evidence: Evidence) -> bool {
-    evidence.posterior() < LEAST
 }
 
 /// Describes approved lessons with evidence against them, one sentence each. Sessions do not retire

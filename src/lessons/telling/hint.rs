@@ -1,7 +1,4 @@
-//! Hint: what an agent is told about a failure, as a view of a procedure, within a length limit.
-//!
-//! To fit the limit, the worst hints are dropped first. If the best one alone is too long, its code is cut,
-//! with a mark. A cut never makes the WRONG and CORRECT sides equal, which would mislead.
+//! Hint: what an agent is told about a failure, as a view of a procedure.
 //!
 //! Pitfalls are general rules for working here, derived from classes of errors.
 
@@ -182,7 +179,15 @@ pub(crate) fn render_hints(hints: &[Hint]) -> String {
 pub(crate) fn render_blocks(hints: &[Hint]) -> String {
     let block = |hint: &Hint| {
         let (failing, working) = (&hint.failing_code, &hint.working_code);
-        render_block(&hint.lesson, &hint.error_key, failing, working)
+        // The line as it was says more than its key.
+        let lines = [&hint.error_line, &hint.error_key];
+        let line = lines.into_iter().find(|line| !line.is_empty());
+        render_block(
+            &hint.lesson,
+            line.map_or("", String::as_str),
+            failing,
+            working,
+        )
     };
     hints.iter().map(block).collect()
 }
@@ -207,39 +212,6 @@ pub(crate) fn render_block(lesson: &str, error_key: &str, failing: &str, working
         }
     }
     text
-}
-
-/// Minimum length of a cut side, in UTF-16 units.
-const LEAST: usize = 16;
-
-/// As many hints as fit, best first. `fits` decides for a list of hints.
-pub(crate) fn within(mut hints: Vec<Hint>, fits: impl Fn(&[Hint]) -> bool) -> Vec<Hint> {
-    while hints.len() > 1 && !fits(&hints) {
-        hints.pop();
-    }
-    match hints.as_slice() {
-        [best] if !fits(&hints) => cut(best, &fits).into_iter().collect(),
-        _ => hints,
-    }
-}
-
-/// Hint cut until it fits; `None` if it never does.
-fn cut(hint: &Hint, fits: &impl Fn(&[Hint]) -> bool) -> Option<Hint> {
-    let texts = [&hint.error_key, &hint.failing_code, &hint.working_code];
-    let mut most = texts.iter().map(|text| text.len()).max().unwrap_or(0);
-    while most >= LEAST {
-        let cut = Hint {
-            error_key: beginning(&hint.error_key, most).into_owned(),
-            failing_code: beginning(&hint.failing_code, most).into_owned(),
-            working_code: beginning(&hint.working_code, most).into_owned(),
-            ..hint.clone()
-        };
-        if fits(std::slice::from_ref(&cut)) {
-            return Some(cut).filter(|cut| cut.failing_code.trim() != cut.working_code.trim());
-        }
-        most = most * 7 / 8;
-    }
-    None
 }
 
 /// Maximum number of rules shown.
@@ -314,45 +286,6 @@ mod tests {
         assert_eq!(render_hints(&hints), expected);
         assert!(expected.ends_with(&render_blocks(&hints)));
         assert_eq!(render_hints(&[]), "");
-    }
-}
-
-#[cfg(test)]
-mod tests_of_budget {
-    use super::*;
-    use memctl_redact::length;
-
-    fn shown(hints: Vec<Hint>, limit: usize) -> Vec<Hint> {
-        within(hints, |hints| length(&render_blocks(hints)) <= limit)
-    }
-
-    #[test]
-    fn last_hint_is_dropped_before_a_better_one_is_cut() {
-        let all = vec![
-            Hint::of_calls("a", "x", "y"),
-            Hint::of_calls("b", &"z".repeat(500), "y"),
-        ];
-        assert_eq!(shown(all.clone(), 1_000), all);
-        assert_eq!(shown(all.clone(), 200), all[..1]);
-    }
-
-    #[test]
-    fn best_hint_is_cut_inside_its_code() {
-        let best = Hint::of_calls("a", &"x\n".repeat(500), "y");
-        let found = shown(vec![best], 300);
-        assert_eq!(found.len(), 1);
-        assert!(found[0].failing_code.ends_with('…'), "{found:?}");
-        assert_eq!(found[0].working_code, "y");
-        assert!((250..=300).contains(&length(&render_blocks(&found))));
-    }
-
-    #[test]
-    fn hint_whose_difference_was_cut_away_is_not_shown() {
-        let same = "x".repeat(400);
-        let best = Hint::of_calls("a", &format!("{same}1"), &format!("{same}2"));
-        assert_eq!(shown(vec![best.clone()], 10_000).len(), 1);
-        assert_eq!(shown(vec![best.clone()], 300), []);
-        assert_eq!(shown(vec![best], 10), []);
     }
 }
 

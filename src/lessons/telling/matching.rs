@@ -14,12 +14,12 @@ use crate::lessons::failure::normalised;
 use crate::lessons::failure::{ErrorLine, Failure};
 use crate::lessons::recovery::change::Change;
 use crate::lessons::recovery::hazard::may_be_told;
-use crate::lessons::session::call_match::occurs;
-use crate::lessons::storage::advice::is_followed;
+use crate::lessons::session::call_match::{occurs, quotes_a_glob};
+use crate::lessons::storage::advice::{follows, is_heeded};
 use crate::lessons::storage::table;
+use crate::lessons::storage::words::is_code;
 use crate::lessons::telling::hint::Hint;
 use crate::lessons::telling::{changed_file, line_before};
-use crate::lessons::vocabulary::WORDS;
 use crate::model::text::{
     key_words, one_line, quoted_names, same_program, similarity, telling_words, weight,
 };
@@ -235,21 +235,31 @@ impl Failure {
             let phrase = one_line(phrase).to_lowercase();
             !phrase.is_empty() && text.contains(&phrase)
         };
-        let has = |phrase: &String| is_in(&self.output, phrase);
-        let is_out = |phrase: &String| has(phrase) || is_in(&command, phrase);
+        // A short phrase is a word of its own.
+        let has = |phrase: &String| {
+            let phrase = one_line(phrase).to_lowercase();
+            let is_long = phrase.chars().count() >= PHRASE;
+            let is_word = |at: usize| {
+                let (before, after) = (&self.output[..at], &self.output[at + phrase.len()..]);
+                !before.ends_with(char::is_alphanumeric)
+                    && !after.starts_with(char::is_alphanumeric)
+            };
+            let mut places = self.output.match_indices(&phrase);
+            !phrase.is_empty() && places.any(|(at, _)| is_long || is_word(at))
+        };
+        let is_out = |phrase: &String| is_in(&self.output, phrase) || is_in(&command, phrase);
         if applies.not.iter().any(is_out) {
             return false;
         }
         let of_command = || runs(&self.code, &applies.commands);
         // A short phrase decides where it is all that a line says.
         let is_line = |phrase: &str| {
-            let mut lines = self
-                .output
-                .lines()
-                .map(|line| one_line(line).to_lowercase());
-            lines.any(|line| line == one_line(phrase).to_lowercase())
+            let is_it = |line: &ErrorLine| one_line(&line.text).eq_ignore_ascii_case(phrase.trim());
+            self.lines.iter().any(is_it)
         };
-        let decides = |phrase: &&String| phrase.chars().count() >= PHRASE || is_line(phrase);
+        let decides = |phrase: &&String| {
+            phrase.chars().count() >= PHRASE || is_code(phrase) || is_line(phrase)
+        };
         applies.errors.iter().filter(decides).any(has)
             || applies.errors.iter().chain(&applies.expected).any(has) && of_command()
     }
@@ -331,6 +341,7 @@ fn longest_run(code: &str, beginnings: &[String]) -> Option<usize> {
         let (fixed, is_whole) = table::fixed(command);
         prefixes.contains(&table::beginning(fixed.into_iter()))
             && (is_whole || occurs(command, code, false))
+            && !quotes_a_glob(command, code)
     });
     run.map(|command| command.split_whitespace().count()).max()
 }
@@ -339,10 +350,6 @@ fn longest_run(code: &str, beginnings: &[String]) -> Option<usize> {
 fn prefixes(code: &str) -> Vec<String> {
     let mut found = Vec::new();
     for simple in commands(code) {
-        let program = simple.words.first().map_or("", String::as_str);
-        if WORDS.around.contains(program) {
-            continue;
-        }
         for length in 1..=simple.words.len().min(table::COMMAND_WORDS) {
             let words = simple.words[..length].iter().map(String::as_str);
             found.push(table::beginning(words));
@@ -396,7 +403,7 @@ pub(crate) fn before_call(store: &Scoped, code: &str, here: &Here<'_>) -> Result
                 .iter()
                 .any(|phrase| !phrase.trim().is_empty() && lower.contains(&phrase.to_lowercase()));
             let length = longest_run(code, &applies.commands).filter(|_| !is_out)?;
-            let is_meant = !is_followed(code, &hint.advice);
+            let is_meant = !is_heeded(code, &hint.advice, &applies.commands);
             let hint = Some(hint).filter(|hint| is_meant && is_admitted(hint))?;
             let root = here.root;
             let changed_file = root.and_then(|root| changed_file(root, &procedure.files));
@@ -414,7 +421,17 @@ pub(crate) fn before_call(store: &Scoped, code: &str, here: &Here<'_>) -> Result
         let heavier = weight_of(b).total_cmp(&weight_of(a));
         heavier.then_with(|| b_length.cmp(a_length))
     });
-    Ok(found.into_iter().map(|(_, hint)| hint).collect())
+    let mut hints: Vec<Hint> = Vec::new();
+    for (_, hint) in found {
+        let is_said = |form: &String| {
+            let mut said = hints.iter().flat_map(|hint| &hint.advice);
+            said.any(|other| follows(other, form))
+        };
+        if hint.advice.is_empty() || !hint.advice.iter().all(is_said) {
+            hints.push(hint);
+        }
+    }
+    Ok(hints)
 }
 
 #[cfg(test)]
@@ -435,10 +452,13 @@ mod tests {
             true,
         );
         check("make report", "make report NIGHT=<night>", false);
+        check("cd web && echo ===", "echo ===", true);
         check("python3 -c \"\nimport json\"", "python3 -c \" import", true);
         let unquoted = "grep -rn <text> <dir> --include=*.c";
         check("grep -rn main src --include=*.c", unquoted, true);
         check("grep -rn main src", unquoted, false);
+        check("grep -rn main src --include='*.c'", unquoted, false);
+        check("rg 'a*' && cat src/*.c", "cat src/*.c", true);
         check("cargo test --all", "cargo test", true);
         check("cargo build --features test", "cargo test", false);
         check(

@@ -17,7 +17,7 @@ use memctl_redact::{fence, length};
 use crate::lessons::storage::source_files::changed_file;
 use crate::lessons::telling::hint::{Hint, render_blocks};
 use crate::model::text::told_line;
-use crate::model::{Kind, Pattern, Procedure, Record as _, Trust};
+use crate::model::{Kind, LONGEST_LESSON, Pattern, Procedure, Record as _, Trust};
 use crate::store::here::Here;
 use crate::store::workspace::Error;
 use crate::store::{Scoped, Selection};
@@ -28,9 +28,9 @@ const LOOKED_AT: usize = 500;
 /// the room that there is, since a rule may forbid some of them.
 const ENOUGH: usize = 4_000;
 /// Maximum length of a line, in characters.
-const LINE: usize = 240;
-/// Maximum length of the text before a call, in UTF-16 units, without its fence.
-const BEFORE: usize = 240;
+const LINE: usize = LONGEST_LESSON;
+/// Maximum length of the text before a call, in UTF-16 units, without its fence: two lessons.
+const BEFORE: usize = 2 * LINE;
 
 /// Lessons for the start of a session: id and line, most useful first.
 #[derive(Debug, Default)]
@@ -159,7 +159,7 @@ pub(crate) fn before_call(lessons: &[Hint], nonce: &str) -> (String, usize) {
         count += 1;
     }
     if lessons.first().is_some_and(is_observed) {
-        text = fence(&[memctl_redact::defuse(&text)], nonce);
+        text = fence(&[text], nonce);
     }
     (text, count)
 }
@@ -172,7 +172,7 @@ pub(crate) fn at_failure(hints: &[Hint], nonce: &str) -> String {
     let mut text = String::new();
     if !approved.is_empty() {
         text.push_str(INTRODUCTION);
-        text.push_str(&render_blocks(&approved));
+        text.push_str(&memctl_redact::unfenced(&render_blocks(&approved)));
     }
     if !observed.is_empty() {
         text.push_str(&fence(&[render_blocks(&observed)], nonce));

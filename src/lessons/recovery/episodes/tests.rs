@@ -346,8 +346,23 @@ fn without_flags_the_form_of_the_text_decides() {
         ("python repro.py", "344", false),
         ("cat a.py", "raise ValueError('error: failed')", false),
         ("submit", "", false),
+        (
+            "ship deploy --prod",
+            "Ship 48.2\nRetrieving the project\nError: The path “web/web” does not exist.",
+            false,
+        ),
+        // A log may end with the error of what it tells of.
+        ("ship logs app", "started\nError: no route", false),
+        (
+            "cd .. && ship deploy --prod",
+            "Ship 48.2\nhttps://shop.example",
+            false,
+        ),
     ]));
-    assert_eq!(pairs(&steps), [(0, 3, vec![]), (1, 2, vec![])]);
+    assert_eq!(
+        pairs(&steps),
+        [(0, 3, vec![]), (1, 2, vec![]), (6, 8, vec![])]
+    );
 }
 
 #[test]
