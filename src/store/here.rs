@@ -22,6 +22,8 @@ pub struct Here<'a> {
     pub project: Option<&'a Project>,
     /// Name of the project that a client gives, which knows no directory here.
     pub named: Option<&'a str>,
+    /// Names that the folder of the memory has had.
+    pub former: &'a [String],
     /// `true` if the memory is the user store: nothing of a session is learned into it.
     pub is_of_user: bool,
 }
@@ -66,9 +68,13 @@ impl Here<'_> {
         };
         own || self.directory.is_some_and(|at| {
             let is_below = |path: &Path| tops.iter().flatten().any(|top| path.starts_with(top));
+            let is_renamed = || {
+                let mut former = self.former.iter();
+                former.any(|former| former == shown_project(name))
+            };
             at.ancestors()
                 .take_while(|path| is_below(path))
-                .any(is_named)
+                .any(|path| is_named(path) || self.root == Some(path) && is_renamed())
         })
     }
 

@@ -401,7 +401,8 @@ fn the_book_shows_the_first_minute_as_it_is() {
          ```console\n$ git clone <repository> memctl && cd memctl\n$ make demo\nbuilding{says}\n…\n{demo}```\n\n\
          ## A project with ten past sessions\n\n\
          The page shows what the sessions on the disk repeat, and what it cost. `w` lets the agent word the lesson,\n\
-         here a script in its place; `y` keeps it.\n\n\
+         here a script in its place; `y` keeps it. This project is in no repository: with git, the plan ends with the\n\
+         files that git will see.\n\n\
          ```console\n{setup}\n```\n\n\
          ## The next session of Claude Code\n\n\
          It is about to run `{}`. Its hook passes the call to memctl, and the agent reads:\n\n\

@@ -188,6 +188,7 @@ fn answer(
     };
     let project = Project::of(&environment.current_dir, environment.home.as_deref());
     let project = project.map(|project| project.identified(&places.memory));
+    let identity = store.identity();
     let call = HookCall {
         host: received.host,
         event,
@@ -202,6 +203,7 @@ fn answer(
                 skills: Some(&places.skills),
                 project: project.as_ref(),
                 named: None,
+                former: identity.as_ref().map_or(&[], |own| &own.folders),
                 is_of_user,
             },
         },

@@ -347,8 +347,15 @@ fn take(
             continue;
         }
         let is_quoted = !seen.is_empty();
-        let is_of_document = is_quoted && answered.is_prescribed;
+        let is_prescribed = answered.is_prescribed;
+        let is_of_document = is_quoted && is_prescribed;
         let (args, left_out) = borne_out(answered, &session.read);
+        if is_prescribed && args.commands.is_empty() && !names_a_place(&args.lesson) {
+            let reason = "it names no call, file or folder of the project at which it holds";
+            let refused = RefusedLesson::of(&args.lesson, "lesson", reason.to_owned());
+            report.refused.push(refused);
+            continue;
+        }
         let person = &workspace.settings.person;
         let checked = if is_of_document {
             check_words(&args, person)
@@ -374,6 +381,18 @@ fn take(
     Ok(())
 }
 
+/// Returns `true` if a text names a file or folder by its path. What a document says of no place and no call is good
+/// work in general, and would be told at every start.
+fn names_a_place(text: &str) -> bool {
+    let mut words = text.split(|c: char| c.is_whitespace() || "`'\"(),;".contains(c));
+    words.any(|word| {
+        let is_name =
+            |part: &str| part.starts_with(|c: char| c.is_alphanumeric() || "._<*".contains(c));
+        let (folder, name) = word.split_once('/').unwrap_or_default();
+        is_name(folder) && !folder.ends_with(':') && (name.is_empty() || is_name(name))
+    })
+}
+
 fn question(system: &str, session: &ReadSession) -> Request {
     let of = session.format.map_or("", Format::name);
     let digest = digest(&session.calls.calls, &session.remarks).replace("</", "<\\/");
@@ -386,5 +405,33 @@ fn question(system: &str, session: &ReadSession) -> Request {
             json: schema(),
         }),
         max_tokens: LONGEST_ANSWER,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn place_of_a_project_is_a_path() {
+        let check = |text: &str, expected: bool| {
+            assert_eq!(names_a_place(text), expected, "{text}");
+        };
+        check(
+            "Never edit `db/migrations/0001_full.sql`: it is a snapshot.",
+            true,
+        );
+        check("Put documents of the CLI into cli/docs, not docs/.", true);
+        check(
+            "A push that changes .github/workflows/ starts a release.",
+            true,
+        );
+        check("Change lib/*.c together with its header.", true);
+        check("Reproduce a problem before you mend it.", false);
+        check(
+            "Break lines of .md and .mdx files at 120 characters.",
+            false,
+        );
+        check("See https://example.com/docs first.", false);
     }
 }

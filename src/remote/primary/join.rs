@@ -120,6 +120,7 @@ pub async fn join(
         origin: name.to_owned(),
         tombstone_key,
         joined_keys: Vec::new(),
+        folders: Vec::new(),
     };
     moving.move_to_primary(&place, &identity, &holder)?;
     report.begun_by = holder;

@@ -20,6 +20,7 @@ use memctl_files::{Directory, conflict, named};
 use serde::{Deserialize, Serialize};
 
 use crate::model::Kind;
+use crate::store::project::project_of;
 use crate::store::{Error, Problem, ProblemKind, atomic};
 
 /// Name of the memory directory in a workspace.
@@ -58,6 +59,10 @@ pub struct Identity {
     /// Keys of workspaces that git has merged into this one: their tombstones and audit lines are known by them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub joined_keys: Vec<String>,
+    /// Name of the folder that the memory was created in, and those of the workspaces that git has merged into it:
+    /// records of a project that git does not know are found by it in a renamed folder.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub folders: Vec<String>,
 }
 
 impl Identity {
@@ -79,8 +84,12 @@ impl Identity {
         keys.sort_unstable();
         keys.dedup();
         keys.retain(|key| *key != first.tombstone_key);
+        let mut folders = [first.folders, second.folders].concat();
+        folders.sort_unstable();
+        folders.dedup();
         Self {
             joined_keys: keys,
+            folders,
             ..first
         }
     }
@@ -162,10 +171,12 @@ impl Lock {
         if let Some(problem) = unreadable_identity(&self.directory) {
             return Err(Error::Damaged(problem));
         }
+        let folder = self.directory.parent().and_then(project_of);
         let identity = Identity {
             origin: random(),
             tombstone_key: random(),
             joined_keys: Vec::new(),
+            folders: folder.into_iter().collect(),
         };
         name(self, &identity)?;
         Ok(identity)
