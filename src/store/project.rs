@@ -133,6 +133,15 @@ impl Project {
         self
     }
 
+    /// Returns the top of the main checkout; that of the work tree if the repository is a bare one.
+    pub fn top(&self) -> &Path {
+        if self.main == self.git {
+            &self.root
+        } else {
+            &self.main
+        }
+    }
+
     /// Returns the directories whose memory counts before any other: the main checkout of a linked
     /// work tree, or all work trees of a bare repository, this one first.
     pub fn sharing(&self) -> Vec<PathBuf> {

@@ -18,7 +18,7 @@ fn session(directory: &Path, failed: &str, error: &str, worked: &str) -> String 
     lines.map(|line| line.to_string()).join("\n") + "\n"
 }
 
-fn git(directory: &Path, args: &[&str]) {
+pub(crate) fn git(directory: &Path, args: &[&str]) {
     let output = Command::new("git")
         .args(["-c", "user.name=n", "-c", "user.email=n@example.org"])
         .args(args)

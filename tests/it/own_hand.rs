@@ -6,6 +6,7 @@ use std::fs;
 use serde_json::{Value, json};
 
 use crate::checks::{before, event, output};
+use crate::found_faults::git;
 use crate::hosts::hook;
 use crate::mcp::Server;
 use crate::workspace::Workspace;
@@ -152,7 +153,7 @@ fn approval_brings_back_a_rule_whose_successor_is_gone() {
 }
 
 #[test]
-fn approval_in_a_renamed_folder_makes_it_a_rule_of_this_folder() {
+fn a_renamed_folder_keeps_its_rules() {
     let home = Workspace::empty();
     let (old, new) = (home.root().join("proj"), home.root().join("shop"));
     fs::create_dir(&old).unwrap();
@@ -169,12 +170,32 @@ fn approval_in_a_renamed_folder_makes_it_a_rule_of_this_folder() {
     let id = report["id"].as_str().unwrap().to_owned();
     in_folder(&old, &["approve", &id]);
     fs::rename(&old, &new).unwrap();
-    in_folder(&new, &["trust"]);
-    in_folder(&new, &["approve", "REFL-001"]);
-    let mut call = event(&home, "a", "PreToolUse", "npm ci");
-    call["cwd"] = json!(new);
-    let answer = output(&hook(&home, "claude-code", call.to_string()));
-    assert!(answer.to_string().contains(RULE), "{answer}");
+    let told = |session: &str| {
+        let mut call = event(&home, session, "PreToolUse", "npm ci");
+        call["cwd"] = json!(new);
+        output(&hook(&home, "claude-code", call.to_string())).to_string()
+    };
+    assert!(told("a").contains(RULE));
+    // Git names the project by its first commit from now on.
+    git(&new, &["init", "-q"]);
+    git(&new, &["commit", "-q", "--allow-empty", "-m", "x"]);
+    assert!(told("b").contains(RULE));
+}
+
+#[test]
+fn folders_and_work_trees_of_a_repository_begin_one_memory() {
+    let home = Workspace::empty();
+    let (main, tree) = (home.root().join("shop"), home.root().join("blue"));
+    let part = tree.join("packages/web");
+    fs::create_dir(&main).unwrap();
+    git(&main, &["init", "-q"]);
+    git(&main, &["commit", "-q", "--allow-empty", "-m", "x"]);
+    git(&main, &["worktree", "add", "-q", tree.to_str().unwrap()]);
+    fs::create_dir_all(&part).unwrap();
+    let mut command = home.command();
+    command.current_dir(&part).args(["correct", RULE]);
+    assert!(command.output().unwrap().status.success());
+    assert!(main.join(".agentura").is_dir() && !part.join(".agentura").exists());
 }
 
 #[test]

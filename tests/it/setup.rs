@@ -23,15 +23,21 @@ fn machine() -> Workspace {
     fs::create_dir(home.join(".cursor")).unwrap();
     workspace.set("PATH", &format!("{}:/usr/bin:/bin", bin.display()));
     let root = workspace.root().to_str().unwrap().to_owned();
-    let name = root.replace(|c: char| !c.is_ascii_alphanumeric(), "-");
-    let sessions = home.join(".claude/projects").join(name);
-    fs::create_dir_all(&sessions).unwrap();
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/sessions");
-    for file in ["claude-code-stock.jsonl", "claude-code-prices.jsonl"] {
+    // One of the sessions began in a part of the project.
+    let part = Path::new(&root).join("packages").join("web");
+    let part = part.to_str().unwrap().to_owned();
+    for (file, began) in [
+        ("claude-code-stock.jsonl", &root),
+        ("claude-code-prices.jsonl", &part),
+    ] {
+        let name = began.replace(|c: char| !c.is_ascii_alphanumeric(), "-");
+        let sessions = home.join(".claude/projects").join(name);
+        fs::create_dir_all(&sessions).unwrap();
         let text = fs::read_to_string(fixtures.join(file)).unwrap();
         assert!(text.contains(RECORDED_IN), "{file}");
-        let root = Value::from(root.as_str()).to_string();
-        let text = text.replace(RECORDED_IN, root.trim_matches('"'));
+        let began = Value::from(began.as_str()).to_string();
+        let text = text.replace(RECORDED_IN, began.trim_matches('"'));
         fs::write(sessions.join(file), text).unwrap();
     }
     workspace

@@ -26,7 +26,8 @@ pub struct Places {
 impl Places {
     /// Finds the workspace. Order: the given root, `AGENTURA_KNOWLEDGE_DIR`, in a linked work tree of git the
     /// memory of its main checkout, the next `.agentura` upwards, below the user's home. If there is
-    /// none, returns the place for a new one: beside the next `skills/` upwards, or here.
+    /// none, returns the place for a new one: beside the next `skills/` upwards, at the top of the repository, or
+    /// here.
     pub fn find(environment: &Environment, root: Option<&Path>) -> Self {
         let here = &environment.current_dir;
         let skills_var = environment
@@ -48,7 +49,12 @@ impl Places {
             .map(|dir| reached(environment.absolute(dir)));
         let memory = given
             .or_else(|| found(here, environment.home.as_deref()))
-            .unwrap_or_else(|| skills_above().unwrap_or(here).join(DIRECTORY));
+            .unwrap_or_else(|| {
+                let project = Project::of(here, environment.home.as_deref());
+                place_of_new(project.as_ref(), skills_above())
+                    .unwrap_or(here)
+                    .join(DIRECTORY)
+            });
         let beside = memory.parent().map(|project| project.join("skills"));
         let skills = skills_var
             .or_else(|| beside.clone().filter(|skills| named::is_dir(skills)))
@@ -90,6 +96,16 @@ impl Places {
             here.clone()
         }
     }
+}
+
+/// Returns the directory of a new memory: folders and work trees of a repository share the one at the top of its main
+/// checkout, unless a folder has skills of its own.
+fn place_of_new<'a>(project: Option<&'a Project>, skills: Option<&'a Path>) -> Option<&'a Path> {
+    let Some(project) = project else {
+        return skills;
+    };
+    let own = skills.filter(|path| path.starts_with(&project.root) && *path != project.root);
+    own.or_else(|| Some(project.top()))
 }
 
 /// Finds the memory of a directory. Work trees of a repository share one.

@@ -348,10 +348,19 @@ const FOLDERS: [(Host, &str); 3] = [
 /// sessions of all projects.
 pub(crate) fn project_sessions(context: &Context) -> Vec<PathBuf> {
     let project = context.project();
-    // Claude Code names the folder after the path of the project.
+    // Claude Code names a folder after the path that its sessions began in: the project or one below it. The sessions
+    // themselves say which project they are of.
     let name = project.display().to_string();
     let name = name.replace(|c: char| !c.is_ascii_alphanumeric(), "-");
-    let claude = directory(context, Host::ClaudeCode).map(|dir| dir.join("projects").join(name));
+    let below = format!("{name}-");
+    let folders = directory(context, Host::ClaudeCode).map(|dir| dir.join("projects"));
+    let folders = folders.and_then(|dir| named::list(&dir).ok());
+    let claude = folders.into_iter().flatten().filter(|entry| {
+        let folder = entry.file_name();
+        let folder = folder.to_string_lossy();
+        folder == name.as_str() || folder.starts_with(&below)
+    });
+    let claude = claude.map(|entry| entry.path());
     // SpecStory keeps the history of several hosts in the project.
     let history = project.join(".specstory/history");
     let of_all = FOLDERS.iter();

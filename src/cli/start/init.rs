@@ -18,7 +18,9 @@ use crate::store::{DIRECTORY, IDENTITY, shared_files};
 use crate::upkeep::merge::git::{ATTRIBUTES, DRIVER, Repository};
 use crate::upkeep::{InitReport, initialise, with_lines};
 
-/// Create a workspace here: `.agentura/` for records
+/// Create a workspace: `.agentura/` for records
+///
+/// It is at the top of the repository, for its work trees too, or here; `--root .` gives a folder its own.
 ///
 /// Git sees what people share: approved rules and lessons, notes, corrections. What a session
 /// changes is ignored. `--git` installs a merge driver, which merges the records of two branches; in a
