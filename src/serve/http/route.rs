@@ -82,6 +82,13 @@ impl Route {
         self
     }
 
+    /// Sets the rows of the answer, of which a client may choose the columns.
+    pub(super) fn answers_rows<R: JsonSchema>(mut self, about: &'static str) -> Self {
+        self.answer.about = about;
+        self.answer.schema = rows::<R>;
+        self
+    }
+
     /// Sets the content type of an answer that is no JSON document.
     pub(super) fn answers_lines(mut self, content_type: &'static str, about: &'static str) -> Self {
         self.answer = Answer {
@@ -134,9 +141,22 @@ pub(super) fn object() -> Value {
     json!({ "type": "object" })
 }
 
-/// Returns the schema of one item, or of a list of items.
+/// Maximum number of rows in one insertion.
+pub(super) const ROWS: usize = 50;
+
+/// Returns the schema of one row to insert, or of a list of rows.
 pub(super) fn items<T: JsonSchema>() -> Value {
-    json!({ "anyOf": [read::<T>(), { "type": "array", "items": read::<T>() }] })
+    let list = json!({ "type": "array", "items": read::<T>(), "minItems": 1, "maxItems": ROWS });
+    json!({ "anyOf": [read::<T>(), list] })
+}
+
+/// Returns the schema of rows with chosen columns, or of the one that `.single()` requests.
+fn rows<T: JsonSchema>() -> Value {
+    let mut row = written::<T>();
+    if let Some(row) = row.as_object_mut() {
+        row.remove("required");
+    }
+    json!({ "anyOf": [{ "type": "array", "items": row }, row] })
 }
 
 fn read<T: JsonSchema>() -> Value {

@@ -50,51 +50,51 @@ pub(super) fn routes() -> Vec<Route> {
             .body::<functions::WriteBody>(),
         Route::new("post", "/rest/v1/rpc/hybrid_search_context_eng_memories", post(rpc::hybrid))
             .named("hybridSearch", "Search procedures by keywords and a vector")
-            .answers::<Rows<RankedRow>>(ROWS)
+            .answers_rows::<RankedRow>(ROWS)
             .parameters::<QueryParameters>()
             .body::<Hybrid>(),
         Route::new("post", "/rest/v1/rpc/match_memory", post(rpc::match_memory))
             .named("matchMemory", "Search the caller's memories by a vector")
-            .answers::<Rows<SimilarRow>>(ROWS)
+            .answers_rows::<SimilarRow>(ROWS)
             .parameters::<QueryParameters>()
             .body::<Near>(),
         Route::new("get", "/rest/v1/agent_memory", get(tables::select::<tables::MemoryRow>))
             .named("selectMemories", "The caller's memories")
-            .answers::<Rows<tables::MemoryRow>>(ROWS)
+            .answers_rows::<tables::MemoryRow>(ROWS)
             .parameters::<QueryParameters>(),
         Route::new("post", "/rest/v1/agent_memory", post(tables::insert_memories))
             .named("insertMemories", "Add memories of the caller")
-            .answers::<Rows<tables::MemoryRow>>(STORED)
+            .answers_rows::<tables::MemoryRow>(STORED)
             .creates()
             .parameters::<QueryParameters>()
             .body_of(route::items::<tables::NewMemory>),
         Route::new("get", "/rest/v1/agent_sessions", get(tables::select::<tables::SessionRow>))
             .named("selectSessions", "The caller's sessions of agents")
-            .answers::<Rows<tables::SessionRow>>(ROWS)
+            .answers_rows::<tables::SessionRow>(ROWS)
             .parameters::<QueryParameters>(),
         Route::new("post", "/rest/v1/agent_sessions", post(tables::insert_sessions))
             .named("insertSessions", "Start sessions of the caller's agents")
-            .answers::<Rows<tables::SessionRow>>(STORED)
+            .answers_rows::<tables::SessionRow>(STORED)
             .creates()
             .parameters::<QueryParameters>()
             .body_of(route::items::<tables::NewSessionRow>),
         Route::new("get", "/rest/v1/agent_execution_logs", get(tables::logs))
             .named("selectLogs", "The log of the caller's agents, or of one session: `session_id=eq.SESSION`")
-            .answers::<Rows<ExecutionLog>>(ROWS)
+            .answers_rows::<ExecutionLog>(ROWS)
             .parameters::<QueryParameters>(),
         Route::new("post", "/rest/v1/agent_execution_logs", post(tables::insert_logs))
             .named("insertLogs", "Add lines to the log of a session of the caller")
-            .answers::<Rows<ExecutionLog>>(STORED)
+            .answers_rows::<ExecutionLog>(STORED)
             .creates()
             .parameters::<QueryParameters>()
             .body_of(route::items::<tables::NewLogRow>),
         Route::new("get", "/rest/v1/context_eng_memories", get(tables::select::<tables::ProcedureRow>))
             .named("selectProcedures", "Procedures")
-            .answers::<Rows<tables::ProcedureRow>>(ROWS)
+            .answers_rows::<tables::ProcedureRow>(ROWS)
             .parameters::<QueryParameters>(),
         Route::new("post", "/rest/v1/context_eng_memories", post(tables::insert_procedures))
             .named("insertProcedures", "Add procedures written by an analyst")
-            .answers::<Rows<tables::ProcedureRow>>(STORED)
+            .answers_rows::<tables::ProcedureRow>(STORED)
             .creates()
             .parameters::<QueryParameters>()
             .body_of(route::items::<tables::NewProcedure>),
@@ -186,15 +186,6 @@ pub(super) fn routes() -> Vec<Route> {
 
 const ROWS: &str = "Rows, or the one that was requested";
 const STORED: &str = "Stored; with `Prefer: return=representation` the rows";
-
-/// Rows of a table, or the one that `.single()` requests.
-#[derive(JsonSchema)]
-#[serde(untagged)]
-#[expect(dead_code, reason = "describes what is written from rows with chosen columns")]
-enum Rows<R> {
-    All(Vec<R>),
-    One(R),
-}
 
 /// Status of the server.
 #[derive(Serialize, JsonSchema)]

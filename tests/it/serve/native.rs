@@ -294,6 +294,27 @@ fn the_description_is_one_that_programs_can_read() {
     }
     let health = served.ask("GET", "/healthz", &[], "").is(200);
     assert_eq!(health.json(), json!({ "status": "ok" }));
+    // What it says of rows is what the server does.
+    let table = &described["paths"]["/rest/v1/agent_memory"];
+    let answer = &table["get"]["responses"]["200"]["content"]["application/json"]["schema"];
+    let forms = answer["anyOf"].as_array().unwrap();
+    assert!(forms[1]["properties"]["content"].is_object());
+    assert_eq!(forms[1]["required"], Value::Null);
+    let row = &table["post"]["requestBody"]["content"]["application/json"]["schema"]["anyOf"];
+    assert_eq!(row[1]["maxItems"], 50);
+    assert!(
+        row[0]["properties"]["embedding"]
+            .to_string()
+            .contains("string")
+    );
+    // A body that is no message is a problem as any other.
+    let ann = bearer(&token(&workspace, "ann", "*"));
+    let headers = [&ann as &str, "Accept: application/json, text/event-stream"];
+    let refused = served.ask("POST", "/mcp", &headers, "{");
+    assert!(
+        refused.json()["error"]["message"].is_string(),
+        "{refused:?}"
+    );
 }
 
 #[test]

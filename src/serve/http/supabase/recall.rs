@@ -39,7 +39,7 @@ pub(crate) struct Hybrid {
     pub(super) query_text: String,
     /// Vector of this memory's embedder, as a list or as text; computed if absent.
     #[serde(default, deserialize_with = "vector")]
-    #[schemars(with = "Option<Vec<f32>>")]
+    #[schemars(with = "Option<VectorForm>")]
     pub(super) query_embedding: Option<Vec<f32>>,
     /// Maximum number of results, 0 to 200; default 10.
     #[schemars(range(min = PROCEDURES.least, max = PROCEDURES.most))]
@@ -146,7 +146,7 @@ pub(crate) struct Near {
     pub(super) query: String,
     /// Vector of this memory's embedder, as a list or as text.
     #[serde(deserialize_with = "vector")]
-    #[schemars(with = "Vec<f32>")]
+    #[schemars(with = "VectorForm")]
     pub(super) query_embedding: Option<Vec<f32>>,
     /// Minimum similarity, from -1 to 1; default 0.7.
     #[schemars(range(min = -1, max = 1))]
@@ -242,18 +242,20 @@ fn number(name: &str, given: f64, permitted: RangeInclusive<f64>) -> Result<f64,
     Err(Problem::unfit(format!("`{name}` is {given}"), hint))
 }
 
-/// Parses a vector from a list of numbers, or from the text form of PostgreSQL.
+/// Vector as a list of numbers, or in the text form of PostgreSQL.
+#[derive(Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub(crate) enum VectorForm {
+    List(Vec<f32>),
+    Text(String),
+}
+
+/// Parses a vector.
 pub(super) fn vector<'de, D: Deserializer<'de>>(reader: D) -> Result<Option<Vec<f32>>, D::Error> {
-    #[derive(Deserialize)]
-    #[serde(untagged)]
-    enum Given {
-        List(Vec<f32>),
-        Text(String),
-    }
-    let vector = match Option::<Given>::deserialize(reader)? {
+    let vector = match Option::<VectorForm>::deserialize(reader)? {
         None => return Ok(None),
-        Some(Given::List(list)) => list,
-        Some(Given::Text(text)) => serde_json::from_str(&text).map_err(D::Error::custom)?,
+        Some(VectorForm::List(list)) => list,
+        Some(VectorForm::Text(text)) => serde_json::from_str(&text).map_err(D::Error::custom)?,
     };
     if vector.is_empty() || vector.len() > DIMENSIONS || vector.iter().any(|x| !x.is_finite()) {
         return Err(D::Error::custom("a vector has 1 to 4096 finite numbers"));

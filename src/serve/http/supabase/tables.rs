@@ -27,13 +27,11 @@ use crate::store::{LogSelection, Selection};
 
 use super::super::input::{Answer, Items};
 use super::super::problem::Problem;
+use super::super::route::ROWS;
 use super::super::state::{Call, Use};
 use super::functions::{padded, vector};
 use super::query::{Query, Row};
 use super::recall::{self, Metadata};
-
-/// Maximum number of rows in one insertion.
-const ROWS: usize = 50;
 
 /// Row of a table that shows the caller's records of one kind.
 pub(crate) trait Shows: Serialize + JsonSchema + From<Self::Of> + 'static {
@@ -190,7 +188,7 @@ pub(crate) struct NewMemory {
     expires_at: Option<String>,
     /// Vector of this memory's embedder, as a list or as text; computed if absent.
     #[serde(default, deserialize_with = "recall::vector")]
-    #[schemars(with = "Option<Vec<f32>>")]
+    #[schemars(with = "Option<recall::VectorForm>")]
     embedding: Option<Vec<f32>>,
 }
 
@@ -427,7 +425,7 @@ pub(crate) struct NewProcedure {
     metadata: Map<String, Value>,
     /// Vector of this memory's embedder, as a list or as text; computed if absent.
     #[serde(default, deserialize_with = "recall::vector")]
-    #[schemars(with = "Option<Vec<f32>>")]
+    #[schemars(with = "Option<recall::VectorForm>")]
     embedding: Option<Vec<f32>>,
 }
 
