@@ -222,8 +222,5 @@ pub(super) fn piped(text: &[u8], _: usize, at: usize) -> Option<Range<usize>> {
     if *reader == "chpasswd" {
         value.start += memchr::memchr(b':', &text[value.clone()])? + 1;
     }
-    if text[value.clone()].ends_with(b"\\n") {
-        value.end -= 2;
-    }
     is_secret(text, &value).then_some(value)
 }

@@ -34,17 +34,9 @@ pub(super) fn value(
 /// Name around an anchor, or `None` if it does not name a secret.
 fn name(text: &[u8], at: usize, end: usize, kind: &'static str, class: Class) -> Option<Name> {
     let mut start = at - Set::WORD.run_before(text, at, 60);
-    // `\nPASSWORD=…`: the letter of an escape does not belong to the name.
-    if text[..start].ends_with(b"\\") && matches!(text[start..at], [b'n' | b't' | b'r', ..]) {
-        start += 1;
-    }
-    // Neither do the digits and the letter of a colour code.
+    // The digits and the letter of a colour code do not belong to the name.
     if text[..start].ends_with(b"\x1b[") {
         start = over_colour(&text[..at], start);
-    }
-    // `%22password%22`, `%26token%3D`
-    if text[..start].ends_with(b"%") && at - start >= 2 {
-        start += 2;
     }
     let stop = end + Set::WORD.run(text, end, 60);
     // Names are ASCII, so both slices are valid UTF-8.
@@ -140,18 +132,15 @@ pub(super) fn separator(
             ValuePosition::Loose
         }
     };
-    let closed = skip(text, stop, b"\\\"'`]*");
+    let closed = skip(text, stop, b"\"'`]*");
     let spaced = skip(text, closed, BLANK);
     let rest = text.get(spaced..)?;
     let length = match rest {
-        [b':' | b'=' | b'!', b'=', b'=', ..]
-        | [b'|', b'|', b'=', ..]
-        | [b'%', b'3', b'D' | b'd', ..] => 3,
+        [b':' | b'=' | b'!', b'=', b'=', ..] | [b'|', b'|', b'=', ..] => 3,
         [b':' | b'=' | b'!' | b'?' | b'+', b'=', ..] | [b'=', b'>', ..] => 2,
         // `Type::method` is a path.
         [b':', b':', ..] => return None,
         [b':' | b'=', ..] => 1,
-        _ if rest.starts_with(b"%22%3A%22") || rest.starts_with(b"%22%3a%22") => 9,
         _ => 0,
     };
     if length > 0 {
@@ -243,20 +232,18 @@ fn over_remark(text: &[u8], at: usize) -> Option<usize> {
 /// `define('NAME', '…')`, `("name", "…")`, `["--flag", "…"]`: a quoted name, a comma, a quoted value.
 fn after_comma(text: &[u8], spaced: usize, flag: bool) -> Option<usize> {
     let from = skip(text, spaced + 1, BLANK);
-    let slashes = skip(text, from, b"\\");
-    let [b'"' | b'\'', first] = near(text, slashes, 2) else {
+    let [b'"' | b'\'', first] = near(text, from, 2) else {
         return None;
     };
     // The value is neither another flag nor part of a list of names.
-    (*first != b'-' && (flag || !is_list_of_words(text, slashes))).then_some(from)
+    (*first != b'-' && (flag || !is_list_of_words(text, from))).then_some(from)
 }
 
 /// Returns true if the quoted text is a plain word, as in a list of field names.
 fn is_list_of_words(text: &[u8], at: usize) -> bool {
     const WORDS: Set = Set::of(b"AZaz__--  ");
     let word = WORDS.run(text, at + 1, 60);
-    let end = skip(text, at + 1 + word, b"\\");
-    text.get(end) == Some(&text[at])
+    text.get(at + 1 + word) == Some(&text[at])
 }
 
 /// Value that belongs to a name which is itself a value: `"name": "DB_PASSWORD", "value": "…"`,
@@ -273,7 +260,7 @@ fn beside(text: &[u8], closed: usize) -> Option<usize> {
     None
 }
 
-const AROUND: &[u8] = b" \n\r\t\"'\\-";
+const AROUND: &[u8] = b" \n\r\t\"'-";
 
 fn value_at(text: &[u8], at: usize) -> Option<usize> {
     const FLAGS: &[&[u8]] = &[b"--value", b"--body", b"--secret-string", b"--secret-value"];

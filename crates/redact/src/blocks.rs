@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use super::bytes::{Set, holds, near, over_breaks, over_colour};
 use super::lines;
-use super::values::{self, changes};
+use super::values;
 
 /// Longest label, in bytes.
 const LABEL: usize = 80;
@@ -146,8 +146,7 @@ pub(super) fn key_block_tail(text: &[u8], at: usize, _: usize) -> Vec<Range<usiz
         let key = &text[body.clone()];
         let top = is_first || above.is_some_and(|above| above.is_empty());
         // The last line is short, and so is a cut line.
-        let last =
-            found.len() == 1 && (key.ends_with(b"=") || key.len() >= 4 && may_be_base64(key));
+        let last = found.len() == 1 && key.len() >= 4;
         if !(is_random(key) || last || top && found.len() > 1) {
             break;
         }
@@ -173,7 +172,7 @@ pub(super) fn lines_below(text: &[u8], at: usize, _: usize) -> Vec<Range<usize>>
             break;
         };
         let key = &text[body.clone()];
-        let rest = !found.is_empty() && may_be_base64(key) || lines::is_cut(text, body.end);
+        let rest = !found.is_empty() || lines::is_cut(text, body.end);
         if !is_random(key) && !rest {
             break;
         }
@@ -245,14 +244,6 @@ fn is_material(key: &[u8], least: usize) -> bool {
         && key.iter().all(u8::is_ascii_hexdigit)
         && key.iter().any(u8::is_ascii_digit);
     key.len() >= least && values::is_random(key) || hex
-}
-
-/// Returns true if a run can be base64: it ends in `=`, or mixes character classes.
-fn may_be_base64(value: &[u8]) -> bool {
-    let is_mixed = value
-        .iter()
-        .any(|b| b.is_ascii_uppercase() || b.is_ascii_digit());
-    value.ends_with(b"=") || is_mixed && changes(value) >= 2
 }
 
 fn is_header(line: &[u8]) -> bool {

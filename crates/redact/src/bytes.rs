@@ -85,8 +85,7 @@ pub(super) fn holds(text: &[u8], word: &[u8]) -> bool {
 /// Position after the break at `at` and the indentation that follows it; `at` itself if there is no
 /// break.
 ///
-/// Breaks are line ends, with or without a backslash, JSON-escaped line ends (once or twice), and
-/// zero-width characters.
+/// Breaks are line ends, with or without a backslash, and zero-width characters.
 pub(super) fn over_breaks(text: &[u8], at: usize) -> usize {
     const HIDDEN: [&str; 6] = [
         "\u{200b}", "\u{200c}", "\u{200d}", "\u{2060}", "\u{feff}", "\u{ad}",
@@ -105,9 +104,6 @@ pub(super) fn over_breaks(text: &[u8], at: usize) -> usize {
     let length = match behind {
         [b'\r', b'\n', ..] => 2,
         [b'\n' | b'\r', ..] => 1,
-        [b'r', b'\\', b'n', ..] if slashes > 0 => 3,
-        [b'r', b'\\', b'\\', b'n', ..] if slashes > 1 => 4,
-        [b'n' | b'r', ..] if slashes > 0 => 1,
         _ => return at,
     };
     at + slashes + length + Set::BLANK.run(behind, length, 64)
@@ -127,12 +123,11 @@ pub(super) fn without_breaks(text: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Returns true if a word can begin at `at`: no letter or digit precedes it, except as part of an
-/// escape (`\n`, `%3D`, a terminal colour).
+/// Returns true if a word can begin at `at`: no letter or digit precedes it, except as part of a
+/// terminal colour.
 pub(super) fn can_begin(text: &[u8], at: usize) -> bool {
     match &text[..at.min(text.len())] {
-        [] | [.., b'\\', b'n' | b'r' | b't'] => true,
-        [.., b'%', a, b] if a.is_ascii_hexdigit() && b.is_ascii_hexdigit() => true,
+        [] => true,
         [before @ .., b'm'] => {
             let colour = Set::COLOUR.run_before(before, before.len(), 12);
             let escape = &before[..before.len() - colour];

@@ -80,22 +80,14 @@ pub(super) fn read(
     if is_prefix && matches!(text.get(from + 1), Some(b'"' | b'\'')) {
         from += 1;
     }
-    let slashes = skip(near(text, from, 4), 0, b"\\");
-    if let Some(&quote @ (b'"' | b'\'' | b'`')) = text.get(from + slashes) {
-        let mut start = from + slashes + 1;
+    if let Some(&quote @ (b'"' | b'\'' | b'`')) = text.get(from) {
+        let mut start = from + 1;
         if text[start..].starts_with(&[quote, quote]) {
             start += 2;
         }
-        let end = quoted_end(text, start, quote, slashes);
+        let end = quoted_end(text, start, quote);
         start += scheme(&text[start..end]);
         return (start < end).then_some((start..end, ValuePosition::Quoted));
-    }
-    if slashes > 0 && over_breaks(text, from) == from {
-        return None;
-    }
-    // A backslash escapes the line break after it.
-    if slashes > 0 {
-        from = over_breaks(text, from);
     }
     if name.class == Class::Phrase {
         let words = WORDS.run(text, from, 240);
@@ -138,7 +130,7 @@ pub(super) fn read(
     (end > from).then_some((from..end, stands))
 }
 
-fn quoted_end(text: &[u8], start: usize, quote: u8, slashes: usize) -> usize {
+fn quoted_end(text: &[u8], start: usize, quote: u8) -> usize {
     const SLASHES: Set = Set::of(b"\\\\");
     let limit = text.len().min(start + LONGEST);
     let mut at = start;
@@ -154,9 +146,7 @@ fn quoted_end(text: &[u8], start: usize, quote: u8, slashes: usize) -> usize {
             if before == 0 && !goes_on {
                 return at;
             }
-        } else if before <= slashes {
-            return at - before;
-        } else if slashes == 0 && before.is_multiple_of(2) {
+        } else if before.is_multiple_of(2) {
             return at;
         }
         at += 1;
