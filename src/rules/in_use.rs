@@ -270,7 +270,7 @@ pub(crate) fn filled(
 ) -> String {
     let more = |left: usize| match left {
         0 => String::new(),
-        left => format!("  and {left} more: memctl list rules\n"),
+        left => format!("  and {left} more: memctl list rules -n 1000\n"),
     };
     let mut text = format!("{heading}\n");
     let mut best = String::new();
@@ -477,7 +477,7 @@ mod tests_of_briefing {
         let all = "Rules:\n  - rule 0\n  - rule 1\n  - rule 2\n";
         check(all.len(), all);
         check(all.len() - 1, "");
-        let one = "Rules:\n  - rule 0\n  and 11 more: memctl list rules\n";
+        let one = "Rules:\n  - rule 0\n  and 11 more: memctl list rules -n 1000\n";
         let filled = |budget| filled("Rules:", lines.iter().cloned(), budget);
         assert_eq!(filled(one.len()), one);
         assert_eq!(filled(one.len() - 1), "");

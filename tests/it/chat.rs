@@ -295,7 +295,7 @@ fn session_start_fills_its_budget_and_counts_the_rest() {
         shown > 15 && told.encode_utf16().count() <= 2_000,
         "{shown}: {told}"
     );
-    let rest = format!("  and {} more: memctl list rules", 60 - shown);
+    let rest = format!("  and {} more: memctl list rules -n 1000", 60 - shown);
     assert!(told.contains(&rest), "{told}");
 }
 

@@ -12,6 +12,7 @@ use serde_json::value::to_raw_value;
 use serde_json::{Map, Value};
 
 use crate::model::error::UserError;
+use crate::model::text::one_line;
 use crate::model::{CANDIDATE, SkillPath};
 use crate::rules::hearing::{EarlierState, HeardArgs, HeardReport, record_heard};
 use crate::rules::{CorrectOptions, CorrectReport};
@@ -177,10 +178,11 @@ pub(super) fn hear(workspace: &Workspace, args: HeardArgs) -> Result<Heard, User
 impl Report for Heard {
     fn text(&self, nonce: &str) -> String {
         let HeardReport { id, approve, .. } = &self.report;
+        // The words that the agent has just said: nobody else's.
+        let rule = one_line(&memctl_redact::defuse(&self.report.rule));
         let mut text = format!(
-            "Recorded as {id}, a candidate: it takes effect once a person approves it by `{approve}`.\n"
+            "Recorded as {id}, a candidate: it takes effect once a person approves it by `{approve}`.\n  {rule}\n"
         );
-        text.push_str(&fence(&[self.report.rule.as_str()], nonce));
         if let Some(old) = &self.report.earlier {
             let now = match old.now {
                 EarlierState::Superseded => "was a candidate, and this one takes its place",
