@@ -9,6 +9,7 @@ use crate::cli::config::{self, Config, Environment, Places};
 use crate::cli::connections::{self, Connection};
 use crate::cli::off::Off;
 use crate::cli::output::Printer;
+use crate::host::Asks;
 use crate::model::error::UserError;
 use crate::model::{
     InvalidSkillPath, Scope, SkillPath, USER_STORE, Viewer, split_origin, with_origin,
@@ -219,6 +220,11 @@ impl Context {
             let (memory, skills) = (self.places.memory.display(), self.places.skills.display());
             self.printer
                 .note(&format!("memory: {memory}\nskills: {skills}"));
+        }
+        // Hooks read these, and have nobody to tell about a wrong value.
+        config.parsed::<Asks>("learning.ask")?;
+        for name in ["learning.chat", "memory.user_store"] {
+            config.parsed::<bool>(name)?;
         }
         Ok(Workspace {
             store: self.store(&config)?,

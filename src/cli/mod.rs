@@ -324,7 +324,7 @@ fn named(matches: &ArgMatches) -> String {
 const WITHOUT_MEMORY: &[&str] = &[
     // Handle the case themselves.
     "run", "hint", "hook", "statusline", "mcp", "memory status", "memory purge", "memory enable",
-    "memory disable", "memory audit", "memory export", // Use no memory.
+    "memory disable", "memory audit", "memory export", "setup", // Use no memory.
     "hooks", "remote", "token", "config", "trust", "schema", "completions", "man", "help",
     // Read the files as files; the store refuses their repairs.
     "merge-driver", "doctor",

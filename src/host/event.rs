@@ -6,17 +6,16 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::io::{Read as _, Seek as _, SeekFrom};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use memctl_files::json::{fields, leaves};
-use memctl_files::named;
 use memctl_redact::Clean;
 use memctl_sessions::{cline, gemini};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::Host;
+use super::session_file::exit_code;
 use crate::lessons::recovery::outcome::is_failure;
 
 /// Bytes that are kept at the start and at the end of a long text.
@@ -55,25 +54,7 @@ pub struct Event {
     pub is_renewed: bool,
 }
 
-/// Bytes at the beginning of a session file of Codex that tell how it was started.
-const START: u64 = 4 << 10;
-
 impl Event {
-    /// Returns `true` for a session of Codex whose result a program reads: `codex exec`, an SDK.
-    pub(super) fn is_of_program(&self) -> bool {
-        let rollout = self.transcript_path.as_deref();
-        let start = rollout.and_then(|path| {
-            let mut start = Vec::new();
-            let file = named::open_plain(path).ok()?;
-            file.take(START).read_to_end(&mut start).ok()?;
-            Some(String::from_utf8_lossy(&start).into_owned())
-        });
-        let first = start.as_deref().and_then(|start| start.lines().next());
-        first.is_some_and(|meta| {
-            meta.contains(r#""type":"session_meta""#) && meta.contains(r#""source":"exec""#)
-        })
-    }
-
     /// Returns the input, redacted and clipped, before a call as after it.
     pub(super) fn clean_input(&self) -> String {
         if self.command.is_empty() {
@@ -100,8 +81,6 @@ pub enum EventKind {
     SessionStart,
     /// A subagent starts within a session.
     SubagentStart,
-    /// The context of a session is about to be summed up, and takes no text.
-    Compacting,
     /// A session ends.
     SessionEnd,
     /// The user entered a prompt.
@@ -400,27 +379,6 @@ fn codex(fields: &Fields<'_>) -> (String, bool) {
     };
     let failed = code.map_or_else(says_so, |code| code != 0);
     (output, failed)
-}
-
-/// Returns the exit code of a call, from the end of the session's rollout.
-fn exit_code(rollout: &Path, call: &str) -> Option<i64> {
-    /// Number of bytes to search. Little more than the output follows the call.
-    const SEARCHED: u64 = 512 << 10;
-    let mut file = named::open_plain(rollout).ok()?;
-    let length = file.metadata().ok()?.len();
-    file.seek(SeekFrom::Start(length.saturating_sub(SEARCHED)))
-        .ok()?;
-    let mut end = Vec::new();
-    file.take(SEARCHED).read_to_end(&mut end).ok()?;
-    let lines = end.rsplit(|b| *b == b'\n');
-    lines
-        .filter(|line| memchr::memmem::find(line, call.as_bytes()).is_some())
-        .filter(|line| memchr::memmem::find(line, b"exit_code").is_some())
-        .find_map(|line| {
-            let line: Value = serde_json::from_slice(line).ok()?;
-            let item = &line["payload"]["item"];
-            (item["id"] == call).then(|| item["exit_code"].as_i64())?
-        })
 }
 
 /// Gemini CLI: a failing command is not marked as an error. The only sign is the line `Exit Code: N` in the

@@ -7,6 +7,7 @@
 //! An error is no answer, because an agent waits for it.
 
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use memctl_redact::Person;
 
@@ -63,6 +64,19 @@ pub enum Asks {
     Recovery,
     /// Never.
     Never,
+}
+
+impl FromStr for Asks {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "stop" => Ok(Self::Stop),
+            "recovery" => Ok(Self::Recovery),
+            "off" => Ok(Self::Never),
+            _ => Err("it is `stop`, `recovery` or `off`"),
+        }
+    }
 }
 
 impl HookCall<'_> {
@@ -170,7 +184,9 @@ impl HookCall<'_> {
             Asks::Stop if !settings.is_attended && self.answer_by(&settings) == AnswerBy::Lines => {
                 Asks::Never
             }
-            Asks::Stop if !settings.is_attended || self.event.is_of_program() => Asks::Recovery,
+            Asks::Stop if !settings.is_attended || self.event.is_of_program(self.host) => {
+                Asks::Recovery
+            }
             Asks::Stop if !self.host.asks_at_stop() => Asks::Recovery,
             asks => asks,
         };

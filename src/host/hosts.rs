@@ -179,14 +179,13 @@ static PROFILES: [Profile; 9] = [
         project_directory: Some(".gemini"),
         directory_variable: Some(("GEMINI_CONFIG_DIR", "")),
         settings_file: "settings.json",
-        // `PreCompress` takes no answer: what was told at the start is told again with the next output.
+        // `PreCompress` comes before each request and takes no answer. Its session file tells what was summed up.
         hooks: &[
             hook("SessionStart", EventKind::SessionStart),
             hook("BeforeAgent", EventKind::Prompt),
             hook("BeforeTool", EventKind::BeforeTool),
             hook("AfterTool", EventKind::ToolSucceeded),
             hook("AfterAgent", EventKind::Stop),
-            hook("PreCompress", EventKind::Compacting),
             hook("SessionEnd", EventKind::SessionEnd),
         ],
         limits: "rules act before a call (`BeforeTool`, tested with 0.61.0); Gemini CLI takes a note \
@@ -439,10 +438,9 @@ mod tests {
     #[test]
     fn recorded_sessions_have_the_events_of_their_hosts() {
         // Not recorded, as the book says.
-        const MISSING: [(Host, &str); 4] = [
+        const MISSING: [(Host, &str); 3] = [
             (Host::ClaudeCode, "SubagentStart"),
             (Host::Codex, "SubagentStart"),
-            (Host::Gemini, "PreCompress"),
             (Host::Copilot, "PostToolUseFailure"),
         ];
         // OpenCode and Cline name them differently in the event than in their settings.

@@ -1,7 +1,7 @@
 //! Agent hosts: hook events, answers, and the entries of this program in their settings files.
 //!
 //! - `hosts`: the hosts, and the particulars of each.
-//! - `event`: hook event in one form for all hosts, its fields, and how a call ended.
+//! - `event`: hook event in one form for all hosts, its fields, and how a call ended. `session_file`: what no event has.
 //! - `hook_call`: from an event to its answer, and to what the memory keeps of it.
 //! - `respond`: what rules and lessons have to say, in the form of each host. `briefing`: text for the start of a session from
 //!   rules and lessons, and the numbers for its status line.
@@ -19,6 +19,7 @@ mod event;
 mod hook_call;
 mod hosts;
 mod respond;
+mod session_file;
 mod settings;
 
 pub use briefing::{Briefing, SessionCounts};
@@ -26,7 +27,7 @@ pub use delivery::Delivery;
 pub use event::{Event, EventKind};
 pub use hook_call::{Asks, HookCall, HookSettings};
 pub use hosts::{Host, ServerFile};
-pub use settings::claude_code::{LESSON_TOOL, has_other_status_line};
+pub use settings::claude_code::{CORRECT_TOOL, LESSON_TOOL, has_other_status_line};
 pub use settings::codex::obstacles as codex_obstacles;
 pub use settings::hooks::{Events, FoundHooks, hook_command, status as hooks_status};
 pub(crate) use settings::quoted;

@@ -33,7 +33,10 @@ pub(super) fn respond(
     let is_after = matches!(event.kind, EventKind::ToolFailed | EventKind::ToolSucceeded);
     let mut noted = String::new();
     if !host.takes_notes_before() && is_after {
-        if rules::start_is_pending(hint_service.store, &session)? {
+        let size = event.file_size().filter(|_| host == Host::Gemini);
+        let before = size.and_then(|size| rules::read_to(hint_service.store, &session, size));
+        if before.is_some_and(|before| event.is_summed_up_since(before)) {
+            rules::compacted(hint_service.store, &session)?;
             noted.push_str(&hint_service.session_text(&session, here)?);
         }
         let warned = warning(&session, event, hint_service, here, RuleFilter::Notes)?;
@@ -88,10 +91,6 @@ pub(super) fn respond(
             hint_service.session_text(&session, here)?
         }
         EventKind::SubagentStart => hint_service.session_text(&session, here)?,
-        EventKind::Compacting => {
-            rules::compacting(hint_service.store, &session)?;
-            String::new()
-        }
         EventKind::SessionEnd => {
             rules::ended(hint_service.store, &session, hint_service.random)?;
             hint_service.ended(&session)?;

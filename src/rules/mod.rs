@@ -32,8 +32,7 @@ mod verdict;
 mod vocabulary;
 
 pub use acting::at_call::{
-    AgentCall, RuleFilter, Warning, after, before, compacted, compacting, ended, session_receipts,
-    start_is_pending,
+    AgentCall, RuleFilter, Warning, after, before, compacted, ended, read_to, session_receipts,
 };
 pub use acting::call::Call;
 pub use acting::forbids_advice;

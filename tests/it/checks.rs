@@ -218,12 +218,13 @@ fn rules_are_told_again_after_compaction() {
     let workspace = ruled(RULE);
     approve(&workspace, "note");
     let start = json!({"hook_event_name": "SessionStart", "source": "compact"});
-    let compress = json!({"hook_event_name": "PreCompress", "trigger": "auto"});
+    let chat = workspace.root().join("chat.jsonl");
+    workspace.write("chat.jsonl", "{\"sessionId\":\"s\"}\n");
     for (host, compaction, at_call) in [
         ("claude-code", &start, "PreToolUse"),
         ("codex", &start, "PreToolUse"),
         ("opencode", &start, "PreToolUse"),
-        ("gemini", &compress, "AfterTool"),
+        ("gemini", &json!({}), "AfterTool"),
     ] {
         let answer = |fields: &Value, command: &str| {
             let mut event = event(&workspace, host, "", command);
@@ -232,16 +233,21 @@ fn rules_are_told_again_after_compaction() {
             }
             output(&hook(&workspace, host, event.to_string())).to_string()
         };
-        let call = json!({ "hook_event_name": at_call });
+        let call = json!({"hook_event_name": at_call, "transcript_path": chat});
         let note = "The user has a rule about this call";
         assert!(answer(&call, "npm ci").contains(note), "{host}");
         assert_eq!(answer(&call, "npm ci"), "null", "{host}");
-        let mut told = answer(compaction, "");
-        if host == "gemini" {
-            // It takes no text then; the next output carries it.
-            assert_eq!(told, "null");
-            told = answer(&call, "ls");
-        }
+        let told = if host == "gemini" {
+            // It has no such event, but writes the new messages into its session file.
+            assert_eq!(answer(&call, "npm ci"), "null");
+            let messages = json!([{"type": "user", "content": [{"text": "<state_snapshot>"}]},
+                {"type": "gemini", "content": [{"text": "Got it. Thanks for the additional context!"}]}]);
+            let set = json!({"$set": {"messages": messages}});
+            workspace.write("chat.jsonl", format!("{{\"sessionId\":\"s\"}}\n{set}\n"));
+            answer(&call, "ls")
+        } else {
+            answer(compaction, "")
+        };
         assert!(
             told.contains(RULE) && !told.contains(note),
             "{host}: {told}"

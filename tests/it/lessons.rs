@@ -73,6 +73,22 @@ fn nobody_is_asked_at_the_stop_of_a_session_whose_result_a_program_reads() {
 }
 
 #[test]
+fn a_wrong_setting_of_hooks_is_refused_with_the_right_ones() {
+    let workspace = initialised();
+    for (setting, reason) in [
+        (
+            "learning.ask = \"recover\"",
+            "it is `stop`, `recovery` or `off`",
+        ),
+        ("learning.chat = \"no\"", "`true` or `false`"),
+        ("memory.user_store = 1", "`true` or `false`"),
+    ] {
+        workspace.write(".agentura/config.toml", setting);
+        workspace.run(&["list"]).fails(2, reason);
+    }
+}
+
+#[test]
 fn codex_is_asked_at_its_stop_only_if_a_person_reads_its_last_message() {
     for (source, expected) in [("exec", false), ("cli", true)] {
         let workspace = initialised();
@@ -108,6 +124,45 @@ fn codex_is_asked_at_its_stop_only_if_a_person_reads_its_last_message() {
         );
         assert_eq!(stop.contains("Before you end"), expected, "{stop}");
     }
+}
+
+/// As `gemini -p` starts a hook: its arguments tell.
+#[test]
+#[cfg_attr(not(target_os = "linux"), ignore = "no other system tells the arguments")]
+fn gemini_with_a_prompt_is_asked_at_a_recovery() {
+    let workspace = initialised();
+    let event = |name: &str, more: Value| {
+        let mut event = json!({"hook_event_name": name, "session_id": "s", "cwd": workspace.root(),
+            "tool_name": "run_shell_command"});
+        event
+            .as_object_mut()
+            .unwrap()
+            .extend(more.as_object().unwrap().clone());
+        let hook = workspace.command();
+        let script = format!("'{}' hook gemini; :", hook.get_program().display());
+        let mut gemini = std::process::Command::new("/bin/sh");
+        let set = hook
+            .get_envs()
+            .filter_map(|(name, value)| Some((name, value?)));
+        gemini.env_clear().envs(set).current_dir(workspace.root());
+        gemini.args(["-c", &script, "x/gemini", "-p", "Build."]);
+        with_input(&mut gemini, event.to_string().as_bytes()).stdout
+    };
+    let call = |command: &str, output: &str| {
+        let response = json!({"llmContent": format!("Output: {output}\nProcess Group PGID: 7")});
+        let more = json!({"tool_input": {"command": command}, "tool_response": response});
+        event("AfterTool", more)
+    };
+    call(
+        "tools/build web",
+        "output would not be reproducible\nExit Code: 1",
+    );
+    let beside = call("tools/build --epoch 0 web", "web 3f2a");
+    assert!(beside.contains("tool `lesson` of memctl"), "{beside}");
+    assert_eq!(
+        event("AfterAgent", json!({"prompt_response": "Built."})),
+        ""
+    );
 }
 
 /// The question, or what was refused: Claude Code goes on with it.

@@ -102,6 +102,7 @@ fn plan_changes_nothing_and_a_script_has_to_say_yes() {
             "hooks claude-code planned",
             "status line claude-code planned",
             "allow tool claude-code planned",
+            "allow correct claude-code planned",
             "mcp claude-code planned",
             "hooks cursor planned",
             "mcp cursor planned",
@@ -145,6 +146,34 @@ fn hooks_removed_alone_leave_an_undo_that_restores_every_byte() {
 }
 
 #[test]
+fn undo_leaves_nothing_in_settings_that_their_host_has_written_anew() {
+    let workspace = machine();
+    let hosts = ["claude-code", "gemini", "claude-desktop"];
+    let own = "{\n  \"general\": {\n    \"x\": 1\n  }\n}\n";
+    let files = [
+        workspace.home().join(".claude/settings.json"),
+        workspace.home().join(".claude.json"),
+        workspace.home().join(".gemini/settings.json"),
+    ];
+    fs::create_dir_all(files[2].parent().unwrap()).unwrap();
+    for file in &files {
+        fs::write(file, own).unwrap();
+    }
+    workspace.json(&[&["setup", "--yes"], &hosts[..]].concat());
+    for file in &files {
+        let settings: Value = serde_json::from_slice(&fs::read(file).unwrap()).unwrap();
+        fs::write(file, settings.to_string().replace("\"x\":1", "\"x\":2")).unwrap();
+    }
+    let undone = workspace.json(&["setup", "--undo"]);
+    let desktop = "remove mcp claude-desktop done".to_owned();
+    assert!(states(&undone).contains(&desktop), "{undone}");
+    for file in &files {
+        let left = fs::read_to_string(file).unwrap();
+        assert_eq!(left.trim(), "{\"general\":{\"x\":2}}", "{}", file.display());
+    }
+}
+
+#[test]
 fn second_run_changes_no_byte_and_undo_restores_the_settings() {
     let workspace = machine();
     let settings = workspace.home().join(".claude/settings.json");
@@ -184,6 +213,10 @@ fn second_run_changes_no_byte_and_undo_restores_the_settings() {
     assert_eq!(again["learned"]["unchanged"], 2, "{again}");
     assert_eq!(ignored(everything(&workspace)), before);
 
+    // Who has switched memory off can uninstall all the same.
+    workspace.run(&["memory", "disable"]).succeeds();
+    workspace.run(&["setup"]).fails(2, "memory is disabled");
+    let before = ignored(everything(&workspace));
     let plan = workspace.json(&["setup", "--undo", "--dry-run"]);
     assert_eq!(ignored(everything(&workspace)), before);
     let undone = workspace.json(&["setup", "--undo"]);
@@ -196,6 +229,7 @@ fn second_run_changes_no_byte_and_undo_restores_the_settings() {
         states(&undone),
         [
             "remove mcp claude-code done",
+            "remove allowed correct claude-code done",
             "remove allowed tool claude-code done",
             "remove status line claude-code done",
             "remove hooks claude-code done",
@@ -283,6 +317,7 @@ fn settings_that_cannot_be_read_stop_nothing_else() {
             "hooks claude-code failed",
             "status line claude-code failed",
             "allow tool claude-code failed",
+            "allow correct claude-code failed",
             "mcp claude-code done",
             "hooks cursor done",
             "mcp cursor done",

@@ -286,7 +286,10 @@ pub(crate) fn notes(context: &Context, host: Host, project: bool) -> Vec<String>
     let mut notes = vec![note];
     if !host.profile().starts_in_project && !project {
         let root = context.project().display().to_string();
-        notes.push(format!("it uses the memory of `{root}` for every project"));
+        notes.insert(
+            0,
+            format!("it uses the memory of `{root}` for every project"),
+        );
     }
     if project && !is_on_path(context) {
         notes.push("`memctl` is not on your PATH; project settings start it from there".to_owned());

@@ -242,11 +242,7 @@ const WORDS: &str = "ask_lesson.md";
 fn settings(environment: &Environment, places: &Places, config: &Config) -> HookSettings {
     HookSettings {
         hears_chat: config.parsed("learning.chat").unwrap_or(false),
-        asks: match config.text("learning.ask") {
-            Some("stop") => Asks::Stop,
-            Some("recovery") => Asks::Recovery,
-            _ => Asks::Never,
-        },
+        asks: config.parsed("learning.ask").unwrap_or(Asks::Never),
         is_attended: is_attended(environment),
         words: prompt(environment, &places.memory, WORDS).0,
         person: environment.person(),

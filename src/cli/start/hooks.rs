@@ -209,20 +209,6 @@ pub(crate) fn is_on_path(context: &Context) -> bool {
         && first.as_deref().and_then(real) == environment.program.as_deref().and_then(real)
 }
 
-/// Returns the command that installs this program to stay, if it is in a cache that its package
-/// manager may empty at any time.
-fn lasting_install(program: &Path) -> Option<&'static str> {
-    let parts: Vec<_> = program.iter().filter_map(|part| part.to_str()).collect();
-    let has = |wanted: &[&str]| parts.windows(wanted.len()).any(|part| part == wanted);
-    let is_of_uv = parts.iter().any(|part| part.starts_with("archive-v"));
-    match () {
-        () if has(&["_npx"]) => Some("npm install -g memctl"),
-        () if is_of_uv && has(&["uv"]) => Some("uv tool install memctl"),
-        () if has(&[".cache", "pipx"]) || has(&["pipx", ".cache"]) => Some("pipx install memctl"),
-        () => None,
-    }
-}
-
 /// Returns the agent hosts that have the hooks, in the settings of the user or of this project.
 pub(crate) fn hosts(context: &Context) -> Vec<&'static str> {
     let has_hooks = |host: &Host| {
@@ -241,30 +227,14 @@ pub(crate) fn hosts(context: &Context) -> Vec<&'static str> {
 
 /// Returns notes for the user after an installation.
 pub(crate) fn notes(context: &Context, place: &Place, project: bool) -> Vec<String> {
-    let (host, mut notes) = (place.host, Vec::new());
-    let program = context.environment.program.as_deref();
-    if let Some(install) = program.and_then(lasting_install).filter(|_| !project) {
-        notes.push(format!(
-            "the hooks start a file in a cache that may be emptied: run `{install}`, then \
-             `memctl hooks install {}`",
-            host.name()
-        ));
-    }
-    notes.extend(obstacles(context, place));
+    let (host, mut notes) = (place.host, obstacles(context, place));
     let note = match (host, project) {
         (Host::ClaudeCode, true) => {
             "Claude Code asks once whether you trust this folder before it runs the hooks"
         }
-        (Host::Codex, false) => {
-            "Codex silently skips new hooks until you review them: run `/hooks` in Codex"
-        }
-        (Host::Codex, true) => {
-            "Codex reads this only in a trusted project, and silently skips new hooks until you \
-             review them: run `/hooks` in Codex"
-        }
+        (Host::Codex, true) => "Codex reads this only in a trusted project",
         (Host::Gemini, true) => "Gemini CLI warns about new and changed project hooks",
         (Host::Copilot, true) => "Copilot CLI runs project hooks in folders that you trust",
-        (Host::Cursor, _) => "not tested with Cursor: look into its hooks output after a call",
         _ => "",
     };
     let note = match note {

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use clap::Args;
 use memctl_files::named;
-use serde::Deserialize;
+use serde_json::{Value, json};
 
 use crate::cli::config::{Config, Environment};
 use crate::cli::context::random;
@@ -44,23 +44,6 @@ const LARGEST: u64 = 1 << 20;
 #[derive(Debug, Args)]
 pub(crate) struct StatuslineArgs {}
 
-/// Input from the agent host. Unknown fields are ignored.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Input {
-    session_id: Option<String>,
-    cwd: Option<PathBuf>,
-    workspace: Option<Workspace>,
-}
-
-/// Directories of the session.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Workspace {
-    current_dir: Option<PathBuf>,
-    project_dir: Option<PathBuf>,
-}
-
 /// Returns the line with its line feed; `None` to print nothing.
 pub(crate) fn statusline(environment: &Environment, root: Option<&Path>) -> Option<String> {
     let deadline = Deadline::start(DEADLINE)?;
@@ -71,19 +54,23 @@ pub(crate) fn statusline(environment: &Environment, root: Option<&Path>) -> Opti
 
 fn line(environment: &Environment, root: Option<&Path>) -> Option<String> {
     let input = if std::io::stdin().is_terminal() {
-        Input::default()
+        json!({})
     } else {
         input()?
     };
+    let of_project = &input["workspace"];
     // Claude Code shows colours, and says by this field that it is the one that asks.
-    let colour = input.workspace.is_some() && environment.var("NO_COLOR").is_none();
+    let colour = of_project.is_object() && environment.var("NO_COLOR").is_none();
     let mut environment = environment.clone();
-    let of_workspace = input.workspace.unwrap_or_default();
     // The agent may have gone to a directory outside of the project.
     let directories = [
-        of_workspace.project_dir, of_workspace.current_dir, input.cwd,
+        &of_project["project_dir"],
+        &of_project["current_dir"],
+        &input["cwd"],
     ];
-    let mut directories = directories.into_iter().flatten();
+    let mut directories = directories
+        .iter()
+        .filter_map(|dir| Some(PathBuf::from(dir.as_str()?)));
     if let Some(directory) = directories.find(|dir| dir.is_absolute() && named::is_dir(dir)) {
         environment.current_dir = directory;
     }
@@ -105,47 +92,42 @@ fn line(environment: &Environment, root: Option<&Path>) -> Option<String> {
         forbids: forbids_advice,
         here: Here::default(),
     };
-    let session = input.session_id;
+    let session = input["session_id"].as_str();
     let session = session.map(|id| format!("{}/{id}", Host::ClaudeCode.name()));
     let counts = hints.session_counts(session.as_deref()).ok()?;
     let marks = session.as_deref().map(|session| Marks::of(&store, session));
     Some(text(counts, marks, colour) + "\n")
 }
 
-fn input() -> Option<Input> {
+fn input() -> Option<Value> {
     let mut bytes = Vec::new();
     let mut stdin = std::io::stdin().lock().take(LARGEST);
     stdin.read_to_end(&mut bytes).ok()?;
-    serde_json::from_slice(&bytes).ok()
+    let input: Value = serde_json::from_slice(&bytes).ok()?;
+    let session = &input["session_id"];
+    let is_known = session.is_null() || session.is_string();
+    (input.is_object() && is_known).then_some(input)
 }
 
 /// Returns the line. A part with the number 0 is left out; a session without any part was told nothing.
 fn text(counts: SessionCounts, marks: Option<Marks>, colour: bool) -> String {
     let has_session = marks.is_some();
-    let SessionCounts {
-        told,
-        told_at_calls,
-        heeded,
-        lessons,
-        helped,
-        waiting,
-    } = counts;
     let mut parts = Vec::new();
-    if told > 0 {
-        parts.push(format!("{} told", plural(told as u64, "rule")));
+    if counts.told > 0 {
+        parts.push(format!("{} told", plural(counts.told as u64, "rule")));
     }
-    if told_at_calls > 0 {
-        let rules = match told {
-            0 => plural(told_at_calls as u64, "rule") + " told",
-            _ => told_at_calls.to_string(),
+    if counts.told_at_calls > 0 {
+        let rules = match counts.told {
+            0 => plural(counts.told_at_calls as u64, "rule") + " told",
+            _ => counts.told_at_calls.to_string(),
         };
-        parts.push(format!("{rules} at calls, {heeded} heeded"));
+        parts.push(format!("{rules} at calls, {} heeded", counts.heeded));
     }
-    if lessons > 0 {
-        parts.push(format!("{} told", plural(lessons as u64, "lesson")));
+    if counts.lessons > 0 {
+        parts.push(format!("{} told", plural(counts.lessons as u64, "lesson")));
     }
-    if helped > 0 {
-        parts.push(format!("{helped} helped"));
+    if counts.helped > 0 {
+        parts.push(format!("{} helped", counts.helped));
     }
     if let Some(marks) = marks {
         let lessons = plural(marks.lessons as u64, "lesson");
@@ -157,11 +139,11 @@ fn text(counts: SessionCounts, marks: Option<Marks>, colour: bool) -> String {
             _ => {}
         }
     }
-    if waiting > 0 {
-        let verb = if waiting == 1 { "waits" } else { "wait" };
+    if counts.waiting > 0 {
+        let verb = if counts.waiting == 1 { "waits" } else { "wait" };
         let waits = format!(
             "{} {verb}: memctl review",
-            plural(waiting as u64, "candidate")
+            plural(counts.waiting as u64, "candidate")
         );
         parts.push(if colour {
             Style::Warn.paint(&waits)

@@ -1,9 +1,9 @@
-//! Settings of Claude Code beside its hooks: the status line, the permission for the one tool that records
-//! lessons, and the answers that permissions allow.
+//! Settings of Claude Code beside its hooks: the status line, the permissions for the two tools that record lessons
+//! and corrections, and the answers that permissions allow.
 //!
-//! Claude Code has one status line, and a user's own is never replaced. Without the permission, the tool would
-//! open a dialog, so the agent answers in its last message. Only this tool is allowed, and only on the person's
-//! request.
+//! Claude Code has one status line, and a user's own is never replaced. Without a permission, a tool opens a dialog
+//! in the middle of a turn. Only these two are allowed, only on the person's request, and nothing that they record
+//! from a chat acts before the person approves it.
 
 use std::path::Path;
 
@@ -80,31 +80,36 @@ fn own_line(settings: &CstObject) -> Option<bool> {
     Some(name.is_some_and(|name| name.starts_with("memctl")))
 }
 
-/// Name of the tool in the settings.
+/// Name of the tool for lessons in the settings.
 pub const LESSON_TOOL: &str = "mcp__memctl__lesson";
+/// Name of the tool for corrections in the settings.
+pub const CORRECT_TOOL: &str = "mcp__memctl__correct";
 
-/// The permission for the tool.
-pub(super) struct Permission;
+/// The permission for a tool.
+pub(super) struct Permission(pub(super) &'static str);
 
 impl Permission {
     /// The tool in the list of what is allowed.
-    fn place(document: &Document) -> Option<CstNode> {
+    fn place(&self, document: &Document) -> Option<CstNode> {
         let permissions = object_in(&document.object, "permissions").ok()??;
         let items = member(&permissions, "allow")?.array_value()?.elements();
         items.into_iter().find(|item| {
             let text = item.as_string_lit();
-            text.is_some_and(|text| text.decoded_value().as_deref() == Ok(LESSON_TOOL))
+            text.is_some_and(|text| text.decoded_value().as_deref() == Ok(self.0))
         })
     }
 }
 
 impl Entry for Permission {
     fn name(&self) -> &'static str {
-        "permission"
+        match self.0 {
+            LESSON_TOOL => "permission",
+            _ => "permission-correct",
+        }
     }
 
     fn find(&self, text: &str) -> Result<InstallationStatus, Fault> {
-        Ok(match Self::place(&Document::read(text)?) {
+        Ok(match self.place(&Document::read(text)?) {
             Some(_) => InstallationStatus::Installed,
             None => InstallationStatus::Absent,
         })
@@ -114,16 +119,27 @@ impl Entry for Permission {
         let document = Document::read(text)?;
         let permissions = object_for(&document.object, "permissions")?;
         match permissions.array_value_or_create("allow") {
-            Some(allow) => allow.append(json!(LESSON_TOOL)),
+            Some(allow) => allow.append(json!(self.0)),
             None => return Err("has `permissions.allow` that is not an array".to_owned()),
         };
         Ok(document.text())
     }
 
+    /// Removes the tool, and the list and the object that become empty.
     fn take_out(&self, text: &str) -> Result<String, Fault> {
         let document = Document::read(text)?;
-        while let Some(place) = Self::place(&document) {
+        while let Some(place) = self.place(&document) {
             place.remove();
+        }
+        let permissions = object_in(&document.object, "permissions")?;
+        let allow = permissions.and_then(|permissions| member(&permissions, "allow"));
+        if let Some(allow) = allow
+            && allow
+                .array_value()
+                .is_some_and(|list| list.elements().is_empty())
+        {
+            allow.remove();
+            document.remove_empty("permissions");
         }
         Ok(document.text())
     }
@@ -239,7 +255,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("settings.json");
         let state = dir.path().join("state");
-        let allowed = place(Item::Permission, &file, Some(&state));
+        let allowed = place(Item::Permission(LESSON_TOOL), &file, Some(&state));
+        let both = place(Item::Permission(CORRECT_TOOL), &file, Some(&state));
         for original in [
             "{}",
             "{\r\n\t\"env\": {\"A\": \"1\"}\r\n}\r\n",
@@ -250,7 +267,10 @@ mod tests {
             let allow = || allowed.install().unwrap();
             assert_eq!((allow(), allow()), (true, false), "{original}");
             assert_eq!(allowed.status().unwrap(), InstallationStatus::Installed);
-            assert!(allowed.remove().unwrap());
+            assert!(both.install().unwrap());
+            let text = std::fs::read_to_string(&file).unwrap();
+            assert!(text.contains(CORRECT_TOOL), "{text}");
+            assert!(both.remove().unwrap() && allowed.remove().unwrap());
             assert_eq!(std::fs::read_to_string(&file).unwrap(), original);
             // Another entry that came later stays.
             assert!(allow());
@@ -270,7 +290,7 @@ mod tests {
     fn existing_permission_stays() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("settings.json");
-        let allowed = place(Item::Permission, &file, Some(dir.path()));
+        let allowed = place(Item::Permission(LESSON_TOOL), &file, Some(dir.path()));
         let text = format!("{{\"permissions\": {{\"allow\": [\"{LESSON_TOOL}\"]}}}}");
         named::replace(&file, text.as_bytes()).unwrap();
         assert!(!allowed.install().unwrap());

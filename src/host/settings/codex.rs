@@ -30,7 +30,10 @@ pub fn obstacles(config: &str, hooks_file: &Path) -> Vec<String> {
         .and_then(Value::as_table)
         .is_some_and(|state| state.keys().any(|key| key.starts_with(&reviewed)));
     if !is_reviewed {
-        found.push("the hooks are not reviewed in Codex yet".into());
+        found.push(
+            "the hooks are not reviewed in Codex yet, and it skips them: trust them at its next start, or by `/hooks`"
+                .into(),
+        );
     }
     found
 }

@@ -72,6 +72,16 @@ impl Document {
         }
     }
 
+    /// Removes an object that has become empty.
+    pub(super) fn remove_empty(&self, name: &str) {
+        let object = member(&self.object, name).filter(|member| {
+            member
+                .object_value()
+                .is_some_and(|object| object.properties().is_empty())
+        });
+        object.into_iter().for_each(CstObjectProp::remove);
+    }
+
     /// The text, as it was apart from the changes.
     pub(super) fn text(&self) -> String {
         format!("{}{}", self.mark, self.root)

@@ -16,6 +16,8 @@ use crate::host::{Delivery, EventKind, Host};
 
 /// Timeout of the agent host, in seconds. The hook itself ends much earlier.
 const SECONDS: u32 = 5;
+/// Longest timeout that Codex takes for the end of a session: it warns of a longer one at each start.
+const OF_CODEX_END: u32 = 3;
 /// Argument of hooks that write nothing.
 const READ_ONLY: &str = "--read-only";
 const PLUGIN: &str = include_str!("../plugin.js");
@@ -165,7 +167,11 @@ impl Entry for Hooks {
                 let mut lists = lists.iter().filter(|(event, _)| event == hook.event);
                 lists.any(|(_, list)| self.own(list).any(|own| own.command == self.command))
             };
-            self.host.hooks().iter().all(has)
+            let is_known = |event: &str| self.host.hooks().iter().any(|hook| hook.event == event);
+            let is_left = |(event, list): &(String, CstArray)| {
+                !is_known(event) && self.own(list).next().is_some()
+            };
+            self.host.hooks().iter().all(has) && !lists.iter().any(is_left)
         };
         match (is_complete, self.commands(text).is_empty()) {
             (true, _) => Ok(InstallationStatus::Installed),
@@ -214,11 +220,7 @@ impl Entry for Hooks {
                 && let Some(event) = member(&hooks, &event)
             {
                 event.remove();
-                if let Some(all) = member(&document.object, "hooks")
-                    && hooks.properties().is_empty()
-                {
-                    all.remove();
-                }
+                document.remove_empty("hooks");
             }
         }
         Ok(document.text())
@@ -321,6 +323,9 @@ impl Hooks {
             // Gemini CLI takes milliseconds, and requires a name.
             Host::Gemini => json!({"type": "command", "command": command, "name": "memctl",
                 "timeout": (SECONDS * 1_000)}),
+            Host::Codex if hook.kind == EventKind::SessionEnd => {
+                json!({"type": "command", "command": command, "timeout": OF_CODEX_END})
+            }
             _ => json!({"type": "command", "command": command, "timeout": SECONDS}),
         };
         let of_tools = matches!(

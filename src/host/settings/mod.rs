@@ -19,6 +19,7 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use change::Settings;
+use claude_code::Permission;
 use document::read_in;
 
 use crate::host::Host;
@@ -83,8 +84,8 @@ pub enum Item {
     Server,
     /// The status line of Claude Code.
     StatusLine,
-    /// The permission for the one tool by which Claude Code records lessons.
-    Permission,
+    /// The permission for a tool of Claude Code: `LESSON_TOOL` or `CORRECT_TOOL`.
+    Permission(&'static str),
 }
 
 /// Command of a hook, a server or a status line.
@@ -173,7 +174,7 @@ impl Place {
             Item::Hooks => Ok(hooks::status(self)?.standing),
             Item::Server => Ok(servers::status(self)?.standing),
             Item::StatusLine => read_in(&self.settings, |text| claude_code::Line("").find(text)),
-            Item::Permission => read_in(&self.settings, |text| claude_code::Permission.find(text)),
+            Item::Permission(tool) => read_in(&self.settings, |text| Permission(tool).find(text)),
         }
     }
 
@@ -270,7 +271,7 @@ impl Place {
             }
             Item::Server => with(&[(file, &servers::Server(self))]),
             Item::StatusLine => with(&[(file, &claude_code::Line(&self.start.line()))]),
-            Item::Permission => with(&[(file, &claude_code::Permission)]),
+            Item::Permission(tool) => with(&[(file, &Permission(tool))]),
         }
     }
 
@@ -284,7 +285,9 @@ impl Place {
 const OF_ANOTHER: &str = "is a hook of another program";
 
 /// Names of the entries: of the directories with what is kept about them.
-const NAMES: [&str; 4] = ["hooks", "mcp", "statusline", "permission"];
+const NAMES: [&str; 5] = [
+    "hooks", "mcp", "statusline", "permission", "permission-correct",
+];
 
 /// Problem of a text, to follow its path: `has …`, `is not …`.
 type Fault = String;

@@ -102,15 +102,18 @@ impl Entry for Server<'_> {
         Ok(document.text())
     }
 
+    /// Removes the entry, and the object of servers if that becomes empty.
     fn take_out(&self, text: &str) -> Result<String, Fault> {
         if self.0.host == Host::Codex {
             return codex::without(text);
         }
         let document = Document::read(text)?;
-        if let Some(servers) = object_in(&document.object, self.0.host.profile().servers)? {
+        let key = self.0.host.profile().servers;
+        if let Some(servers) = object_in(&document.object, key)? {
             while let Some(entry) = member(&servers, NAME) {
                 entry.remove();
             }
+            document.remove_empty(key);
         }
         Ok(document.text())
     }

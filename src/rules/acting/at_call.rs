@@ -175,22 +175,11 @@ pub fn compacted(store: &Scoped, session: &str) -> Result<(), Error> {
     record(store, session, RuleNotes::compacted)
 }
 
-/// Records that the context of a session is about to be compacted, on an agent host that takes no text then. The
-/// rules of the start are pending again.
-pub fn compacting(store: &Scoped, session: &str) -> Result<(), Error> {
-    record(store, session, |notes| {
-        notes.compacted();
-        notes.start_pending = true;
-    })
-}
-
-/// Returns `true`, once, if what was told at the start of the session has to be told again.
-pub fn start_is_pending(store: &Scoped, session: &str) -> Result<bool, Error> {
-    let is_pending = notes_of(store, session).start_pending;
-    if is_pending {
-        drop(record(store, session, |notes| notes.start_pending = false));
-    }
-    Ok(is_pending)
+/// Notes how far the session file has been read. Returns how far it was before; `None` at the first time.
+pub fn read_to(store: &Scoped, session: &str, size: u64) -> Option<u64> {
+    let before = notes_of(store, session).file_read;
+    drop(record(store, session, |notes| notes.file_read = Some(size)));
+    before
 }
 
 /// Records the end of a session.

@@ -29,9 +29,8 @@ pub(crate) struct RuleNotes {
     /// Counts that are not stored yet.
     #[serde(rename = "owed")]
     pub(crate) pending: Vec<Credit>,
-    /// Rules told at the start are gone from the context.
-    #[serde(rename = "owes_start")]
-    pub(crate) start_pending: bool,
+    /// Bytes of the session file that were read, on an agent host that has no event after a compaction.
+    pub(crate) file_read: Option<u64>,
 }
 
 /// Rule that was told in a session.

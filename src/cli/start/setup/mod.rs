@@ -64,10 +64,11 @@ pub(crate) struct SetupArgs {
 pub(crate) fn setup(context: &Context, args: &SetupArgs) -> Done<SetupReport> {
     let hosts: Vec<SetupHost> = if args.hosts.is_empty() {
         let all = Host::ALL.into_iter();
-        let all = all.filter(|host| *host != Host::ClaudeDesktop);
         let all = all.map(|host| SetupHost::new(host, found_by(context, host)));
-        all.filter(|host| args.undo || host.found_by.is_some())
-            .collect()
+        // Claude Desktop is set up by name: it would use the memory of this project for every one.
+        let is_usual =
+            |host: &SetupHost| host.found_by.is_some() && host.host != Host::ClaudeDesktop;
+        all.filter(|host| args.undo || is_usual(host)).collect()
     } else {
         let named = Host::ALL
             .into_iter()
@@ -76,6 +77,9 @@ pub(crate) fn setup(context: &Context, args: &SetupArgs) -> Done<SetupReport> {
     };
     if args.undo {
         return Ok(steps::undo(context, hosts, args.dry_run));
+    }
+    if let Some(off) = &context.off {
+        return Err(off.clone().into());
     }
     let mut report = steps::plan(context, hosts);
     if args.dry_run {

@@ -11,7 +11,7 @@ use crate::cli::share::mcp;
 use crate::cli::start::hooks;
 use crate::cli::start::init::seen_by_git;
 use crate::cli::start::setup::{Learned, SetupHost, SetupReport};
-use crate::host::{self, Host, InstallationStatus, Item, Place};
+use crate::host::{self, CORRECT_TOOL, Host, InstallationStatus, Item, LESSON_TOOL, Place};
 use crate::lessons::LearnOptions;
 use crate::model::error::UserError;
 use crate::upkeep::initialise;
@@ -20,8 +20,10 @@ use crate::upkeep::initialise;
 const COMPOSE: &str = "your own status line stays; a script can show both: input=$(cat); printf %s \"$input\" | \
     YOUR-COMMAND; printf %s \"$input\" | memctl statusline";
 
-/// Purpose of the permission.
-const ASKED: &str = "only `lesson` of memctl, for what a session found out (off: `learning.ask = \"off\"` in .agentura/config.toml)";
+/// Purposes of the permissions.
+const OF_LESSONS: &str = "only `lesson` of memctl, for what a session found out (off: `learning.ask = \"off\"` in .agentura/config.toml)";
+const OF_CORRECTIONS: &str =
+    "only `correct` of memctl, for what you say for good in the chat; it waits for your approval";
 
 /// Action of a step.
 #[derive(Debug, Clone, Copy)]
@@ -50,8 +52,8 @@ pub(crate) enum State {
 /// One step.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
 pub(crate) struct Step {
-    /// `memory`, `hooks`, `status line`, `allow tool`, `mcp` or `learn`; with `remove` before it for an undo.
-    pub(crate) name: &'static str,
+    /// `memory`, `hooks`, `status line`, `allow tool`, `allow correct`, `mcp` or `learn`; with `remove` before it for an undo.
+    pub(crate) name: String,
     /// Agent host, for hooks and the MCP server.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) host: Option<&'static str>,
@@ -75,33 +77,32 @@ pub(crate) struct Step {
 
 impl Step {
     fn new(action: Action, is_undo: bool) -> Self {
-        let (names, words) = match action {
-            Action::Memory => (["memory", ""], ["create the memory", ""]),
-            Action::Install(Item::Hooks, _) => (
-                ["hooks", "remove hooks"],
-                ["install the hooks", "remove the hooks"],
-            ),
+        let (name, done, undone) = match action {
+            Action::Memory => ("memory", "create the memory", ""),
+            Action::Install(Item::Hooks, _) => ("hooks", "install the hooks", "remove the hooks"),
             Action::Install(Item::StatusLine, _) => (
-                ["status line", "remove status line"],
-                ["show a status line", "remove the status line"],
+                "status line", "show a status line", "remove the status line",
             ),
-            // Without it, a dialog opens at the end of a session.
-            Action::Install(Item::Permission, _) => (
-                ["allow tool", "remove allowed tool"],
-                [
-                    "allow the tool that records lessons",
-                    "no longer allow the tool that records lessons",
-                ],
+            // Without these, a dialog opens in the middle of a session.
+            Action::Install(Item::Permission(LESSON_TOOL), _) => (
+                "allow tool",
+                "allow the tool that records lessons",
+                "no longer allow the tool that records lessons",
             ),
-            Action::Install(Item::Server, _) => (
-                ["mcp", "remove mcp"],
-                ["install the MCP server", "remove the MCP server"],
+            Action::Install(Item::Permission(_), _) => (
+                "allow correct",
+                "allow the tool that records corrections",
+                "no longer allow the tool that records corrections",
             ),
-            Action::Learn => (["learn", ""], ["learn from past sessions", ""]),
+            Action::Install(Item::Server, _) => {
+                ("mcp", "install the MCP server", "remove the MCP server")
+            }
+            Action::Learn => ("learn", "learn from past sessions", ""),
         };
+        let undo = || format!("remove {}", name.replace("allow ", "allowed "));
         Self {
-            name: names[usize::from(is_undo)],
-            what: words[usize::from(is_undo)],
+            name: if is_undo { undo() } else { name.to_owned() },
+            what: if is_undo { undone } else { done },
             host: match action {
                 Action::Install(_, host) => Some(host.name()),
                 Action::Memory | Action::Learn => None,
@@ -171,8 +172,12 @@ fn look(context: &Context, step: &mut Step) -> Result<(), UserError> {
                 return Ok(());
             }
             let is_there = place.status()? == InstallationStatus::Installed;
-            let asks = item == Item::Permission && !is_there;
-            step.detail = asks.then(|| ASKED.to_owned());
+            let purpose = match item {
+                Item::Permission(LESSON_TOOL) => Some(OF_LESSONS),
+                Item::Permission(_) => Some(OF_CORRECTIONS),
+                _ => None,
+            };
+            step.detail = purpose.filter(|_| !is_there).map(str::to_owned);
             is_there
         }
         Action::Learn => {
@@ -234,7 +239,7 @@ fn act(
             let notes = match item {
                 Item::Hooks => hooks::notes(context, &place, false),
                 Item::Server => mcp::notes(context, host, in_project(host)),
-                Item::StatusLine | Item::Permission => Vec::new(),
+                Item::StatusLine | Item::Permission(_) => Vec::new(),
             };
             Ok((changed, notes.into_iter().next()))
         }
@@ -282,14 +287,17 @@ pub(crate) fn undo(context: &Context, hosts: Vec<SetupHost>, dry_run: bool) -> S
     }
     steps.retain(|step| step.state != State::Already);
     let note = if steps.is_empty() {
-        "Nothing of setup is installed."
+        "Nothing of setup is installed.".to_owned()
     } else {
-        "The memory stays; `memctl memory purge` deletes it."
+        let memory = context.places.memory.display();
+        format!(
+            "The memory stays; `memctl memory purge` deletes its records, `rm -r {memory}` all of it."
+        )
     };
     SetupReport {
         hosts,
         steps,
-        note: Some(note.to_owned()),
+        note: Some(note),
         ..SetupReport::default()
     }
 }
@@ -300,7 +308,8 @@ fn actions_of(host: Host) -> Vec<Action> {
         Host::ClaudeCode => &[
             Item::Hooks,
             Item::StatusLine,
-            Item::Permission,
+            Item::Permission(LESSON_TOOL),
+            Item::Permission(CORRECT_TOOL),
             Item::Server,
         ],
         host if host.has_hooks() => &[Item::Hooks, Item::Server],
@@ -313,7 +322,8 @@ fn actions_of(host: Host) -> Vec<Action> {
 }
 
 /// Returns `true` if the server is installed in the settings of the project: an agent host that does
-/// not start servers in the project would use this memory for every project.
+/// not start servers in the project would use this memory for every project. Claude Desktop has no other settings.
 const fn in_project(host: Host) -> bool {
-    !host.profile().starts_in_project
+    let of = host.profile();
+    !of.starts_in_project && of.project_file.is_some()
 }
