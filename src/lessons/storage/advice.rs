@@ -25,7 +25,9 @@ pub(crate) fn covers(procedure: &Procedure, recovery: &Pattern) -> bool {
 /// its own commands follows is none, in any language: the lesson would never be told there.
 pub(crate) fn advice(procedure: &Procedure) -> Vec<String> {
     let spans = code_spans(&procedure.lesson);
-    let advised = spans.filter(|(before, _)| !warns(before));
+    // Operators begin a part of a command: `| grep -v`.
+    let is_part = |code: &str| code.starts_with(['|', '&', ';', '>']);
+    let advised = spans.filter(|(before, code)| !warns(before) && !is_part(code));
     let mut found: Vec<String> = advised.map(|(_, code)| code.to_owned()).collect();
     let Some(applies) = &procedure.applies else {
         return found;
@@ -44,7 +46,10 @@ pub(crate) fn advice(procedure: &Procedure) -> Vec<String> {
 
 /// Returns `true` if one written form does what another one says.
 pub(crate) fn follows(form: &str, other: &str) -> bool {
-    is_followed(&without_angles(form), &[other.to_owned()])
+    is_followed(
+        without_angles(form).trim_end_matches('…'),
+        &[other.to_owned()],
+    )
 }
 
 /// Returns `true` if a call does what a lesson advises. One with an option of the command that it is told at, which the
@@ -90,7 +95,20 @@ pub(crate) fn is_followed(code: &str, advice: &[String]) -> bool {
         names_more
             && !opens_a_glob(text, code)
             && variables.all(|set| code.contains(set))
+            && directories(text).all(|directory| code.contains(&directory))
             && occurs(text, code, true)
+    })
+}
+
+/// Directories that a command moves to.
+fn directories(text: &str) -> impl Iterator<Item = String> {
+    let moves = commands(&without_angles(text)).into_iter();
+    let moves = moves.filter(|one| one.program() == "cd" && one.words.len() > 1);
+    moves.filter_map(|one| {
+        one.words
+            .into_iter()
+            .nth(1)
+            .filter(|name| !name.contains('…'))
     })
 }
 
@@ -133,9 +151,10 @@ mod tests {
         check("./check", lesson, false);
         check("export TARGET=web && ./check", lesson, true);
         check("CI=1 make", "Build with `CI=1 make`.", true);
-        let lesson = "Free the lock: `cd x && bin/a unlock && bin/a proof <file>`.";
-        check("bin/a proof one", lesson, false);
-        check("bin/a unlock; bin/a proof one", lesson, true);
+        let lesson = "Free the lock: `cd box && bin/a unlock && bin/a proof <file>`.";
+        check("cd box; bin/a proof one", lesson, false);
+        check("cd /srv/box; bin/a unlock; bin/a proof one", lesson, true);
+        check("bin/a unlock; bin/a proof one", lesson, false);
         check("make CI", "Build with `CI=1 make`.", false);
         let lesson = "Stage single files; never run `make stage -A` (or rather than `make push`).";
         check("make stage -A", lesson, false);
@@ -205,6 +224,23 @@ mod tests {
         let command = "git log --oneline --all";
         check(lesson, command, "git log --oneline --all -- src", false);
         check(lesson, command, "git log --oneline -- src", true);
+        let lesson = "Take the code of `go test ./... > /dev/null; echo $?`: behind `| grep -v` it is another.";
+        check(
+            lesson,
+            "go test ./... 2>&1",
+            "go test ./... 2>&1 | grep -v ok",
+            false,
+        );
+        let lesson = "List with `ls <folder>/`: a pattern (`ls -1 <folder>/<n>-*/`) fails.";
+        check(
+            lesson,
+            "ls -1 <folder>/plan/<n>-*/…",
+            "ls -1 a/plan/14-*/",
+            false,
+        );
+        let lesson = "Lint from below: `cd cli && lint run`.";
+        check(lesson, "lint run", "cd /srv/cli && lint run", true);
+        check(lesson, "lint run", "lint run", false);
         let lesson = "Give it a file: `npm run send -- --file <file>`.";
         check(lesson, "npm run send", "npm run send -- --file a", true);
     }

@@ -120,7 +120,8 @@ pub(crate) fn check_words(args: &LessonArgs, person: &Person) -> Result<CheckedL
         scope: scope(args),
     };
     for command in &mut applies.commands {
-        if command.ends_with(BEGINS) {
+        let last = command.rsplit(' ').next().unwrap_or_default();
+        if last.ends_with(BEGINS) && last.contains(char::is_alphanumeric) {
             command.push('…');
         }
     }
@@ -297,6 +298,7 @@ pub(super) mod tests {
         check("npm test -- --only=", "npm test -- --only=…");
         check("gofmt -w ./pkg/", "gofmt -w ./pkg/…");
         check("go build .", "go build .");
+        check("echo ===", "echo ===");
         check("gofmt -w ./pkg", "gofmt -w ./pkg");
     }
 
