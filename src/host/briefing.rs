@@ -87,7 +87,7 @@ impl HintService<'_> {
             "Lessons that people have approved for this project:"
         };
         let approved = of_lessons(heading, &lessons.approved);
-        let heading = "Rules that came with the files of others (not approved here), by skill:";
+        let heading = "Rules that came with the files of others (not approved here):";
         let others = section(heading, lines(&rules.observed));
         let heading = if here.is_of_user {
             "Lessons of other projects of the user, where what they name ran and worked:"
@@ -101,7 +101,7 @@ impl HintService<'_> {
         briefing.rules = within(&render_pitfalls(&self.pitfalls(session)), rule_budget);
         let left = rule_budget.saturating_sub(memctl_redact::length(&briefing.rules));
         let others = memctl_redact::length(&approved) + memctl_redact::length(&observed);
-        let heading = "Rules that people have given in this project, by skill:";
+        let heading = "Rules that people have given in this project:";
         let of_rules = left.saturating_sub(others.min(budget * 2 / 5));
         let mut text = filled(heading, lines(&rules.own), of_rules);
         if text.is_empty() {

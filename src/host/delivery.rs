@@ -183,7 +183,7 @@ mod tests {
             assert_eq!(first_words(&answer), expected, "{text}");
         };
         check(
-            "Rules that people have given in this project, by skill:\n  - Use pnpm.\n  - Use make.\n",
+            "Rules that people have given in this project:\n  - Use pnpm.\n  - Use make.\n",
             "Use pnpm.",
         );
         check(

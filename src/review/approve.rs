@@ -478,8 +478,9 @@ pub fn untrusted(store: &Scoped, origin: Option<&str>) -> Result<Untrusted, Erro
 fn without_repeated_lines(text: &str) -> String {
     let mut lines: Vec<&str> = Vec::new();
     for line in text.lines().map(str::trim) {
-        if !lines.iter().any(|other| other.contains(line)) {
-            lines.retain(|other| !line.contains(other));
+        let says = |one: &str, other: &str| one.contains(other.trim_end_matches('.'));
+        if !lines.iter().any(|other| says(other, line)) {
+            lines.retain(|other| !says(line, other));
             lines.push(line);
         }
     }

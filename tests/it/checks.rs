@@ -116,7 +116,10 @@ fn a_person_types_a_rule_for_the_agents_of_a_project() {
     );
     // The option is for such a rule alone.
     let ran = workspace.run(&["correct", "hr/x", "Short.", "--command", "^npm"]);
-    ran.fails(2, "`--command` is for a rule of coding agents");
+    ran.fails(
+        2,
+        "`--command` and `--path` are for a rule of coding agents",
+    );
 }
 
 #[test]

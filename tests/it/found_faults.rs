@@ -396,3 +396,27 @@ fn a_rule_about_files_is_typed() {
             .fails(2, "--replaces REFL-001");
     }
 }
+
+/// The same output as that of a corrected run is accepted, and the correction is named.
+#[test]
+fn accepting_a_corrected_answer_again_names_its_correction() {
+    let workspace = Workspace::sample();
+    let run = [
+        "run",
+        "hr/resume-screen",
+        "--input",
+        "fixtures/sample_input.json",
+        "--model",
+        "offline",
+    ];
+    workspace.run(&run).succeeds();
+    let words = "When screening for senior roles, weigh system design separately.";
+    let correct = [
+        "correct", "hr/resume-screen", words, "--execution-id", "latest",
+    ];
+    workspace.run(&correct).succeeds();
+    workspace.run(&run).succeeds();
+    let accepted = workspace.json(&["accept", "latest"]);
+    let warnings = accepted["warnings"].to_string();
+    assert!(warnings.contains("CORR-001"), "{accepted}");
+}

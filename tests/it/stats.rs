@@ -234,7 +234,10 @@ fn well_formed(page: &str) -> String {
 fn the_page_needs_nothing_else_and_stored_text_is_text() {
     let workspace = remembered();
     add_session(&workspace);
-    workspace.write("stats.html", "an older page");
+    workspace.write(
+        "stats.html",
+        "<title>memctl: benefit of memory</title> an older page",
+    );
     let ran = workspace.run(&["stats", "--html", "stats.html"]);
     assert!(ran.succeeds().stdout.contains("wrote "), "{ran:?}");
     let page = workspace.read("stats.html");

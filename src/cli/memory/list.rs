@@ -216,7 +216,7 @@ fn about(record: &Listed) -> String {
     let words = [
         record.trust.map(|trust| match trust {
             Trust::Observed => "not approved".to_owned(),
-            trust => trust.name().to_owned(),
+            Trust::Approved | Trust::User => "approved".to_owned(),
         }),
         status.map(|status| match status {
             EPISODE => "a pattern".to_owned(),
@@ -244,11 +244,17 @@ impl Report for ListReport {
         }
         page.newest(self.records.len(), self.total);
         let is_waiting = |record: &&Listed| record.status.as_deref() == Some(CANDIDATE);
-        if let Some(first) = self.records.iter().find(is_waiting) {
-            page.dim(format!(
+        let waiting: Vec<&Listed> = self.records.iter().filter(is_waiting).collect();
+        match waiting[..] {
+            [] => {}
+            [one] => page.dim(format!(
                 "a candidate waits for your approval: memctl approve {}",
-                first.id
-            ));
+                one.id
+            )),
+            _ => page.dim(format!(
+                "{} candidates wait for your approval: memctl review",
+                waiting.len()
+            )),
         }
     }
 }

@@ -143,10 +143,8 @@ impl Report for Shown {
             runs(report, page);
             hints(report, page);
             learning(report, page);
-            let heads = "Rule|>Shown|>Helped|>Harmed|>Confidence|About|~Text";
-            used(heads, &report.rules, page);
-            let heads = "Lesson|>Shown|>Helped|>Harmed|>Confidence|About|~Text";
-            used(heads, &report.lessons, page);
+            used("Rule|>Shown|>Helped|>Harmed|~Text", &report.rules, page);
+            used("Lesson|>Shown|>Helped|>Harmed|~Text", &report.lessons, page);
             if !report.at_calls.is_empty() {
                 page.dim("what became of rules at calls: memctl list rules");
             }
@@ -299,15 +297,13 @@ fn used(heads: &'static str, all: &[Used], page: &mut Page) {
         return;
     }
     page.line("");
-    let mut table = Table::new(heads, &[6, 5]);
+    let mut table = Table::new(heads, &[4]).with_lines(3);
     for used in all.iter().take(8) {
         table.row([
             used.id.clone(),
             used.evidence.shown.to_string(),
             used.evidence.helped.to_string(),
             used.evidence.harmed.to_string(),
-            format!("{:.2}", used.confidence),
-            used.about.clone(),
             used.text.clone(),
         ]);
     }

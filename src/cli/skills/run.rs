@@ -11,11 +11,13 @@ use crate::cli::ending::wait;
 use crate::cli::output::printer::follow;
 use crate::cli::output::{Done, Page, Report, Style, plural};
 use crate::model::error::UserError;
-use crate::model::{Kind, Outcome};
+use crate::model::{Correction, Execution, Kind, Outcome, SkillPath};
 use crate::review::Rejected;
 use crate::rules::ReviewReport;
 use crate::skills::prompt::ids_of;
 use crate::skills::{RunOptions, RunReport};
+use crate::store::Selection;
+use crate::store::workspace::Workspace;
 use crate::{review, rules, skills};
 
 /// Run a skill and record the result
@@ -185,13 +187,32 @@ pub(crate) fn accept(context: &Context, args: &AcceptArgs) -> Done<ReviewReport>
         ));
     }
     let workspace = context.workspace(None)?;
-    Ok(rules::give_verdict(
-        &workspace,
-        &args.id,
-        Outcome::Accepted,
-        None,
-        &[],
-    )?)
+    let accepted = Outcome::Accepted;
+    let mut report = rules::give_verdict(&workspace, &args.id, accepted, None, &[])?;
+    let id = &report.execution_id;
+    if report.warnings.is_empty()
+        && let Some(correction) = known_wrong(&workspace, id)
+    {
+        report.warnings.push(format!(
+            "{correction} has corrected this output: if it is still wrong, memctl reject {id}"
+        ));
+    }
+    Ok(report)
+}
+
+/// Returns the correction of the known case that an execution repeats, if it says nothing of the right output.
+fn known_wrong(workspace: &Workspace, id: &str) -> Option<String> {
+    let get = |id: &str| workspace.store.get::<Execution>(id).ok();
+    let source = |of: Execution| Some(of.nearest_case?.source);
+    let skill: SkillPath = get(id)?.skill.parse().ok()?;
+    let repeated = source(get(id)?)?;
+    let corrections = workspace.store.list::<Correction>(&Selection::of(&skill));
+    let mut corrections = corrections.ok()?.records.into_iter();
+    let found = corrections.find(|one| {
+        let of = || source(get(&one.execution_id)?);
+        one.expected_output.is_none() && of().is_some_and(|of| of == repeated)
+    });
+    found.map(|found| found.correction_id)
 }
 
 /// Mark an execution as wrong, or a learned record as useless

@@ -76,8 +76,8 @@ fn acting(
     let mut acting = Vec::new();
     for see in all {
         if see.matches.trim().is_empty() {
-            let hint = "each has one: {\"match\": \"^git push\"}";
-            return Err(refused(field, "has a pattern without `match`", hint));
+            let hint = "each is a regular expression, such as `^git push\\b`";
+            return Err(refused(field, "has an empty pattern", hint));
         }
         let is_secret = |text: &&String| memctl_redact::redact(text).text != **text;
         if [&see.matches, &see.unless, &see.after]

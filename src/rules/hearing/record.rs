@@ -273,8 +273,8 @@ fn said_again(heard: &Heard, rules: &[Reflexion]) -> Result<Option<Earlier>, Err
     };
     let id = &same.reflexion_id;
     if heard.seen_by.iter().all(|one| same.seen_by.contains(one)) {
-        let reason = format!("is in force already, as `{id}`");
-        return Err(refused("rule", reason, format!("memctl show {id}")));
+        let message = format!("this rule is in force already, as `{id}`");
+        return Err(Error::input(message, format!("memctl show {id}")));
     }
     Ok(Some(Earlier::Id(id.clone())))
 }
