@@ -124,10 +124,18 @@ pub(super) fn read(
     while end > from
         && matches!(text[end - 1], b'.' | b':' | b'!' | b'?')
         && stands != ValuePosition::Tight
+        && !ends_line(text, from, end)
     {
         end -= 1;
     }
     (end > from).then_some((from..end, stands))
+}
+
+/// Returns true if the value ends its line, so that a final `!` or `?` belongs to it.
+fn ends_line(text: &[u8], from: usize, end: usize) -> bool {
+    let alone = matches!(text.get(end), None | Some(b'\n' | b'\r'));
+    let value = &text[from..end];
+    alone && value.iter().any(u8::is_ascii_digit) && value.ends_with(b"!") | value.ends_with(b"?")
 }
 
 fn quoted_end(text: &[u8], start: usize, quote: u8) -> usize {

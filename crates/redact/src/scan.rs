@@ -314,6 +314,7 @@ fn structure(name: &str) -> Option<(How, bool)> {
         "web_token" => How::One(structures::web_token),
         "encoded" => How::One(structures::encoded),
         "key_member" => How::One(structures::key_member),
+        "xml_member" => How::One(structures::xml_member),
         "address" => How::One(structures::address),
         "bearer" => How::One(structures::credentials),
         "basic" => How::One(structures::basic),

@@ -129,6 +129,14 @@ pub(super) fn key_member(text: &[u8], at: usize, end: usize) -> Option<Range<usi
         .then_some(from..from + length)
 }
 
+/// Value of a secret member of an RSA key in XML. `end` is the position after its tag.
+pub(super) fn xml_member(text: &[u8], at: usize, end: usize) -> Option<Range<usize>> {
+    const NEAR: usize = 6000;
+    let length = Set::BASE64.run(text, end, text.len());
+    let before = &text[at.saturating_sub(NEAR)..at];
+    (length >= 20 && holds(before, b"<RSAKeyValue>")).then_some(end..end + length)
+}
+
 /// Forty characters after an AWS access key, beside it or in the next column.
 pub(super) fn behind_key(text: &[u8], at: usize, _: usize) -> Option<Range<usize>> {
     const NEAR: usize = 160;

@@ -55,8 +55,26 @@ pub(super) enum ValuePosition {
 
 /// Stems of all secret names, for a quick rejection.
 const STEMS: &[&[u8]] = &[
-    b"pass", b"pwd", b"secret", b"token", b"key", b"cred", b"auth", b"mnemonic", b"phrase",
-    b"salt", b"connect", b"kennwort", b"motdep", b"contras", b"_pw", b"masterauth", b"contribsys",
+    b"pass",
+    b"pwd",
+    b"secret",
+    b"token",
+    b"key",
+    b"cred",
+    b"auth",
+    b"mnemonic",
+    b"phrase",
+    b"salt",
+    b"connect",
+    b"kennwort",
+    b"motdep",
+    b"contras",
+    b"_pw",
+    b"masterauth",
+    b"contribsys",
+    "пароль".as_bytes(),
+    "パスワード".as_bytes(),
+    "密码".as_bytes(),
 ];
 
 /// Kind and class of a name: `DB_PASSWORD`, `x-api-key`, `clientSecret`.
@@ -64,7 +82,8 @@ pub(super) fn named(name: &str) -> Option<(&'static str, Class)> {
     const CHARACTERS: Set = Set::of(b"09AZaz__--..  $$");
     // Last part of a parameter path.
     let name = name.rsplit('/').next().unwrap_or(name);
-    if name.len() > 80 || !CHARACTERS.holds_all(name.as_bytes()) {
+    let is_name = |byte: u8| !byte.is_ascii() || CHARACTERS.holds(byte);
+    if name.len() > 80 || !name.bytes().all(is_name) {
         return None;
     }
     let lower = name.to_ascii_lowercase();

@@ -142,9 +142,15 @@ impl Claims {
         Ok(Caller {
             user: user.ok_or(Refused::NoSubject)?,
             scope: given.as_ref().and_then(scope).ok_or(Refused::NoScope)?,
-            is_agent: self.role.is_some_and(|role| role == AGENT),
+            is_agent: self.role.is_some_and(|role| is_of_agent(&role)),
         })
     }
+}
+
+/// Returns `true` for the role `agent`, also written `Agent` or `agents`: a slip must not give the rights of a person.
+fn is_of_agent(role: &str) -> bool {
+    let start = role.trim_start().get(..AGENT.len());
+    start.is_some_and(|start| start.eq_ignore_ascii_case(AGENT))
 }
 
 /// Returns the scope of a claim; `None` if it names no domains or is malformed.
@@ -229,5 +235,18 @@ mod tests {
             |name: &str| json!({ "sub": "ann", "exp": 2e6, name: { "domain_scope": ["hr"] } });
         check(below("app_metadata"), Ok("ann"));
         check(below("user_metadata"), Err(Refused::NoScope));
+    }
+
+    #[test]
+    fn a_mistyped_role_is_that_of_an_agent() {
+        for (role, expected) in [
+            ("agent", true),
+            ("Agent", true),
+            ("agents", true),
+            ("authenticated", false),
+            ("", false),
+        ] {
+            assert_eq!(is_of_agent(role), expected, "{role}");
+        }
     }
 }
