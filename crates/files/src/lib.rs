@@ -84,11 +84,6 @@ pub fn make_link(
     system::files::make_link(target.as_ref(), link.as_ref())
 }
 
-/// Returns `true` if only the owner may use a file, where files have such permissions. For tests.
-pub fn is_private(path: &std::path::Path) -> bool {
-    system::files::is_private(path)
-}
-
 /// Formats bytes as lower-case hexadecimal digits.
 pub fn hex(bytes: &[u8]) -> String {
     let digit = |n: u8| char::from_digit(n.into(), 16).unwrap_or('0');

@@ -398,8 +398,3 @@ pub(crate) fn make_open_executable(file: &File) -> io::Result<()> {
 pub(crate) fn make_link(target: &Path, link: &Path) -> io::Result<()> {
     std::os::unix::fs::symlink(target, link)
 }
-
-/// Returns `true` if only the owner may use a file; for tests.
-pub(crate) fn is_private(path: &Path) -> bool {
-    std::fs::metadata(path).is_ok_and(|metadata| metadata.permissions().mode() & 0o777 == 0o600)
-}

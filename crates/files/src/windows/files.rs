@@ -418,8 +418,3 @@ pub(crate) fn make_link(target: &Path, link: &Path) -> io::Result<()> {
         std::os::windows::fs::symlink_file(target, link)
     }
 }
-
-/// Returns `true`: permissions are those of the directory; for tests.
-pub(crate) const fn is_private(_: &Path) -> bool {
-    true
-}
