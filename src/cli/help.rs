@@ -208,7 +208,6 @@ const OTHER_LINES: &[(&str, &str, &str)] = &[
     ("list", "--kind", "list rules"),
     ("list", "candidates", "review"),
     ("approve", "--all", "review"),
-    ("edit", "--rule", "edit ID \"…\""),
 ];
 
 /// Returns the command that does what a line of another program asks for.

@@ -79,10 +79,9 @@ fn every_command_answers_with_the_documented_fields() {
     );
     let dry = ok(&[&RUN[..], &["--dry-run"]].concat(), &run);
     assert!(dry["execution_id"].is_null());
-    ok(
-        &["accept", "latest"],
-        &["execution_id", "skill", "before", "outcome"],
-    );
+    let accepted = json(&workspace, &["accept", "latest"]);
+    assert!(accepted.stderr.contains("has corrected this output"));
+    check(&accepted, &["execution_id", "skill", "before", "outcome"]);
     ok(
         &["reject", "latest", "--reason", "no"],
         &["execution_id", "outcome", "reason"],
