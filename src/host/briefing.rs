@@ -113,32 +113,27 @@ impl HintService<'_> {
         briefing.rules.push_str(&notice);
         let left = budget.saturating_sub(memctl_redact::length(&briefing.rules));
         briefing.observed = within(&observed, left);
-        let own = rules.own.iter().zip(lines(&rules.own));
-        let own = own.filter(|(_, line)| briefing.rules.contains(line));
-        let of_others = rules.observed.iter().zip(lines(&rules.observed));
-        let of_others = of_others.filter(|(_, line)| {
-            briefing
-                .observed
-                .contains(memctl_redact::defuse(line).trim())
-        });
-        let ids = own
-            .chain(of_others)
-            .map(|(rule, _)| rule.reflexion_id.clone());
-        briefing.told = ids.collect();
-        let approved = lessons
-            .approved
-            .iter()
-            .map(|lesson| (lesson, &briefing.rules));
-        let observed = lessons
-            .observed
-            .iter()
-            .map(|lesson| (lesson, &briefing.observed));
-        let shown = approved
-            .chain(observed)
-            .filter(|((_, line), text)| text.contains(line.trim()));
-        briefing.lessons = shown.map(|((id, _), _)| id.clone()).collect();
+        let with_ids = |rules: &[Reflexion]| -> Vec<(String, String)> {
+            let ids = rules.iter().map(|rule| rule.reflexion_id.clone());
+            ids.zip(lines(rules)).collect()
+        };
+        briefing.told = shown(&with_ids(&rules.own), &briefing.rules);
+        let others = shown(&with_ids(&rules.observed), &briefing.observed);
+        briefing.told.extend(others);
+        briefing.lessons = shown(&lessons.approved, &briefing.rules);
+        let observed = shown(&lessons.observed, &briefing.observed);
+        briefing.lessons.extend(observed);
         Ok(briefing)
     }
+}
+
+/// Returns the ids of the records whose line is in a text, as it is or made harmless.
+fn shown(records: &[(String, String)], text: &str) -> Vec<String> {
+    let is_in = |line: &str| text.lines().any(|one| one.trim() == line.trim());
+    let shown = records
+        .iter()
+        .filter(|(_, line)| is_in(line) || is_in(&memctl_redact::defuse(line)));
+    shown.map(|(id, _)| id.clone()).collect()
 }
 
 /// One line on the candidates from chats; empty if none waits. It repeats no text of them.

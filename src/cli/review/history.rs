@@ -152,8 +152,8 @@ const SAID: usize = 30;
 ///
 /// Links an execution, its correction, the rule, its tests and the executions with the rule in
 /// their prompt; or a lesson and the sessions that showed it; and the newest sessions in which an
-/// agent was told it. For a session, links the lessons that it taught, and its recoveries that are
-/// no hint with the reason. Deleted records are marked.
+/// agent was told it. For a session, links what its agents were told and the lessons that it taught.
+/// Deleted records are marked.
 ///
 /// ```console
 /// $ memctl why REFL-001

@@ -66,20 +66,17 @@ pub fn status(place: &Place) -> Result<Found<FoundHooks>, Error> {
         commands.extend(hooks.commands(&text));
         are_off |= hooks.are_off(&text);
     }
-    let has = |read_only| -> Result<bool, Error> {
-        let start = hook_command(&place.start.command, place.host, read_only);
-        for (file, hooks) in entries(place, &start)? {
-            match read_in(&file, |text| hooks.find(text)) {
-                Ok(InstallationStatus::Installed) => {}
-                Err(error) if !hooks.is_whole_file() => return Err(error),
-                // A file of another program is no installation.
-                _ => return Ok(false),
-            }
-        }
-        Ok(true)
-    };
-    let reads = has(true)?;
-    let standing = match (commands.is_empty(), reads || has(false)?) {
+    let reads = commands.iter().any(|command| command.contains(READ_ONLY));
+    let start = hook_command(&place.start.command, place.host, reads);
+    let mut is_whole = true;
+    for (file, hooks) in entries(place, &start)? {
+        is_whole &= match read_in(&file, |text| hooks.find(text)) {
+            Err(error) if !hooks.is_whole_file() => return Err(error),
+            // A file of another program is no installation.
+            found => found.is_ok_and(|found| found == InstallationStatus::Installed),
+        };
+    }
+    let standing = match (commands.is_empty(), is_whole) {
         (true, _) => InstallationStatus::Absent,
         (false, true) => InstallationStatus::Installed,
         (false, false) => InstallationStatus::Outdated,
@@ -88,7 +85,7 @@ pub fn status(place: &Place) -> Result<Found<FoundHooks>, Error> {
     let notes = [
         (is_installed, place.host.profile().limits),
         (
-            reads,
+            is_installed && reads,
             "read-only: the hooks recall, and write nothing to the memory",
         ),
         (are_off, "`disableAllHooks` is set: the host runs no hooks"),

@@ -100,6 +100,8 @@ names! {
         ToldIn = "told_in",
         /// Message of a person that a rule was heard in.
         SaidIn = "said_in",
+        /// Record that an agent was told in a session.
+        Told = "told",
         /// Procedure that was learned from a session.
         Taught = "taught",
     }

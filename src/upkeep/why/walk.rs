@@ -6,9 +6,10 @@
 //! rule has many executions. Only entries whose text contains the id are parsed as JSON.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
-use memctl_files::json;
+use memctl_files::json::{self, leaves};
+use serde_json::Value;
 
 use super::{Link, Relation};
 use crate::model::{
@@ -20,6 +21,8 @@ use crate::upkeep::runs;
 
 /// Maximum number of executions of a rule, and of origins of a procedure, in a chain: the newest.
 const NAMED: usize = 3;
+/// Maximum number of moments of a session at which its agents were told something: the newest.
+const MOMENTS: usize = 200;
 
 /// Builds the chain of a record.
 pub(crate) fn chain<'a>(store: &'a Scoped, kind: Kind, id: &str) -> Result<Walk<'a>, Error> {
@@ -32,12 +35,13 @@ pub(crate) fn chain<'a>(store: &'a Scoped, kind: Kind, id: &str) -> Result<Walk<
     Ok(walk)
 }
 
-/// Builds the chain of a session that is known only by the records learned from its file; `None`
-/// if there are none.
+/// Builds the chain of a session that is no record, by the records that it taught and those that its agents were told;
+/// `None` if there are none.
 pub(crate) fn transcript<'a>(store: &'a Scoped, name: &str) -> Result<Option<Walk<'a>>, Error> {
+    let name = without_host(name);
     let mut walk = Walk::new(store);
     walk.chain.push(link(name, "transcript", Relation::Asked));
-    let leads = walk.taught(name)?;
+    let leads = walk.of_session(name)?;
     walk.follow(leads, name, 0)?;
     Ok((walk.chain.len() > 1).then_some(walk))
 }
@@ -348,16 +352,25 @@ impl<'a> Walk<'a> {
 
     fn session(&self, session: &Session, way: Direction) -> Result<Leads, Error> {
         match session.native_id().filter(|_| way == Direction::Both) {
-            // The record has the name of the host before the id that the session file has.
-            Some(native) => self.taught(native.split_once('/').map_or(&native, |(_, id)| id)),
+            Some(native) => self.of_session(without_host(&native)),
             None => Ok(Leads::default()),
         }
     }
 
-    /// Returns links to the procedures that were seen in a session.
-    fn taught(&self, name: &str) -> Result<Leads, Error> {
+    /// Returns links to the records that the agents of a session were told, and to the procedures that were seen in it.
+    fn of_session(&self, name: &str) -> Result<Leads, Error> {
         let mut leads = Leads::default();
         if !name.is_empty() {
+            let told = self.store.logs_of_delivered(MOMENTS, &mut |line| {
+                without_host(line.session_id.as_deref().unwrap_or_default()) == name
+            })?;
+            let mut ids = BTreeSet::new();
+            for line in told.lines.into_iter().filter_map(|line| line.output_data) {
+                let told: Value = serde_json::from_str(line.get()).unwrap_or_default();
+                let texts = leaves(&told).into_iter().filter_map(Value::as_str);
+                ids.extend(texts.map(str::to_owned));
+            }
+            leads.records(Relation::Told, ids, Direction::End);
             let taught = self.naming(name, |one: Procedure| {
                 let mut origins = one.origins.iter();
                 let is_of_it = origins.any(|origin| origin.session == name);
@@ -395,9 +408,8 @@ impl<'a> Walk<'a> {
                 _ => "at a call",
             };
             let tool = line.tool_name.map(|tool| format!(" of {tool}"));
-            // Sessions are named as their files are, without the host.
             let session = line.session_id.unwrap_or_default();
-            let session = session.split_once('/').map_or(&*session, |(_, id)| id);
+            let session = without_host(&session);
             let told = Link {
                 summary: format!("{moment}{}", tool.unwrap_or_default()),
                 at: utc(&line.created_at),
@@ -423,6 +435,11 @@ impl<'a> Walk<'a> {
         })?;
         Ok(found)
     }
+}
+
+/// Returns the name that the file of a session has: without the host.
+fn without_host(session: &str) -> &str {
+    session.split_once('/').map_or(session, |(_, id)| id)
 }
 
 /// Describes the message that a rule was heard in.
