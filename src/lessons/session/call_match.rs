@@ -131,20 +131,6 @@ fn is_only_in(written: &[String], these: &[String], others: &[String]) -> bool {
     written.any(|word| is_in(word, these) && !is_in(word, others))
 }
 
-/// Returns `true` if the calls have a written command, but its last word only as the beginning of another:
-/// `--pattern=`, `src/`.
-pub(crate) fn ends_in_a_word(written: &str, calls: &[PeeledCall<'_>]) -> bool {
-    let written = commands(&without_angles(written));
-    let [Simple { words: written, .. }] = written.as_slice() else {
-        return false;
-    };
-    let has = |is_whole| {
-        let mut simples = calls.iter().flat_map(|call| &call.simples);
-        simples.any(|words| begins(written, words, is_whole))
-    };
-    written.len() > 1 && has(false) && !has(true)
-}
-
 /// Returns the occurrence of a command in the prose of a lesson.
 ///
 /// # Errors

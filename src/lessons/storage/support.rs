@@ -3,9 +3,7 @@
 use memctl_redact::Person;
 
 use super::words::{CheckedLesson, LessonArgs, check_words, code_spans, is_telling, refuse};
-use crate::lessons::session::call_match::{
-    Occurrence, ends_in_a_word, in_prose, occurrence, peeled,
-};
+use crate::lessons::session::call_match::{Occurrence, in_prose, occurrence, peeled};
 use crate::lessons::session::calls::{SessionCall, SessionCalls};
 use crate::model::text::one_line;
 use crate::model::{Applies, LessonScope};
@@ -20,9 +18,9 @@ pub(crate) fn check(
     person: &Person,
 ) -> Result<CheckedLesson, Refusal> {
     let checked = check_words(args, person)?;
-    let mut checked = seen_errors(checked, &session.calls, is_quoted)?;
+    let checked = seen_errors(checked, &session.calls, is_quoted)?;
     check_commands(&checked.lesson, &checked.applies, is_quoted, &session.calls)?;
-    let applies = &mut checked.applies;
+    let applies = &checked.applies;
     let is_silent = applies.commands.is_empty() && applies.errors.is_empty();
     if applies.scope == LessonScope::Everywhere && is_silent {
         return refuse(
@@ -30,12 +28,6 @@ pub(crate) fn check(
             "nothing says when to tell it in other projects",
             "name `commands` or `errors`, or say `project`",
         );
-    }
-    let calls = peeled(&session.calls);
-    for command in &mut applies.commands {
-        if ends_in_a_word(command, &calls) {
-            command.push('…');
-        }
     }
     Ok(checked)
 }

@@ -23,8 +23,6 @@ const SHORTEST_ERROR: usize = 8;
 /// Minimum number of digits of a code of an error, and of letters of one without digits.
 const CODE_DIGITS: usize = 3;
 const CODE_LETTERS: usize = 5;
-/// Ends of a command whose last word goes on: `--only=`, `src/`.
-const BEGINS: [char; 4] = ['=', '/', ':', '{'];
 
 /// Lesson to store.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -112,19 +110,13 @@ pub(crate) fn check_words(args: &LessonArgs, person: &Person) -> Result<CheckedL
         phrases.retain(|text| !text.is_empty() && seen.insert(text.clone()));
         phrases
     };
-    let mut applies = Applies {
+    let applies = Applies {
         errors: phrases(&args.errors),
         expected: Vec::new(),
         commands: phrases(&args.commands),
         not: phrases(&args.not),
         scope: scope(args),
     };
-    for command in &mut applies.commands {
-        let last = command.rsplit(' ').next().unwrap_or_default();
-        if last.ends_with(BEGINS) && last.contains(char::is_alphanumeric) {
-            command.push('…');
-        }
-    }
     Ok(CheckedLesson {
         lesson: lesson.to_owned(),
         applies,
@@ -286,20 +278,6 @@ pub(super) mod tests {
         check("no kit", [false, true]);
         check("error", [false, false]);
         check("404", [false, false]);
-    }
-
-    #[test]
-    fn a_last_word_that_goes_on_is_a_beginning() {
-        let check = |command: &str, expected: &str| {
-            let given = args("Use the plural.", &[command], &[]);
-            let checked = check_words(&given, &person()).unwrap();
-            assert_eq!(checked.applies.commands, [expected]);
-        };
-        check("npm test -- --only=", "npm test -- --only=…");
-        check("gofmt -w ./pkg/", "gofmt -w ./pkg/…");
-        check("go build .", "go build .");
-        check("echo ===", "echo ===");
-        check("gofmt -w ./pkg", "gofmt -w ./pkg");
     }
 
     #[test]

@@ -346,13 +346,22 @@ fn longest_run(code: &str, beginnings: &[String]) -> Option<usize> {
     run.map(|command| command.split_whitespace().count()).max()
 }
 
-/// Beginnings of the simple commands of a shell line, of each length.
+/// Signs at which a word may be parted: `--only=cart` begins with `--only` and `--only=`.
+const PARTS: [char; 4] = ['=', '/', ':', '{'];
+
+/// Beginnings of the simple commands of a shell line, of each length. The last word may be the beginning of one.
 fn prefixes(code: &str) -> Vec<String> {
     let mut found = Vec::new();
     for simple in commands(code) {
-        for length in 1..=simple.words.len().min(table::COMMAND_WORDS) {
-            let words = simple.words[..length].iter().map(String::as_str);
-            found.push(table::beginning(words));
+        let words: Vec<&str> = simple.words.iter().map(String::as_str).collect();
+        for at in 0..words.len().min(table::COMMAND_WORDS) {
+            let (before, last) = (&words[..at], words[at]);
+            let signs = last.match_indices(PARTS).filter(|_| at > 0);
+            let ends = signs.flat_map(|(end, _)| [end, end + 1]);
+            for end in ends.filter(|end| *end > 1).chain([last.len()]) {
+                let words = before.iter().copied().chain([&last[..end]]);
+                found.push(table::beginning(words));
+            }
         }
     }
     found
@@ -470,5 +479,12 @@ mod tests {
         check("npm test -- --only=cart", "npm test -- --only=…", true);
         check("gofmt -w ./pkg/cart.go", "gofmt -w ./pkg…", true);
         check("gofmt -w ./web", "gofmt -w ./pkg…", false);
+        check("gofmt -w ./pkg/cart.go", "gofmt -w ./pkg", true);
+        check("gofmt -w ./pkgs", "gofmt -w ./pkg", false);
+        check("npm test -- --only=cart", "npm test -- --only=", true);
+        check("npm test -- --only=cart", "npm test -- --only", true);
+        check("npm test -- --onlyChanged", "npm test -- --only", false);
+        check("go build ./cmd", "go build .", false);
+        check("ls /tmp", "ls /", false);
     }
 }
