@@ -9,9 +9,7 @@
 //! directory alone leads nowhere outside of it.
 
 use std::ffi::OsStr;
-use std::io::Read as _;
 use std::path::{Component, Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use memctl_files::{Directory, named};
@@ -217,33 +215,11 @@ fn root_commit(root: &Path, git: &Path, memory: &Directory) -> Option<String> {
     commit
 }
 
-/// Asks git for the first commit, for a short time. A repository may be of others: nothing is fetched.
-/// What git leaves running may keep its output open: nobody waits for that.
+/// Asks git for the first commit, for a short time.
 fn first_commit(root: &Path) -> Option<String> {
-    let mut git = Command::new("git")
-        .arg("-C")
-        .arg(root)
-        .args(["rev-list", "--max-parents=0", "HEAD"])
-        .env_remove("GIT_DIR")
-        .env_remove("GIT_WORK_TREE")
-        .env("GIT_ALLOW_PROTOCOL", "none")
-        .env("GIT_NO_LAZY_FETCH", "1")
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .ok()?;
-    let output = git.stdout.take()?;
-    let (sender, answer) = std::sync::mpsc::channel();
-    std::thread::spawn(move || {
-        let mut text = String::new();
-        let read = output.take(LONGEST).read_to_string(&mut text);
-        drop(sender.send(read.ok().map(|_| text)));
-    });
-    let text = answer.recv_timeout(PATIENCE);
-    drop(git.kill());
-    drop(git.wait());
-    let text = text.ok().flatten()?;
+    let args = ["rev-list", "--max-parents=0", "HEAD"];
+    let output = memctl_files::git(root, args, Vec::new(), false, PATIENCE).ok()?;
+    let text = String::from_utf8(output.stdout).ok()?;
     let oldest = text.lines().next_back()?.get(..COMMIT_LENGTH)?;
     is_commit(oldest).then(|| oldest.to_owned())
 }
@@ -307,6 +283,8 @@ fn plain(path: &Path) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
+    use std::process::Command;
+
     use super::*;
 
     struct Disk(tempfile::TempDir);

@@ -38,6 +38,11 @@ const RESERVED: &[(&[&str], May, &str)] = &[
     ),
     (&["anyhow"], May::Within(&[]), "errors are typed inside"),
     (
+        &["process::Command", "Command::new"],
+        May::Within(&[]),
+        "only `memctl_files::git` and `memctl_llm` start programs",
+    ),
+    (
         &[
             "reqwest", "rustls", "std::net", "tokio::net", "TcpStream", "TcpListener", "UdpSocket",
             "UnixStream", "UnixListener",

@@ -18,6 +18,7 @@
 //! | `write` | a file is replaced as a whole or not at all, and durable on return; if wanted, only the version that was read |
 //! | `named` | files that a user names, opened by their path |
 //! | `shared_file` | files of a project that other programs use too: no link is followed |
+//! | `git` | git runs nothing of a repository, and is not waited for without end |
 //! | `process` | a started program ends with all that it has started; interrupts, local sockets, directories of the user |
 //!
 //! Locks are those of the standard library (`File::try_lock`): one holder of a file at a time, free
@@ -45,6 +46,7 @@ pub mod conflict;
 pub mod decoded;
 mod directory;
 mod file;
+mod git;
 pub mod json;
 pub mod named;
 pub mod parallel;
@@ -66,6 +68,7 @@ use windows as system;
 
 pub use directory::{Directory, Found};
 pub use file::{FileState, FoundKind, Owned, Reason, Refused, owned};
+pub use git::git;
 pub use process::user_directories;
 pub use shared_file::SharedFile;
 /// Reads and writes at an offset. They do not wait for each other, and threads may share the file. The position

@@ -102,10 +102,12 @@ pub(crate) fn seen_by_git(context: &Context, more: Vec<PathBuf>) -> Vec<String> 
     };
     let memory = &context.places.memory;
     let of_memory = shared_files().chain([".gitignore", IDENTITY]);
-    let mut seen: Vec<String> = of_memory
-        .map(|name| memory.join(name))
-        .chain(more)
-        .filter(|path| !repository.ignores(path))
+    let files = of_memory.map(|name| memory.join(name)).chain(more);
+    let files: Vec<PathBuf> = files.filter(|path| path.starts_with(project)).collect();
+    let ignored = repository.ignored(&files);
+    let mut seen: Vec<String> = files
+        .iter()
+        .filter(|path| !ignored.contains(path))
         .filter_map(|path| Some(path.strip_prefix(project).ok()?.display().to_string()))
         .collect();
     seen.sort_unstable();
@@ -194,7 +196,7 @@ pub(crate) fn problems(directory: &Path) -> (Vec<String>, Option<String>) {
                 .to_owned(),
         );
     }
-    let is_open = !is_named && named::exists(&memory) && !repository.ignores(&file);
+    let is_open = !is_named && named::exists(&memory) && repository.ignored(&[file]).is_empty();
     let offer = "to merge the memory of two branches by records: memctl init --git";
     (found, is_open.then(|| offer.to_owned()))
 }

@@ -1,7 +1,7 @@
 //! Git queries about the repository of a workspace, also from within a merge driver.
 //!
-//! Uses the installed `git`, so that its configuration and environment apply. Without git or a
-//! repository, queries return nothing.
+//! Uses the installed `git`, so that its configuration and environment apply, except what would start a program.
+//! Without git or a repository, queries return nothing.
 //!
 //! Git passes the contents of one file to a merge driver, without their commits. A merge, a rebase,
 //! a cherry-pick and a stash leave different, incomplete traces of these. So all traces are tried, and a
@@ -10,10 +10,10 @@
 //! Deliberately absent: commits. Only users make them.
 
 use std::collections::BTreeMap;
-use std::io::Write as _;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
-use std::thread;
+use std::process::Output;
+use std::time::Duration;
 
 use memctl_files::named;
 
@@ -29,9 +29,12 @@ const LARGEST_ATTRIBUTES: u64 = 1 << 20;
 /// Error of a git command.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
-    /// The program cannot be started.
-    #[error("cannot start `git`")]
+    /// The program cannot be started, or does not end.
+    #[error("`git` does not start or does not end")]
     Start(#[source] std::io::Error),
+    /// A link in the place of a file that git would write.
+    #[error("`{}` is a link, which is not followed", .0.display())]
+    Link(PathBuf),
     /// The command failed.
     #[error("`git {command}` failed: {message}")]
     Failed {
@@ -53,6 +56,11 @@ pub(crate) fn shares_memory(project: &Path) -> bool {
     text.is_ok_and(|text| text.lines().any(is_named))
 }
 
+/// Maximum time of a question about paths and settings, whose files may be pipes.
+const SHORT: Duration = Duration::from_secs(4);
+/// Maximum time of a question about the history.
+const LONG: Duration = Duration::from_secs(600);
+
 /// Repository with a working tree.
 #[derive(Debug, Clone)]
 pub(crate) struct Repository {
@@ -60,6 +68,8 @@ pub(crate) struct Repository {
     top: PathBuf,
     /// `true` to keep the environment variables that git sets for hooks (`GIT_DIR` and others).
     by_variables: bool,
+    /// Maximum time of a call.
+    patience: Duration,
 }
 
 impl Repository {
@@ -69,10 +79,20 @@ impl Repository {
         // elsewhere.
         [true, false].into_iter().find_map(|by_variables| {
             let top = directory.to_owned();
-            let here = Self { top, by_variables };
+            let here = Self {
+                top,
+                by_variables,
+                patience: SHORT,
+            };
             let top = PathBuf::from(here.ask(&["rev-parse", "--show-toplevel"]).ok()?);
-            named::is_dir(&top).then_some(Self { top, by_variables })
+            named::is_dir(&top).then_some(Self { top, ..here })
         })
+    }
+
+    /// Lets calls read the whole history.
+    pub(crate) fn for_history(self) -> Self {
+        let patience = LONG;
+        Self { patience, ..self }
     }
 
     /// Top-level directory.
@@ -89,8 +109,16 @@ impl Repository {
     ///
     /// # Errors
     ///
-    /// Fails if git fails.
+    /// Fails if git fails, or would follow a link to another file.
     pub(crate) fn set(&self, name: &str, value: &str) -> Result<(), Error> {
+        let file = self
+            .top
+            .join(self.ask(&["rev-parse", "--git-path", "config"])?);
+        let below = file.ancestors().take_while(|path| *path != self.top);
+        let is_link = |path: &&Path| named::link_metadata(path).is_ok_and(|m| m.is_symlink());
+        if let Some(link) = below.take(2).find(is_link) {
+            return Err(Error::Link(link.to_owned()));
+        }
         self.ask(&["config", "--local", name, value]).map(drop)
     }
 
@@ -101,10 +129,13 @@ impl Repository {
         answer.rsplit(": ").next().map(str::to_owned)
     }
 
-    /// Returns `true` if git ignores a path.
-    pub(crate) fn ignores(&self, path: &Path) -> bool {
-        let path = path.to_str();
-        path.is_some_and(|path| self.ask(&["check-ignore", "-q", "--", path]).is_ok())
+    /// Returns those of some paths that git ignores.
+    pub(crate) fn ignored(&self, paths: &[PathBuf]) -> Vec<PathBuf> {
+        let mut args = vec!["check-ignore", "-z", "--"];
+        args.extend(paths.iter().filter_map(|path| path.to_str()));
+        let ignored = self.run(&args, Vec::new()).unwrap_or_default();
+        let ignored = String::from_utf8_lossy(&ignored);
+        ignored.split_terminator('\0').map(PathBuf::from).collect()
     }
 
     /// Merges three files line by line into the first, with conflict markers where both sides
@@ -119,12 +150,11 @@ impl Repository {
         base: &Path,
         theirs: &Path,
     ) -> Result<bool, Error> {
-        let mut command = self.command();
-        command.args(["merge-file", "-L", "ours", "-L", "base", "-L", "theirs"]);
-        let output = command
-            .args([ours, base, theirs])
-            .output()
-            .map_err(Error::Start)?;
+        let mut args: Vec<&OsStr> = ["merge-file", "-L", "ours", "-L", "base", "-L", "theirs"]
+            .map(OsStr::new)
+            .into();
+        args.extend([ours, base, theirs].map(Path::as_os_str));
+        let output = self.git(args, Vec::new())?;
         match output.status.code() {
             Some(0) => Ok(false),
             Some(1..128) => Ok(true),
@@ -134,24 +164,13 @@ impl Repository {
 
     /// Runs git and returns its output without trailing whitespace.
     fn ask(&self, args: &[&str]) -> Result<String, Error> {
-        let bytes = self.run(args, None)?;
+        let bytes = self.run(args, Vec::new())?;
         Ok(String::from_utf8_lossy(&bytes).trim_end().to_owned())
     }
 
     /// Runs git with `input` on standard input and returns its output.
-    fn run(&self, args: &[&str], input: Option<Vec<u8>>) -> Result<Vec<u8>, Error> {
-        let mut command = self.command();
-        command.args(args).stdout(Stdio::piped());
-        if input.is_some() {
-            command.stdin(Stdio::piped());
-        }
-        let mut child = command.spawn().map_err(Error::Start)?;
-        // A separate thread writes, since writing and reading in turn deadlocks once both pipes are
-        // full.
-        let stdin = child.stdin.take().zip(input);
-        let writer = thread::spawn(move || stdin.map(|(mut stdin, input)| stdin.write_all(&input)));
-        let output = child.wait_with_output().map_err(Error::Start)?;
-        drop(writer.join());
+    fn run(&self, args: &[&str], input: Vec<u8>) -> Result<Vec<u8>, Error> {
+        let output = self.git(args, input)?;
         if output.status.success() {
             Ok(output.stdout)
         } else {
@@ -159,20 +178,13 @@ impl Repository {
         }
     }
 
-    fn command(&self) -> Command {
-        let mut command = Command::new("git");
-        command
-            .current_dir(&self.top)
-            .stdin(Stdio::null())
-            .stderr(Stdio::piped());
-        if !self.by_variables {
-            for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX"] {
-                command.env_remove(name);
-            }
-        }
-        // These queries write nothing, so they need no optional locks.
-        command.env("GIT_OPTIONAL_LOCKS", "0");
-        command
+    fn git<A: AsRef<OsStr>>(
+        &self,
+        args: impl IntoIterator<Item = A>,
+        input: Vec<u8>,
+    ) -> Result<Output, Error> {
+        memctl_files::git(&self.top, args, input, self.by_variables, self.patience)
+            .map_err(Error::Start)
     }
 }
 
@@ -193,6 +205,7 @@ impl Explain for Error {
         let hint = match self {
             Self::Start(_) => "install git, and check that it is in PATH",
             Self::Failed { .. } | Self::UnknownSide(_) => "git status",
+            Self::Link(_) => "put a file in its place",
         };
         (Kind::Io, Some(hint.to_owned()))
     }
@@ -295,7 +308,7 @@ impl Repository {
     ) -> Result<BTreeMap<String, Vec<u8>>, Error> {
         let mut args = vec!["ls-tree", "-r", "-z", "--full-tree", commit, "--"];
         args.extend(below.iter().map(String::as_str));
-        let listed = self.run(&args, None)?;
+        let listed = self.run(&args, Vec::new())?;
         let mut names = Vec::new();
         let mut blobs = Vec::new();
         for entry in listed.split(|b| *b == 0) {
@@ -319,7 +332,7 @@ impl Repository {
         if names.is_empty() {
             return Ok(files);
         }
-        let answer = self.run(&["cat-file", "--batch"], Some(blobs))?;
+        let answer = self.run(&["cat-file", "--batch"], blobs)?;
         let cut = || Error::Failed {
             command: "cat-file --batch".to_owned(),
             message: "the answer is cut off".to_owned(),

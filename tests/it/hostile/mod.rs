@@ -23,6 +23,8 @@ mod faults;
 mod fences;
 mod forbidden_lessons;
 mod forgeries;
+#[cfg(unix)]
+mod git_calls;
 mod guardrails;
 mod hand_edits;
 mod injection;
