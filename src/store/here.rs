@@ -52,19 +52,25 @@ impl Here<'_> {
         if let Some(named) = self.named {
             return same_project(named, name);
         }
+        let plain = shown_project(name);
+        let is_named = |path: &Path| path.file_name().is_some_and(|last| last == plain);
+        // A repository is its commit: no other folder is it by the name alone.
+        if plain != name {
+            return match (self.project, self.root.zip(self.directory)) {
+                (Some(project), _) => {
+                    let is_own = self.is_memory_of(project) && project.has_name(plain);
+                    is_own || project.has_name(name)
+                }
+                (None, Some((root, at))) => at.starts_with(root) && is_named(root),
+                (None, None) => false,
+            };
+        }
         let (tops, own) = match self.project {
-            Some(project) if project.knows(name) && !self.is_memory_of(project) => {
-                return project.has_name(name);
-            }
             Some(project) => (
                 [self.root, Some(project.root.as_path())],
                 project.has_name(name),
             ),
             None => ([self.root, self.directory], false),
-        };
-        let is_named = |path: &Path| {
-            path.file_name()
-                .is_some_and(|last| last == shown_project(name))
         };
         own || self.directory.is_some_and(|at| {
             let is_below = |path: &Path| tops.iter().flatten().any(|top| path.starts_with(top));
@@ -173,7 +179,10 @@ mod tests {
         check("work/shop", &work, "blog", false);
         check("work", &work, "shop", false);
         check("work", &work, "work", true);
+        check("work/shop/api", &work, "api#1a2b3c4d5e6f", false);
+        check("work/shop/api", &work, "work#1a2b3c4d5e6f", true);
         check("elsewhere", &work, "elsewhere", true);
+        check("elsewhere", &work, "elsewhere#1a2b3c4d5e6f", false);
         check("elsewhere", &work, "work", false);
         let rule = |project: &str| -> Reflexion {
             let rule = serde_json::json!({ "said": [{ "quote": "q", "workspace": project }] });
@@ -215,6 +224,8 @@ mod tests {
         check("/work/shop", "shop#1a2b3c4d5e6f", true);
         check("/work/shop", "shop#000000000000", true);
         check("/work/shop", "blog#000000000000", false);
+        check("/work/shop", "src#000000000000", false);
+        check("/work/shop", "src", true);
         check("/work", "shop#1a2b3c4d5e6f", true);
         check("/work", "shop#000000000000", false);
         check("/work", "shop", true);

@@ -113,20 +113,23 @@ impl Project {
         self.names.iter().any(|own| same_project(own, name))
     }
 
-    /// Returns `true` if root commits decide whether this name is one of the project.
-    pub fn knows(&self, name: &str) -> bool {
-        let is_known = |name: &str| name.contains(COMMIT);
-        is_known(name) && self.names.iter().any(|own| is_known(own))
-    }
-
     /// Returns the project with its root commit in its names. The derived files of a memory keep what
-    /// git says.
+    /// git says. A repository elsewhere than its memory that has no commit yet is named by its place instead, and
+    /// recognised by that later: another one can have its name.
     #[must_use]
     pub fn identified(mut self, memory: &Path) -> Self {
+        let place = xxh3_64(self.git.as_os_str().as_encoded_bytes()) >> 16;
+        let by_place = self
+            .name()
+            .map(|name| format!("{name}{COMMIT}{place:012x}"));
+        let is_apart = memory.parent() != Some(&*self.main);
         if let Some(commit) = root_commit(&self.root, &self.git, &Directory::at(memory)) {
             for name in &mut self.names {
                 *name = format!("{name}{COMMIT}{commit}");
             }
+            self.names.extend(by_place);
+        } else if is_apart && is_unborn(&self.git) {
+            self.names = by_place.into_iter().collect();
         }
         self
     }
@@ -160,6 +163,13 @@ impl Project {
         });
         std::iter::once(self.root.clone()).chain(trees).collect()
     }
+}
+
+/// Returns `true` if a repository has no commit yet.
+fn is_unborn(git: &Path) -> bool {
+    let branches = named::list(&git.join("refs/heads"));
+    let is_there = |name: &str| named::exists(&git.join(name));
+    branches.is_ok_and(|all| all.is_empty()) && !is_there("packed-refs") && !is_there("reftable")
 }
 
 /// Returns `true` if two names are of one project: they have one root commit, or where one has none,
@@ -394,9 +404,6 @@ mod tests {
         check("shop#1a2b3c4d5e6f", "copy#1a2b3c4d5e6f", true);
         check("shop#1a2b3c4d5e6f", "shop#000000000000", false);
         assert_eq!(shown_project("shop#1a2b3c4d5e6f"), "shop");
-        let project = |name: &str| Project::with_names("", &[name]);
-        assert!(project("shop#1a2b3c4d5e6f").knows("x#000000000000"));
-        assert!(!project("shop#1a2b3c4d5e6f").knows("shop") && !project("shop").knows("x#0"));
     }
 
     #[test]
@@ -415,11 +422,17 @@ mod tests {
         };
         git(&["init", "-q", "shop"]);
         let named = |path: &str| disk.of(path).unwrap().identified(&disk.path("memory"));
-        // Without a commit, only the name says something.
-        assert_eq!(named("shop").name(), Some("shop"));
+        // Without a commit, only the place says something.
+        let before = named("shop");
+        assert_eq!(before.name().map(shown_project), Some("shop"));
+        assert!(!before.has_name("shop#1a2b3c4d5e6f") && before.has_name("shop"));
+        let in_it = disk.of("shop").unwrap();
+        let in_it = in_it.identified(&disk.path("shop/.agentura"));
+        assert_eq!(in_it.name(), Some("shop"));
         git(&["-C", "shop", "commit", "-q", "--allow-empty", "-m", "a"]);
         git(&["clone", "-q", "shop", "other"]);
         let (shop, other) = (named("shop"), named("other"));
+        assert!(shop.has_name(before.name().unwrap()));
         assert!(other.has_name(shop.name().unwrap()) && shop.has_name(other.name().unwrap()));
         let files = std::fs::read_dir(disk.path("memory/.index"))
             .unwrap()
