@@ -344,13 +344,20 @@ const FOLDERS: [(Host, &str); 3] = [
     (Host::Cline, "data/sessions"),
 ];
 
+/// Folders in which the sessions of this project are kept: those of [`host_sessions`], and the history that SpecStory
+/// keeps in the project. That one can come from others, with what it calls the user's words.
+pub(crate) fn project_sessions(context: &Context) -> Vec<PathBuf> {
+    let history = context.project().join(".specstory/history");
+    let history = Some(history).filter(|path| named::is_dir(path));
+    host_sessions(context).into_iter().chain(history).collect()
+}
+
 /// Folders in which agent hosts keep the sessions of this project. Those of all but Claude Code hold the
 /// sessions of all projects.
-pub(crate) fn project_sessions(context: &Context) -> Vec<PathBuf> {
-    let project = context.project();
+pub(crate) fn host_sessions(context: &Context) -> Vec<PathBuf> {
     // Claude Code names a folder after the path that its sessions began in: the project or one below it. The sessions
     // themselves say which project they are of.
-    let name = project.display().to_string();
+    let name = context.project().display().to_string();
     let name = name.replace(|c: char| !c.is_ascii_alphanumeric(), "-");
     let below = format!("{name}-");
     let folders = directory(context, Host::ClaudeCode).map(|dir| dir.join("projects"));
@@ -361,11 +368,9 @@ pub(crate) fn project_sessions(context: &Context) -> Vec<PathBuf> {
         folder == name.as_str() || folder.starts_with(&below)
     });
     let claude = claude.map(|entry| entry.path());
-    // SpecStory keeps the history of several hosts in the project.
-    let history = project.join(".specstory/history");
     let of_all = FOLDERS.iter();
     let of_all = of_all.filter_map(|(host, name)| Some(directory(context, *host)?.join(name)));
-    let all = claude.into_iter().chain(of_all).chain([history]);
+    let all = claude.into_iter().chain(of_all);
     all.filter(|path| named::is_dir(path)).collect()
 }
 

@@ -17,7 +17,7 @@ use std::time::Duration;
 use clap::Args;
 
 use crate::cli::context::Context;
-use crate::cli::learn::sessions::project_sessions;
+use crate::cli::learn::sessions::host_sessions;
 use crate::cli::output::{Page, Report, change, end};
 use crate::model::error::UserError;
 use crate::model::{Kind, SkillPath};
@@ -69,10 +69,13 @@ pub(crate) fn queue(context: &Context, skill: Option<&SkillPath>) -> Result<Queu
     })?)
 }
 
-/// Returns the sessions of this project that rules are tried on.
+/// Returns the user's own sessions of this project, which rules are tried on and in which they said something. No
+/// file of a project is one.
 pub(crate) fn past_sessions(context: &Context) -> PastSessions {
+    let mut paths = host_sessions(context);
+    paths.retain(|path| !context.environment.is_of_project(path));
     PastSessions {
-        paths: project_sessions(context),
+        paths,
         project: context.project().display().to_string(),
         now: context.environment.now,
         limit: REPLAY,
