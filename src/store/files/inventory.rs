@@ -14,8 +14,8 @@
 //!
 //! Git sees what people share: approved rules, lessons, memories and corrections, removals, settings and the
 //! identity. Everything else is of this machine: unapproved records, runs, sessions, logs with their proofs,
-//! counters, and derived files. So an agent's work here never makes git refuse a pull of the code. A file that
-//! git tracks already stays tracked. Lines from a person stay.
+//! counters, and derived files. So of an agent's work here only a note (`remember`) changes a file that git sees. A
+//! file that git tracks already stays tracked. Lines from a person stay.
 
 use std::ffi::OsStr;
 use std::fmt;
