@@ -174,7 +174,7 @@ fn rule_of_a_stranger_is_not_shown_to_the_model() {
     };
     assert_eq!(preview(&workspace)[0]["id"], id);
     // To another user, the same files are a clone.
-    let data = workspace.root().join("another-user");
+    let data = workspace.home().join("another-user");
     for variable in ["XDG_DATA_HOME", "LOCALAPPDATA"] {
         workspace.set(variable, data.to_str().unwrap());
     }

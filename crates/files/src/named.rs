@@ -188,7 +188,7 @@ pub fn real(path: &Path) -> io::Result<PathBuf> {
 }
 
 /// Resolves all links of a path whose last names need not exist.
-pub(crate) fn real_or_new(path: &Path) -> PathBuf {
+pub fn real_or_new(path: &Path) -> PathBuf {
     for above in path.ancestors() {
         if let (Ok(mut real), Ok(rest)) = (real(above), path.strip_prefix(above)) {
             real.extend(rest.components());

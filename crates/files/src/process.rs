@@ -17,7 +17,7 @@ use tokio::process::{Child, Command};
 use super::system::{Leader, begin_group};
 pub use super::system::{
     LocalStream, Stop, USUAL_EDITOR, at_interrupt, connect, keep_file_size_limit_an_error,
-    limit_unreceived, user,
+    limit_unreceived, noted_home, user,
 };
 
 /// A running program and all programs that it has started. Dropping it kills them.
@@ -87,7 +87,8 @@ pub struct UserDirectories {
 
 /// Returns the directories of the user; `var` gives the value of a variable that is not empty.
 pub fn user_directories(var: &dyn Fn(&str) -> Option<PathBuf>) -> UserDirectories {
-    let home = var(if cfg!(windows) { "USERPROFILE" } else { "HOME" }).or_else(std::env::home_dir);
+    let home = var(if cfg!(windows) { "USERPROFILE" } else { "HOME" });
+    let home = home.or_else(noted_home).or_else(std::env::home_dir);
     let below = |path: &str| home.as_ref().map(|home| home.join(path));
     let named = |name: &str, usual: &str| {
         let absolute = var(name).filter(|path| path.is_absolute());

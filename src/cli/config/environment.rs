@@ -10,11 +10,17 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use chrono::{DateTime, Datelike as _, Utc};
 
-use memctl_files::user_directories;
+use memctl_files::process::noted_home;
+use memctl_files::{named, user_directories};
 use memctl_redact::Person;
+
+use crate::store::DIRECTORY;
 
 /// Variables by which agent hosts mark what their agents run.
 const OF_AGENTS: [&str; 4] = ["CLAUDECODE", "CODEX_SANDBOX", "GEMINI_CLI", "CURSOR_AGENT"];
+
+/// Variable by which a call trusts everything.
+const TRUSTS_ALL: &str = "MEMCTL_TRUST";
 
 /// Environment variables, directories and time of a process.
 #[derive(Debug, Clone)]
@@ -44,16 +50,19 @@ impl Environment {
         let vars: BTreeMap<String, String> = std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
             .collect();
+        let current_dir = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."));
+        let home = noted_home();
         let directories = user_directories(&|name| {
             let value = vars.get(name).filter(|value| !value.is_empty());
-            value.map(PathBuf::from)
+            let directory = value.map(PathBuf::from);
+            directory.filter(|at| !is_of_project(at, &current_dir, home.as_deref()))
         });
         let now = vars
             .get("MEMCTL_NOW")
             .and_then(|at| DateTime::parse_from_rfc3339(at).ok())
             .map(|at| written(at.to_utc()));
         Self {
-            current_dir: std::env::current_dir().unwrap_or_else(|_| PathBuf::from(".")),
+            current_dir,
             home: directories.home,
             config_dir: directories.settings,
             all_settings_dir: directories.all_settings,
@@ -123,6 +132,29 @@ impl Environment {
         OF_AGENTS.iter().any(|name| self.var(name).is_some())
     }
 
+    /// Returns `true` if a directory came with the project that this process runs in.
+    pub(crate) fn is_of_project(&self, directory: &Path) -> bool {
+        let home = noted_home();
+        is_of_project(
+            directory,
+            &self.current_dir,
+            home.as_ref().or(self.home.as_ref()).map(|home| &**home),
+        )
+    }
+
+    /// Unsets the variable by which a call trusts everything. Agent hosts give what they start the variables that
+    /// a project sets.
+    pub(crate) fn distrust(&mut self) {
+        self.vars.remove(TRUSTS_ALL);
+    }
+
+    /// Returns `true` if this call trusts everything in a workspace, settings included: for build servers. What an
+    /// agent runs has the variables that a project sets.
+    pub(super) fn trusts_all(&self) -> bool {
+        let value = self.var(TRUSTS_ALL).filter(|_| !self.is_of_agent());
+        value.is_some_and(|value| value == "1" || value == "true")
+    }
+
     /// Returns the directories of `PATH`, in which programs are looked for.
     pub fn search_path(&self) -> Vec<PathBuf> {
         let path = self.var("PATH").unwrap_or_default();
@@ -163,6 +195,27 @@ impl Environment {
     }
 }
 
+/// Returns `true` if a directory belongs to a project that `here` is in. A project can set variables for what is
+/// started in it, and its files must not pass for the user's own. The home that the system notes, and what is above
+/// it, belong to no project. A home that a variable moves may hold a memory.
+fn is_of_project(directory: &Path, here: &Path, home: Option<&Path>) -> bool {
+    // Such a path means another directory for each process.
+    if ["/proc", "/dev"]
+        .iter()
+        .any(|of_process| directory.starts_with(of_process))
+    {
+        return true;
+    }
+    let (directory, here) = (named::real_or_new(directory), named::real_or_new(here));
+    let has = |at: &Path, name: &str| named::link_metadata(&at.join(name)).is_ok();
+    let is_top = |at: &Path| has(at, ".git") || (at != directory && has(at, DIRECTORY));
+    let mut above = here.ancestors();
+    above.any(|at| {
+        let is_of_user = home.is_some_and(|home| home.starts_with(at));
+        !is_of_user && directory.starts_with(at) && is_top(at)
+    })
+}
+
 /// First and last second that RFC 3339 can write: years 0 to 9999.
 const FIRST: i64 = -62_167_219_200;
 const LAST: i64 = 253_402_300_799;
@@ -195,8 +248,37 @@ fn clamped(seconds: i64, nanoseconds: u32) -> DateTime<Utc> {
 }
 
 #[cfg(test)]
-mod clock_tests {
+mod tests {
     use super::*;
+
+    #[test]
+    fn a_directory_within_a_project_is_not_the_users() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |path: &str| named::resolved(dir.path()).join(path);
+        for path in [
+            "me/.agentura", "me/clone/.git", "me/clone/src", "me/unpacked/.agentura",
+        ] {
+            named::create_dir(&at(path)).unwrap();
+        }
+        memctl_files::make_link(at("me/clone"), at("me/link")).unwrap();
+        let check = |directory: &str, here: &str, expected: bool| {
+            let found = is_of_project(&at(directory), &at(here), Some(&at("me")));
+            assert_eq!(found, expected, "{directory}, seen from {here}");
+        };
+        check("me/.local/share", "me/clone", false);
+        check("me/.local/share", "me", false);
+        check("me/clone/.x/new", "me/clone/src", true);
+        check("me/link/.x", "me/clone", true);
+        check("me/clone", "me/clone", true);
+        check("me/unpacked/data", "me/unpacked", true);
+        check("me/unpacked", "me/unpacked", false);
+        check("me/clone/.x", "me/unpacked", false);
+        assert!(is_of_project(
+            Path::new("/proc/self/cwd/x"),
+            &at("me"),
+            None
+        ));
+    }
 
     #[test]
     fn any_clock_has_a_time_that_can_be_written() {

@@ -141,9 +141,6 @@ fn reached(path: PathBuf) -> PathBuf {
     }
 }
 
-/// Trusts everything in a workspace, settings included: for build servers.
-const ALL: &str = "MEMCTL_TRUST";
-
 impl Environment {
     /// Returns the user's trust decisions for a memory directory.
     pub fn approvals(&self, directory: &Path) -> Approvals {
@@ -154,11 +151,6 @@ impl Environment {
     pub fn trusts_settings(&self, directory: &Path) -> bool {
         let noted = || self.approvals(directory).settings();
         self.trusts_all() || noted().is_some_and(|noted| noted == digest(directory))
-    }
-
-    fn trusts_all(&self) -> bool {
-        self.var(ALL)
-            .is_some_and(|value| value == "1" || value == "true")
     }
 }
 

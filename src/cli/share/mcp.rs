@@ -142,6 +142,8 @@ fn be_server(context: &Context, read_only: bool) -> Result<u8, UserError> {
             "Waiting for an agent host on standard input; run `memctl mcp install HOST` to set one up.",
         );
     }
+    let mut context = context.clone();
+    context.environment.distrust();
     // Warnings about the settings are printed once, not at every call.
     context.config()?;
     let started = context.clone();

@@ -141,6 +141,7 @@ fn answer(
 ) -> Result<Option<String>, &'static str> {
     let event = received.event;
     let mut environment = environment.clone();
+    environment.distrust();
     if let Some(cwd) = event.cwd.clone().filter(|cwd| named::is_dir(cwd)) {
         environment.current_dir = cwd;
     }

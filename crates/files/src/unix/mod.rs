@@ -3,7 +3,7 @@
 pub(super) mod files;
 
 use std::io::IsTerminal as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -20,6 +20,8 @@ pub use tokio::net::UnixStream as LocalStream;
 
 /// Editor of POSIX.
 pub const USUAL_EDITOR: &str = "vi";
+/// Maximum size of the list of users, in bytes.
+const LONGEST_LIST: u64 = 1 << 20;
 
 /// Lets a program begin a process group of its own.
 pub(crate) fn begin_group(command: &mut Command) {
@@ -45,6 +47,18 @@ impl Leader {
 /// Returns a name for the user of this process where no login names one: `uid 1000`.
 pub fn user() -> String {
     format!("uid {}", rustix::process::getuid().as_raw())
+}
+
+/// Returns the home directory that the system notes for the user of this process, whatever variables say; `None` if
+/// its list of users does not name them (macOS keeps another).
+pub fn noted_home() -> Option<PathBuf> {
+    let users = crate::named::read_text(Path::new("/etc/passwd"), LONGEST_LIST).ok()?;
+    let user = rustix::process::getuid().as_raw().to_string();
+    let mut users = users.lines().map(|line| line.split(':'));
+    let mut own = users.find(|fields| fields.clone().nth(2) == Some(&user))?;
+    own.nth(5)
+        .filter(|home| !home.is_empty())
+        .map(PathBuf::from)
 }
 
 /// Lets a write beyond the file size limit of the process fail, instead of ending the process.

@@ -3,7 +3,7 @@
 pub(super) mod files;
 mod replace;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 use std::{io, thread};
 
@@ -36,6 +36,11 @@ impl Leader {
 /// Returns a name for a user without one; Windows sets `USERNAME` in every session.
 pub fn user() -> String {
     "unknown user".to_owned()
+}
+
+/// The variables of a session on Windows alone name the home directory.
+pub const fn noted_home() -> Option<PathBuf> {
+    None
 }
 
 /// Does nothing: there is no such limit.
