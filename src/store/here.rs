@@ -54,14 +54,17 @@ impl Here<'_> {
         }
         let plain = shown_project(name);
         let is_named = |path: &Path| path.file_name().is_some_and(|last| last == plain);
+        let is_renamed = || self.former.iter().any(|former| former == plain);
         // A repository is its commit: no other folder is it by the name alone.
         if plain != name {
+            let is_own = |project: &Project| {
+                self.is_memory_of(project) && (project.has_name(plain) || is_renamed())
+            };
             return match (self.project, self.root.zip(self.directory)) {
-                (Some(project), _) => {
-                    let is_own = self.is_memory_of(project) && project.has_name(plain);
-                    is_own || project.has_name(name)
+                (Some(project), _) => project.has_name(name) || is_own(project),
+                (None, Some((root, at))) => {
+                    at.starts_with(root) && (is_named(root) || is_renamed())
                 }
-                (None, Some((root, at))) => at.starts_with(root) && is_named(root),
                 (None, None) => false,
             };
         }
@@ -74,10 +77,6 @@ impl Here<'_> {
         };
         own || self.directory.is_some_and(|at| {
             let is_below = |path: &Path| tops.iter().flatten().any(|top| path.starts_with(top));
-            let is_renamed = || {
-                let mut former = self.former.iter();
-                former.any(|former| former == shown_project(name))
-            };
             at.ancestors()
                 .take_while(|path| is_below(path))
                 .any(|path| is_named(path) || self.root == Some(path) && is_renamed())

@@ -46,7 +46,7 @@ pub(crate) struct MergeDriverArgs {
 pub(crate) fn merge_driver(context: &Context, args: &MergeDriverArgs) -> Done<Driven> {
     let here = |path: &PathBuf| context.environment.absolute(path);
     let (base, ours, theirs) = (here(&args.base), here(&args.ours), here(&args.theirs));
-    let repository = Repository::of(&context.environment.current_dir).map(Repository::for_history);
+    let repository = Repository::of(&context.environment.current_dir);
     let repository = repository.ok_or_else(no_repository)?;
     let input = DriverInput {
         path: &args.path,

@@ -134,12 +134,8 @@ impl Environment {
 
     /// Returns `true` if a directory came with the project that this process runs in.
     pub(crate) fn is_of_project(&self, directory: &Path) -> bool {
-        let home = noted_home();
-        is_of_project(
-            directory,
-            &self.current_dir,
-            home.as_ref().or(self.home.as_ref()).map(|home| &**home),
-        )
+        let home = noted_home().or_else(|| self.home.clone());
+        is_of_project(directory, &self.current_dir, home.as_deref())
     }
 
     /// Unsets the variable by which a call trusts everything. Agent hosts give what they start the variables that

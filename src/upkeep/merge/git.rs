@@ -56,10 +56,10 @@ pub(crate) fn shares_memory(project: &Path) -> bool {
     text.is_ok_and(|text| text.lines().any(is_named))
 }
 
-/// Maximum time of a question about paths and settings, whose files may be pipes.
-const SHORT: Duration = Duration::from_secs(4);
-/// Maximum time of a question about the history.
-const LONG: Duration = Duration::from_secs(600);
+/// Questions about paths and settings, whose files may be pipes, and their maximum time; that of others, which can
+/// read the whole history.
+const SHORT: [&str; 4] = ["check-attr", "check-ignore", "config", "rev-parse"];
+const SECONDS: [u64; 2] = [4, 600];
 
 /// Repository with a working tree.
 #[derive(Debug, Clone)]
@@ -68,8 +68,6 @@ pub(crate) struct Repository {
     top: PathBuf,
     /// `true` to keep the environment variables that git sets for hooks (`GIT_DIR` and others).
     by_variables: bool,
-    /// Maximum time of a call.
-    patience: Duration,
 }
 
 impl Repository {
@@ -79,20 +77,10 @@ impl Repository {
         // elsewhere.
         [true, false].into_iter().find_map(|by_variables| {
             let top = directory.to_owned();
-            let here = Self {
-                top,
-                by_variables,
-                patience: SHORT,
-            };
+            let here = Self { top, by_variables };
             let top = PathBuf::from(here.ask(&["rev-parse", "--show-toplevel"]).ok()?);
-            named::is_dir(&top).then_some(Self { top, ..here })
+            named::is_dir(&top).then_some(Self { top, by_variables })
         })
-    }
-
-    /// Lets calls read the whole history.
-    pub(crate) fn for_history(self) -> Self {
-        let patience = LONG;
-        Self { patience, ..self }
     }
 
     /// Top-level directory.
@@ -131,9 +119,10 @@ impl Repository {
 
     /// Returns those of some paths that git ignores.
     pub(crate) fn ignored(&self, paths: &[PathBuf]) -> Vec<PathBuf> {
-        let mut args = vec!["check-ignore", "-z", "--"];
-        args.extend(paths.iter().filter_map(|path| path.to_str()));
-        let ignored = self.run(&args, Vec::new()).unwrap_or_default();
+        let paths: Vec<&str> = paths.iter().filter_map(|path| path.to_str()).collect();
+        let input = paths.join("\0").into_bytes();
+        let ignored = self.run(&["check-ignore", "-z", "--stdin"], input);
+        let ignored = ignored.unwrap_or_default();
         let ignored = String::from_utf8_lossy(&ignored);
         ignored.split_terminator('\0').map(PathBuf::from).collect()
     }
@@ -150,11 +139,9 @@ impl Repository {
         base: &Path,
         theirs: &Path,
     ) -> Result<bool, Error> {
-        let mut args: Vec<&OsStr> = ["merge-file", "-L", "ours", "-L", "base", "-L", "theirs"]
-            .map(OsStr::new)
-            .into();
-        args.extend([ours, base, theirs].map(Path::as_os_str));
-        let output = self.git(args, Vec::new())?;
+        let args = ["merge-file", "-L", "ours", "-L", "base", "-L", "theirs"].map(OsStr::new);
+        let files = [ours, base, theirs].map(Path::as_os_str);
+        let output = self.git(&[&args[..], &files].concat(), Vec::new())?;
         match output.status.code() {
             Some(0) => Ok(false),
             Some(1..128) => Ok(true),
@@ -170,7 +157,8 @@ impl Repository {
 
     /// Runs git with `input` on standard input and returns its output.
     fn run(&self, args: &[&str], input: Vec<u8>) -> Result<Vec<u8>, Error> {
-        let output = self.git(args, input)?;
+        let words: Vec<&OsStr> = args.iter().map(OsStr::new).collect();
+        let output = self.git(&words, input)?;
         if output.status.success() {
             Ok(output.stdout)
         } else {
@@ -178,13 +166,10 @@ impl Repository {
         }
     }
 
-    fn git<A: AsRef<OsStr>>(
-        &self,
-        args: impl IntoIterator<Item = A>,
-        input: Vec<u8>,
-    ) -> Result<Output, Error> {
-        memctl_files::git(&self.top, args, input, self.by_variables, self.patience)
-            .map_err(Error::Start)
+    fn git(&self, args: &[&OsStr], input: Vec<u8>) -> Result<Output, Error> {
+        let is_short = SHORT.iter().any(|name| args[0] == *name);
+        let limit = Duration::from_secs(SECONDS[usize::from(!is_short)]);
+        memctl_files::git(&self.top, args, input, self.by_variables, limit).map_err(Error::Start)
     }
 }
 
