@@ -356,9 +356,10 @@ fn prefixes(code: &str) -> Vec<String> {
         let words: Vec<&str> = simple.words.iter().map(String::as_str).collect();
         for at in 0..words.len().min(table::COMMAND_WORDS) {
             let (before, last) = (&words[..at], words[at]);
-            let signs = last.match_indices(PARTS).filter(|_| at > 0);
-            let ends = signs.flat_map(|(end, _)| [end, end + 1]);
-            for end in ends.filter(|end| *end > 1).chain([last.len()]) {
+            let is_behind_word = |end: &usize| last[..*end].ends_with(char::is_alphanumeric);
+            let signs = last.match_indices(PARTS).map(|(end, _)| end);
+            let signs = signs.filter(|end| at > 0 && is_behind_word(end));
+            for end in signs.flat_map(|end| [end, end + 1]).chain([last.len()]) {
                 let words = before.iter().copied().chain([&last[..end]]);
                 found.push(table::beginning(words));
             }
@@ -486,5 +487,6 @@ mod tests {
         check("npm test -- --onlyChanged", "npm test -- --only", false);
         check("go build ./cmd", "go build .", false);
         check("ls /tmp", "ls /", false);
+        check("echo '=== a'", "echo ===", false);
     }
 }
