@@ -5,6 +5,7 @@ use memctl_redact::Person;
 use super::words::{CheckedLesson, LessonArgs, check_words, code_spans, is_telling, refuse};
 use crate::lessons::session::call_match::{Occurrence, in_prose, occurrence, peeled};
 use crate::lessons::session::calls::{SessionCall, SessionCalls};
+use crate::lessons::vocabulary::WORDS;
 use crate::model::text::one_line;
 use crate::model::{Applies, LessonScope};
 use crate::store::workspace::Refusal;
@@ -17,7 +18,18 @@ pub(crate) fn check(
     is_quoted: bool,
     person: &Person,
 ) -> Result<CheckedLesson, Refusal> {
-    let checked = check_words(args, person)?;
+    let mut checked = check_words(args, person)?;
+    let mut forms = code_spans(&args.lesson).map(|(_, span)| span);
+    if let Some(span) = forms.find(|span| answers_for_a_person(span)) {
+        return refuse(
+            "lesson",
+            format!("`{span}` answers a question that is meant for the person"),
+            "say which command asks, and leave the answer to the person",
+        );
+    }
+    if acts_on_others(args) {
+        checked.applies.scope = LessonScope::Project;
+    }
     let checked = seen_errors(checked, &session.calls, is_quoted)?;
     check_commands(&checked.lesson, &checked.applies, is_quoted, &session.calls)?;
     let applies = &checked.applies;
@@ -30,6 +42,40 @@ pub(crate) fn check(
         );
     }
     Ok(checked)
+}
+
+/// Returns `true` for `yes | …` and `echo y | …`.
+fn answers_for_a_person(form: &str) -> bool {
+    let Some((said, _)) = form.split_once('|') else {
+        return false;
+    };
+    let mut words = said.split_whitespace();
+    let program = words.next().unwrap_or_default();
+    let said = words.last().unwrap_or("y").to_ascii_lowercase();
+    let is_yes = matches!(
+        said.trim_matches(['"', '\'']).trim_end_matches("\\n"),
+        "y" | "yes"
+    );
+    program == "yes" || matches!(program, "echo" | "printf") && is_yes
+}
+
+/// Words of commands whose effect others see.
+const SEEN_BY_OTHERS: &[&str] = &["push", "prod", "production"];
+
+/// Returns `true` if a lesson runs something that others see or that destroys: what was wanted in one project is not in
+/// every other.
+fn acts_on_others(args: &LessonArgs) -> bool {
+    let forms = code_spans(&args.lesson).map(|(_, span)| span);
+    let mut words = forms
+        .chain(args.commands.iter().map(String::as_str))
+        .flat_map(|form| form.split(|c: char| !c.is_ascii_alphanumeric()));
+    words.any(|word| {
+        let word = word.to_ascii_lowercase();
+        let word = word.as_str();
+        WORDS.destroys.contains(word)
+            || WORDS.reaches_others.contains(word)
+            || SEEN_BY_OTHERS.contains(&word)
+    })
 }
 
 /// Parts the error phrases: those that the session has seen, those that are only expected beside a command, and those
@@ -142,6 +188,59 @@ mod tests {
             ],
             ..SessionCalls::default()
         }
+    }
+
+    #[test]
+    fn answer_for_a_person_is_refused_and_what_others_see_stays_in_its_project() {
+        for form in [
+            "echo \"y\" | tools/build web",
+            "yes | tools/build web",
+            "printf 'y\\n' | tools/build web",
+        ] {
+            let lesson = format!("Build with `{form}`.");
+            let refused = check(
+                &args(&lesson, &["tools/build"], &[]),
+                &session(),
+                false,
+                &person(),
+            );
+            assert!(
+                refused.unwrap_err().reason.contains("for the person"),
+                "{form}"
+            );
+        }
+        let check = |lesson: &str, command: &str, expected: LessonScope| {
+            let session = SessionCalls {
+                calls: vec![SessionCall::new(Some("Bash"), command, "ok", false)],
+                ..SessionCalls::default()
+            };
+            let given = LessonArgs {
+                scope: LessonScope::Everywhere,
+                ..args(lesson, &[command], &[])
+            };
+            let passed = check(&given, &session, false, &person()).unwrap();
+            assert_eq!(passed.applies.scope, expected, "{lesson}");
+        };
+        check(
+            "Ship with `hub --prod`.",
+            "hub --prod",
+            LessonScope::Project,
+        );
+        check(
+            "Send with `git push origin <branch>`.",
+            "git push",
+            LessonScope::Project,
+        );
+        check(
+            "List with `hub list --all`.",
+            "hub list",
+            LessonScope::Everywhere,
+        );
+        check(
+            "Say it with `echo yes`.",
+            "echo yes",
+            LessonScope::Everywhere,
+        );
     }
 
     #[test]
