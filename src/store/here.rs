@@ -6,7 +6,7 @@ use std::path::{Component, Path};
 
 use memctl_files::named;
 
-use super::project::{Project, same_project, shown_project};
+use super::project::{Project, is_known, same_project, shown_project};
 use crate::model::Reflexion;
 
 /// Working directory of a session, and the workspace of its memory.
@@ -113,7 +113,9 @@ impl Here<'_> {
             .directory
             .zip(self.root)
             .is_some_and(|(at, root)| at.starts_with(root));
-        is_inside && !self.covers(rule) && !rule.projects().into_iter().any(is_below)
+        let is_met = |name: &str| self.root.is_some_and(|root| is_known(root, name));
+        let is_there = |name: &str| is_below(name) || is_met(name);
+        is_inside && !self.covers(rule) && !rule.projects().into_iter().any(is_there)
     }
 
     /// Returns `true` if a directory of the workspace has this name, where a session works in the

@@ -15,8 +15,8 @@ use std::time::Duration;
 use memctl_files::{Directory, named};
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::store::DERIVED;
 use crate::store::files::directory;
+use crate::store::{DERIVED, DIRECTORY};
 
 /// Name of a project: that of its directory.
 pub(crate) fn project_of(directory: &Path) -> Option<String> {
@@ -179,6 +179,20 @@ pub fn same_project(a: &str, b: &str) -> bool {
         (Some((_, a)), Some((_, b))) => a == b,
         _ => shown_project(a) == shown_project(b),
     }
+}
+
+/// Returns `true` if git has named the project of this name for the memory of a workspace: it is on this machine.
+pub(crate) fn is_known(workspace: &Path, name: &str) -> bool {
+    let derived = Directory::at(&workspace.join(DIRECTORY)).below(DERIVED);
+    let Some((_, commit)) = name.split_once(COMMIT) else {
+        return false;
+    };
+    let files = derived.list().unwrap_or_default().into_iter();
+    let mut roots =
+        files.filter(|file| Path::new(&file.name).extension() == Some(OsStr::new("root")));
+    roots.any(|file| {
+        derived.read(&file.name, LONGEST).ok().flatten().as_deref() == Some(commit.as_bytes())
+    })
 }
 
 /// Returns the name of the project that a session began in, by its directory on any system: what git
