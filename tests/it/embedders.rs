@@ -183,7 +183,7 @@ fn vectors_of_two_embedders_never_meet() {
     let (ids, report) = find(&workspace, "settle every bill");
     assert_eq!(ids, [""; 0], "{report}");
     assert_eq!(report["asked"]["vectors"], 0);
-    let expected = "4 records have their vectors from `all-minilm-l6-v2-int8/384` and are found by \
+    let expected = "4 records have their vectors from `all-minilm-l6-v2-int8-int4/384` and are found by \
                     their words alone until `memctl index` has run";
     assert!(warnings(&report).contains(expected), "{report}");
     assert_eq!(model.requests().len(), 1);

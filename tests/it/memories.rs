@@ -831,7 +831,7 @@ fn amended_decision_comes_after_its_amendment() {
         first_of_amended([&dates[0], &dates[1], &dates[2]]),
         [18, 24]
     );
-    assert_eq!(first_of_amended([""; 3]), [5, 24]);
+    assert_eq!(first_of_amended([""; 3]), [4, 24]);
 }
 
 #[test]

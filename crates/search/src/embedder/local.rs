@@ -1,12 +1,12 @@
 //! Built-in sentence transformer, and its inference with `rten`, in pure Rust.
 //!
-//! The model is all-MiniLM-L6-v2 with 8-bit weights (`assets/`). It is part of the
-//! program: no download, no disk access, no network. Vectors of texts with similar meaning have a
-//! dot product near 1.
+//! The model is all-MiniLM-L6-v2 with 8-bit weights (`assets/`) and a table of words in 4 bits (`words`).
+//! It is part of the program: no download, no disk access, no network. Vectors of texts with similar meaning
+//! have a dot product near 1.
 //!
 //! Each text runs alone, several in parallel. 8-bit models quantize activations over the whole
 //! batch, so in a batch a text's vector would depend on its neighbours. Alone it is deterministic
-//! and needs no padding.
+//! and needs no padding and no mask.
 
 use std::sync::{Arc, OnceLock};
 use std::thread;
@@ -20,33 +20,47 @@ use rten_tensor::prelude::*;
 
 use super::Error;
 use super::wordpiece::WordPiece;
+use super::words::embeddings;
 
 static MODEL: &[u8] = include_bytes!("../../assets/model.onnx");
-static WEIGHTS: &[u8] = &joined(memctl_weights_1::WEIGHTS, memctl_weights_2::WEIGHTS);
 static VOCABULARY: &str = include_str!("../../assets/vocab.txt");
-
-/// Bytes of the weights.
-const SIZE: usize = memctl_weights_1::WEIGHTS.len() + memctl_weights_2::WEIGHTS.len();
-
-/// Joins the parts of the weights when the program is compiled. Each is in a crate of its own, because the
-/// registry takes 10 MiB of one.
-#[expect(clippy::large_stack_arrays, reason = "only the compiler runs it")]
-const fn joined(first: &[u8], second: &[u8]) -> [u8; SIZE] {
-    let mut all = [0; SIZE];
-    let (start, end) = all.split_at_mut(first.len());
-    start.copy_from_slice(first);
-    end.copy_from_slice(second);
-    all
-}
 
 /// Dimensions of the built-in model's vectors.
 pub const DIMENSIONS: usize = 384;
 
-/// Identifies the model and its vector shape. Vectors of another embedder cannot be compared.
-pub const EMBEDDER: &str = "all-minilm-l6-v2-int8/384";
+/// Identifies the model (8 bits in its layers, 4 in its words) and its vector shape. Vectors of another embedder
+/// cannot be compared.
+pub const EMBEDDER: &str = "all-minilm-l6-v2-int8-int4/384";
 
 /// Maximum number of tokens that are embedded, as in the model's training.
 const MAX_TOKENS: usize = 256;
+
+/// Vector of length 1.
+pub type Vector = Vec<f32>;
+
+/// Operators of the built-in model. Leaving out the others keeps the program small.
+fn operators() -> OpRegistry {
+    rten::op_registry!(
+        Add, Cast, Div, DynamicQuantizeLinear, Erf, LayerNormalization, MatMul, MatMulInteger, Mul,
+        ReduceMean, Reshape, Shape, Slice, Softmax, Transpose
+    )
+}
+
+/// Loaded sentence transformer.
+pub struct Transformer {
+    model: Model,
+    tokenizer: WordPiece,
+    words: NodeId,
+    output: NodeId,
+    /// Threads for a single text: one per processor, shared by all users of the model.
+    together: OnceLock<RunOptions>,
+}
+
+impl std::fmt::Debug for Transformer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Transformer").finish_non_exhaustive()
+    }
+}
 
 /// Loads the built-in transformer. The weights are used in place, in the program's image.
 ///
@@ -57,86 +71,26 @@ const MAX_TOKENS: usize = 256;
 ///
 /// Fails only if the built-in model is broken, never because of user input.
 pub fn built_in(many_texts: bool) -> Result<Transformer, Error> {
-    let parts = Parts {
-        model: MODEL,
-        weights: ("model.data", WEIGHTS),
-        max_tokens: MAX_TOKENS,
-        many_texts,
-    };
-    Transformer::load(&parts, || {
-        WordPiece::of_lines(VOCABULARY).ok_or(Error::NoVector)
+    let (model, tokenizer) = thread::scope(|scope| {
+        let tokenizer = scope.spawn(|| WordPiece::of_lines(VOCABULARY));
+        let mut options = ModelOptions::with_ops(operators());
+        options.external_data_static("model.data", memctl_weights::WEIGHTS);
+        // Costs 4 ms and 20 MB once, and saves 2.5 ms per text.
+        options.prepack_weights(many_texts);
+        options.shape_inference(ShapeInferenceMode::Off);
+        (options.load_static_slice(MODEL), tokenizer.join())
+    });
+    let model = model?;
+    Ok(Transformer {
+        words: model.node_id("words")?,
+        output: *model.output_ids().first().ok_or(Error::NoVector)?,
+        model,
+        tokenizer: tokenizer.ok().flatten().ok_or(Error::NoVector)?,
+        together: OnceLock::new(),
     })
 }
 
-/// Vector of length 1.
-pub type Vector = Vec<f32>;
-
-/// Inputs of a transformer.
-pub(crate) struct Parts {
-    /// The network, as ONNX. It is known to be valid.
-    pub model: &'static [u8],
-    /// External weights, and their name in the network.
-    pub weights: (&'static str, &'static [u8]),
-    /// Maximum number of tokens per text.
-    pub max_tokens: usize,
-    /// Prepacks the weights, which pays off for many texts.
-    pub many_texts: bool,
-}
-
-/// Operators of the built-in model. Leaving out the others keeps the program small.
-fn operators() -> OpRegistry {
-    rten::op_registry!(
-        Add, Cast, Div, DynamicQuantizeLinear, Erf, Gather, LayerNormalization, MatMul,
-        MatMulInteger, Mul, ReduceSum, Reshape, Shape, Slice, Softmax, Sub, Transpose, Unsqueeze
-    )
-}
-
-/// Loaded sentence transformer.
-pub struct Transformer {
-    model: Model,
-    tokenizer: WordPiece,
-    ids: NodeId,
-    mask: NodeId,
-    output: NodeId,
-    max_tokens: usize,
-    /// Threads for a single text: one per processor, shared by all users of the model.
-    together: OnceLock<RunOptions>,
-}
-
-impl std::fmt::Debug for Transformer {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "transformer of {} tokens", self.max_tokens)
-    }
-}
-
 impl Transformer {
-    /// Loads a model and, in parallel, its tokenizer.
-    pub(crate) fn load(
-        parts: &Parts,
-        tokenizer: impl FnOnce() -> Result<WordPiece, Error> + Send,
-    ) -> Result<Self, Error> {
-        let (model, tokenizer) = thread::scope(|scope| {
-            let tokenizer = scope.spawn(tokenizer);
-            let mut options = ModelOptions::with_ops(operators());
-            let (name, bytes) = parts.weights;
-            options.external_data_static(name, bytes);
-            // Costs 4 ms and 20 MB once for the built-in model, and saves 2.5 ms per text.
-            options.prepack_weights(parts.many_texts);
-            options.shape_inference(ShapeInferenceMode::Off);
-            (options.load_static_slice(parts.model), tokenizer.join())
-        });
-        let (model, tokenizer) = (model?, tokenizer.map_err(|_| Error::NoVector)??);
-        Ok(Self {
-            ids: model.node_id("input_ids")?,
-            mask: model.node_id("attention_mask")?,
-            output: *model.output_ids().first().ok_or(Error::NoVector)?,
-            model,
-            tokenizer,
-            max_tokens: parts.max_tokens,
-            together: OnceLock::new(),
-        })
-    }
-
     /// Embeds texts, in order. Tokens beyond the model's limit are ignored (256, about a page). A text
     /// without words gets a vector without particular meaning.
     ///
@@ -155,11 +109,10 @@ impl Transformer {
     }
 
     fn embed_one(&self, text: &str, options: &RunOptions) -> Result<Vector, Error> {
-        let tokens = self.tokenizer.encode(text, self.max_tokens);
-        let shape = [1, tokens.len()];
-        let all = NdTensor::full(shape, 1_i32);
-        let tokens = NdTensor::from_data(shape, tokens);
-        let inputs = vec![(self.ids, tokens.into()), (self.mask, all.into())];
+        let pieces = self.tokenizer.encode(text, MAX_TOKENS);
+        let words = embeddings(&pieces).ok_or(Error::NoVector)?;
+        let words = NdTensor::from_data([1, pieces.len(), DIMENSIONS], words);
+        let inputs = vec![(self.words, words.into())];
         let [output] = self
             .model
             .run_n(inputs, [self.output], Some(options.clone()))?;

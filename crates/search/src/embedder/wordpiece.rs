@@ -16,15 +16,15 @@ const LONGEST_WORD: usize = 100;
 #[derive(Debug)]
 pub(crate) struct WordPiece {
     /// Numbers of the pieces at the start of a word.
-    starts: HashMap<&'static str, i32>,
+    starts: HashMap<&'static str, u16>,
     /// Numbers of the pieces inside a word, without their `##`.
-    inside: HashMap<&'static str, i32>,
+    inside: HashMap<&'static str, u16>,
     /// Token for a word that the vocabulary cannot form.
-    unknown: i32,
+    unknown: u16,
     /// Token before every text.
-    begin: i32,
+    begin: u16,
     /// Token after every text.
-    end: i32,
+    end: u16,
 }
 
 impl WordPiece {
@@ -51,7 +51,7 @@ impl WordPiece {
     }
 
     /// Token numbers of a text between start and end token; at most `limit` in total.
-    pub(crate) fn encode(&self, text: &str, limit: usize) -> Vec<i32> {
+    pub(crate) fn encode(&self, text: &str, limit: usize) -> Vec<u16> {
         let room = limit.saturating_sub(1);
         let mut out = vec![self.begin];
         // Stops at the limit: a text of megabytes costs no more than its head.
@@ -67,7 +67,7 @@ impl WordPiece {
     }
 
     /// Encodes text without white space, which can still be several words.
-    fn encode_chunk(&self, chunk: &str, room: usize, out: &mut Vec<i32>) {
+    fn encode_chunk(&self, chunk: &str, room: usize, out: &mut Vec<u16>) {
         let plain = plain(chunk);
         let mut word_start = 0;
         for (at, c) in plain.char_indices() {
@@ -86,7 +86,7 @@ impl WordPiece {
     }
 
     /// Splits a word greedily into the longest pieces, from its start.
-    fn push_word(&self, word: &str, out: &mut Vec<i32>) {
+    fn push_word(&self, word: &str, out: &mut Vec<u16>) {
         if word.is_empty() {
             return;
         }
@@ -183,7 +183,7 @@ mod tests {
     #[test]
     fn the_same_pieces_as_the_reference_implementation() {
         let tokenizer = tokenizer();
-        let expected: Vec<(String, Vec<i32>)> = serde_json::from_str(EXPECTED).unwrap();
+        let expected: Vec<(String, Vec<u16>)> = serde_json::from_str(EXPECTED).unwrap();
         assert!(expected.len() > 30);
         for (text, numbers) in expected {
             assert_eq!(tokenizer.encode(&text, 256), numbers, "{text:?}");
