@@ -183,7 +183,7 @@ pub fn same_project(a: &str, b: &str) -> bool {
 
 /// Returns `true` if git has named the project of this name for the memory of a workspace: it is on this machine.
 pub(crate) fn is_known(workspace: &Path, name: &str) -> bool {
-    let derived = Directory::at(&workspace.join(DIRECTORY)).below(DERIVED);
+    let derived = Directory::at(workspace.join(DIRECTORY)).below(DERIVED);
     let Some((_, commit)) = name.split_once(COMMIT) else {
         return false;
     };

@@ -344,7 +344,7 @@ const FOLDERS: [(Host, &str); 3] = [
     (Host::Cline, "data/sessions"),
 ];
 
-/// Folders in which the sessions of this project are kept: those of [`host_sessions`], and the history that SpecStory
+/// Folders in which the sessions of this project are kept: those of [`host_sessions`], and the history that `SpecStory`
 /// keeps in the project. That one can come from others, with what it calls the user's words.
 pub(crate) fn project_sessions(context: &Context) -> Vec<PathBuf> {
     let history = context.project().join(".specstory/history");

@@ -302,11 +302,11 @@ pub(crate) fn counted(name: &str, count: u64) -> String {
 }
 
 /// Returns what an audit event is about: an id, or a count such as `3 reflexions`.
-fn in_words(record: &String) -> String {
+fn in_words(record: &str) -> String {
     let counted_kind = record
         .split_once(' ')
         .and_then(|(count, kind)| Some(counted(kind, count.parse().ok()?)));
-    counted_kind.unwrap_or_else(|| record.clone())
+    counted_kind.unwrap_or_else(|| record.to_owned())
 }
 
 /// Returns the text of a record for a table, after its status mark.
@@ -419,7 +419,7 @@ impl Report for AuditReport {
                     "{}{whose}",
                     line.records
                         .iter()
-                        .map(in_words)
+                        .map(|record| in_words(record))
                         .collect::<Vec<_>>()
                         .join(", ")
                 ),

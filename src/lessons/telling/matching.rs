@@ -254,8 +254,9 @@ impl Failure {
         let of_command = || runs(&self.code, &applies.commands);
         // A short phrase decides where it is all that a line says.
         let is_line = |phrase: &str| {
-            let is_it = |line: &ErrorLine| one_line(&line.text).eq_ignore_ascii_case(phrase.trim());
-            self.lines.iter().any(is_it)
+            let is_phrase =
+                |line: &ErrorLine| one_line(&line.text).eq_ignore_ascii_case(phrase.trim());
+            self.lines.iter().any(is_phrase)
         };
         let decides = |phrase: &&String| {
             phrase.chars().count() >= PHRASE || is_code(phrase) || is_line(phrase)

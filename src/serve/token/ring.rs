@@ -220,8 +220,8 @@ mod tests {
         #[cfg(unix)]
         {
             use std::os::unix::fs::PermissionsExt as _;
-            let mode = std::fs::metadata(&path).unwrap().permissions().mode();
-            assert_eq!(mode & 0o777, 0o600);
+            let found = std::fs::metadata(&path).unwrap().permissions();
+            assert_eq!(found.mode() & 0o777, 0o600);
         }
     }
 
