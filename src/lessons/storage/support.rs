@@ -232,7 +232,7 @@ mod tests {
             LessonScope::Project,
         );
         check(
-            "List with `hub list --all`.",
+            "List with `hub list`.",
             "hub list",
             LessonScope::Everywhere,
         );
