@@ -231,11 +231,7 @@ mod tests {
             "git push",
             LessonScope::Project,
         );
-        check(
-            "List with `hub list`.",
-            "hub list",
-            LessonScope::Everywhere,
-        );
+        check("List with `hub list`.", "hub list", LessonScope::Everywhere);
         check(
             "Say it with `echo yes`.",
             "echo yes",
