@@ -54,20 +54,16 @@ impl Here<'_> {
         }
         let plain = shown_project(name);
         let is_named = |path: &Path| path.file_name().is_some_and(|last| last == plain);
-        let is_renamed = || self.former.iter().any(|former| former == plain);
-        // A repository is its commit: no other folder is it by the name alone.
+        // A repository is its commit: no other folder is it by the name alone, and least by one that a file claims.
         if plain != name {
-            let is_own = |project: &Project| {
-                self.is_memory_of(project) && (project.has_name(plain) || is_renamed())
-            };
+            let is_own = |project: &Project| self.is_memory_of(project) && project.has_name(plain);
             return match (self.project, self.root.zip(self.directory)) {
                 (Some(project), _) => project.has_name(name) || is_own(project),
-                (None, Some((root, at))) => {
-                    at.starts_with(root) && (is_named(root) || is_renamed())
-                }
+                (None, Some((root, at))) => at.starts_with(root) && is_named(root),
                 (None, None) => false,
             };
         }
+        let is_renamed = || self.former.iter().any(|former| former == plain);
         let (tops, own) = match self.project {
             Some(project) => (
                 [self.root, Some(project.root.as_path())],
@@ -213,11 +209,13 @@ mod tests {
     #[test]
     fn a_memory_in_its_project_outlives_the_first_commit() {
         let project = Project::with_names("/work/shop", &["shop#1a2b3c4d5e6f"]);
+        let former = ["stall".to_owned()];
         let check = |root: &str, name: &str, expected: bool| {
             let here = Here {
                 directory: Some(Path::new("/work/shop/src")),
                 root: Some(Path::new(root)),
                 project: Some(&project),
+                former: &former,
                 ..Here::default()
             };
             assert_eq!(here.has_project(name), expected, "{name}, memory in {root}");
@@ -227,6 +225,9 @@ mod tests {
         check("/work/shop", "blog#000000000000", false);
         check("/work/shop", "src#000000000000", false);
         check("/work/shop", "src", true);
+        // What a file says of former names holds for no repository that git knows.
+        check("/work/shop", "stall", true);
+        check("/work/shop", "stall#000000000000", false);
         check("/work", "shop#1a2b3c4d5e6f", true);
         check("/work", "shop#000000000000", false);
         check("/work", "shop", true);
