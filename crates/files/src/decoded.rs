@@ -51,35 +51,6 @@ pub fn text(bytes: Vec<u8>) -> Result<String, std::string::FromUtf8Error> {
         .collect())
 }
 
-/// Returns a whole text. Bytes that are no UTF-8 are read as Windows-1252, as editors of many people
-/// still write it.
-fn lenient_text(bytes: Vec<u8>) -> String {
-    let bytes = match text(bytes) {
-        Ok(text) => return text,
-        Err(error) => error.into_bytes(),
-    };
-    let start = Encoding::of(&bytes).1;
-    let mut text = String::with_capacity(bytes.len());
-    for chunk in bytes[start..].utf8_chunks() {
-        text.push_str(chunk.valid());
-        text.extend(chunk.invalid().iter().map(|byte| of_windows(*byte)));
-    }
-    text
-}
-
-/// The characters 0x80 to 0x9F of Windows-1252; five are not assigned.
-const WINDOWS: [char; 32] = [
-    '€', '\u{81}', '‚', 'ƒ', '„', '…', '†', '‡', 'ˆ', '‰', 'Š', '‹', 'Œ', '\u{8d}', 'Ž', '\u{8f}',
-    '\u{90}', '‘', '’', '“', '”', '•', '–', '—', '˜', '™', 'š', '›', 'œ', '\u{9d}', 'ž', 'Ÿ',
-];
-
-fn of_windows(byte: u8) -> char {
-    match byte {
-        0x80..=0x9f => WINDOWS[usize::from(byte - 0x80)],
-        _ => char::from(byte),
-    }
-}
-
 /// Number of bytes at the start of a stream that are read before anything else.
 const START: u64 = 1 << 18;
 
@@ -93,7 +64,8 @@ pub fn stream<'a>(mut inner: impl Read + 'a) -> io::Result<Box<dyn Read + 'a>> {
         return Ok(Box::new(Cursor::new(bytes).chain(inner)));
     }
     inner.read_to_end(&mut bytes)?;
-    Ok(Box::new(Cursor::new(lenient_text(bytes))))
+    let decoded = text(bytes).map_err(io::Error::other)?;
+    Ok(Box::new(Cursor::new(decoded)))
 }
 
 #[cfg(test)]
@@ -153,16 +125,6 @@ mod tests {
             decoded.read_to_string(&mut read).unwrap();
             assert_eq!(read, short);
         }
-    }
-
-    #[test]
-    fn other_bytes_are_those_of_windows() {
         assert!(text(b"na\xefve".to_vec()).is_err());
-        let check = |bytes: &[u8], expected: &str| {
-            assert_eq!(lenient_text(bytes.to_vec()), expected);
-        };
-        check(b"na\xefve \x80 5 \x93ok\x94", "naïve € 5 “ok”");
-        check(b"\xef\xbb\xbfna\xefve", "naïve");
-        check("süß".as_bytes(), "süß");
     }
 }

@@ -16,7 +16,6 @@ use std::path::{Path, PathBuf};
 use super::directory::Directory;
 use super::file::{FileState, Reason, Refused};
 use super::system::files as sys;
-use super::write::temporary_name;
 use super::{decoded, file};
 
 /// Opens a file of any kind for reading.
@@ -103,23 +102,8 @@ pub fn create_dir(path: &Path) -> io::Result<()> {
 /// pipe.
 pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     refuse_special(path)?;
-    let temporary = beside(path);
-    let written = (|| {
-        let old = fs::metadata(path).ok();
-        let like = if old.is_some() { path } else { above(path) };
-        let mut file = create(&temporary, like)?;
-        file.write_all(bytes)?;
-        if let Some(old) = old {
-            file.set_permissions(old.permissions())?;
-        }
-        file.sync_all()?;
-        sys::rename_path(&temporary, path)?;
-        sync_above(path)
-    })();
-    if written.is_err() {
-        drop(fs::remove_file(&temporary));
-    }
-    written
+    let (directory, name) = place(path);
+    directory.replace_and_keep_mode(name, bytes)
 }
 
 /// Writes a text over the text of an existing private file, in place and without waiting for the disk: for
@@ -145,35 +129,20 @@ pub fn refuse_special(path: &Path) -> io::Result<()> {
 /// Creates a file with these bytes, or keeps the existing one. The first of several concurrent
 /// callers wins, and no reader sees a partial file.
 pub fn create_once(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let temporary = beside(path);
-    let made = (|| {
-        let mut file = create(&temporary, above(path))?;
-        file.write_all(bytes)?;
-        file.sync_all()?;
-        match fs::hard_link(&temporary, path) {
-            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
-            _ => Ok(()),
-        }
-    })();
-    drop(fs::remove_file(&temporary));
-    made.and_then(|()| sync_above(path))
+    let (directory, name) = place(path);
+    let made = directory.replace_unchanged(name, None, |file| file.write_all(bytes));
+    made.map(drop)
 }
 
-/// Appends bytes to a file and syncs them to disk.
+/// Appends bytes to a private file and syncs them to disk.
 pub fn append(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut file = sys::private(OpenOptions::new().create(true).append(true)).open(path)?;
-    sys::keep_owner_of(above(path), path);
-    file.write_all(bytes)?;
-    file.sync_data()
+    let (directory, name) = place(path);
+    directory.append(name, bytes, true)
 }
 
-/// Removes a file; `false` if it did not exist.
+/// Removes a file, or a link itself; `false` if it did not exist.
 pub fn remove(path: &Path) -> io::Result<bool> {
-    match fs::remove_file(path) {
-        Ok(()) => sync_above(path).map(|()| true),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-        Err(error) => Err(error),
-    }
+    directory(above(path)).remove(path.file_name().unwrap_or_default())
 }
 
 /// Returns the directory that a user names, with links in its path resolved. Names below it are
@@ -224,21 +193,11 @@ pub(crate) fn remove_empty_dir(path: &Path) -> io::Result<()> {
     fs::remove_dir(path)
 }
 
-/// Creates a file with the owner of another one, or of a directory, if that is a user and this process root.
-fn create(path: &Path, like: &Path) -> io::Result<File> {
-    let file = sys::private(OpenOptions::new().create_new(true).write(true)).open(path)?;
-    sys::keep_owner_of(like, path);
-    Ok(file)
-}
-
-fn beside(path: &Path) -> PathBuf {
-    let name: OsString = temporary_name(path.file_name().unwrap_or_default());
-    path.with_file_name(name)
-}
-
-/// Syncs the parent directory, which makes a rename durable.
-fn sync_above(path: &Path) -> io::Result<()> {
-    sys::sync_path(above(path))
+/// Returns the directory of a path with its links resolved, and the name in it.
+fn place(path: &Path) -> (Directory, OsString) {
+    let path = real_or_new(path);
+    let name = path.file_name().unwrap_or_default().to_owned();
+    (Directory::at(above(&path)), name)
 }
 
 /// Directory that a path is in.

@@ -8,7 +8,7 @@
 //! [`SharedFile::of_project`].
 
 use std::ffi::OsString;
-use std::io::{self, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use super::directory::Directory;
@@ -102,14 +102,7 @@ impl SharedFile {
     pub fn replace(&self, bytes: &[u8]) -> io::Result<()> {
         let above = self.name.parent().unwrap_or(Path::new(""));
         self.project.below(above).create()?;
-        let old = self.project.open(&self.name)?;
-        let old = old.map(|old| old.metadata()).transpose()?;
-        self.project.replace_file_with(&self.name, |file| {
-            if let Some(old) = old {
-                file.set_permissions(old.permissions())?;
-            }
-            file.write_all(bytes)
-        })
+        self.project.replace_and_keep_mode(&self.name, bytes)
     }
 
     /// Removes the file; `false` if it did not exist. A link is refused.

@@ -36,6 +36,21 @@ impl Directory {
         self.replace_file_with(name, |file| file.write_all(bytes))
     }
 
+    /// Replaces a file by these bytes and keeps its permissions, or creates a private one.
+    pub(super) fn replace_and_keep_mode(
+        &self,
+        name: impl AsRef<Path>,
+        bytes: &[u8],
+    ) -> io::Result<()> {
+        let old = self.open(&name)?.map(|old| old.metadata()).transpose()?;
+        self.replace_file_with(name, |file| {
+            if let Some(old) = old {
+                file.set_permissions(old.permissions())?;
+            }
+            file.write_all(bytes)
+        })
+    }
+
     /// Replaces a derived file, without syncing it to disk.
     pub fn replace_derived(&self, name: impl AsRef<Path>, parts: &[&[u8]]) -> io::Result<()> {
         self.writable()?;

@@ -234,11 +234,6 @@ pub(crate) fn rename(from: &Handle, name: &OsStr, to: &Handle, new: &OsStr) -> i
     Ok(rustix::fs::renameat(&from.0, name, &to.0, new)?)
 }
 
-/// Renames a file that a user names, replacing the target.
-pub(crate) fn rename_path(from: &Path, to: &Path) -> io::Result<()> {
-    std::fs::rename(from, to)
-}
-
 /// Resolves all links of a path.
 pub(crate) fn real(path: &Path) -> io::Result<PathBuf> {
     std::fs::canonicalize(path)
@@ -289,11 +284,6 @@ pub(crate) fn is_unsupported(error: &io::Error) -> bool {
 /// Syncs the names in a directory to disk.
 pub(crate) fn sync(directory: &Handle) -> io::Result<()> {
     Ok(rustix::fs::fsync(&directory.0)?)
-}
-
-/// Syncs the names in a directory, which may be a link, to disk.
-pub(crate) fn sync_path(path: &Path) -> io::Result<()> {
-    Ok(rustix::fs::fsync(File::open(path)?)?)
 }
 
 /// Removes the permissions of group and others from an open directory of this user. Root leaves the

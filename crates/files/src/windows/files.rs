@@ -201,11 +201,6 @@ pub(crate) fn rename(from: &Handle, name: &OsStr, to: &Handle, new: &OsStr) -> i
     replace::rename_over(&from.path.join(name), &to.path.join(new))
 }
 
-/// Renames a file that a user names, replacing the target, which may be open.
-pub(crate) fn rename_path(from: &Path, to: &Path) -> io::Result<()> {
-    replace::rename_over(from, to)
-}
-
 /// Resolves all links of a path. The system's answer, `\\?\C:\a`, is given as `C:\a` where both name
 /// the same, so that a path is the same one whether it was resolved or not.
 pub(crate) fn real(path: &Path) -> io::Result<PathBuf> {
@@ -255,12 +250,6 @@ pub(crate) fn is_unsupported(error: &io::Error) -> bool {
 /// Does nothing: the file system logs changes of names, and directories cannot be synced.
 #[expect(clippy::unnecessary_wraps, reason = "it can fail on other systems")]
 pub(crate) const fn sync(_: &Handle) -> io::Result<()> {
-    Ok(())
-}
-
-/// Does nothing; see [`sync`].
-#[expect(clippy::unnecessary_wraps, reason = "it can fail on other systems")]
-pub(crate) const fn sync_path(_: &Path) -> io::Result<()> {
     Ok(())
 }
 
