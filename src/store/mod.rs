@@ -67,7 +67,7 @@ pub use files::inventory::{
 };
 pub use files::tombstones::{ForgottenRecords, Tombstone};
 pub use here::Here;
-pub use index::terms::{Scheme, Terms};
+pub use index::terms::Terms;
 pub use index::{Derived, DerivedWriter, Positions};
 pub use logs::execution_logs::{LogListing, LogSelection};
 pub use logs::late_calls::LateCalls;

@@ -20,7 +20,6 @@ pub(crate) mod forget;
 pub(crate) mod init;
 pub mod merge;
 pub(crate) mod reindex;
-pub(crate) mod runs;
 mod secrets;
 pub(crate) mod stats;
 pub(crate) mod status;

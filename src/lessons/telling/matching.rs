@@ -155,7 +155,7 @@ fn candidates(terms: &Terms, failure: &Failure) -> Vec<u32> {
     let mut seen = HashSet::new();
     for wanted in [exact, similar] {
         let found = wanted.into_iter();
-        let found = found.flat_map(|term| terms.holding(term, NEWEST).0);
+        let found = found.flat_map(|term| terms.holding(term, NEWEST));
         let found: BTreeSet<u32> = found.collect();
         let found = found.into_iter().rev();
         numbers.extend(found.filter(|number| seen.insert(*number)));
@@ -389,7 +389,7 @@ pub(crate) fn before_call(store: &Scoped, code: &str, here: &Here<'_>) -> Result
     }
     let mut numbers = BTreeSet::new();
     for prefix in &prefixes {
-        numbers.extend(terms.holding(table::command_term(prefix), NEWEST).0);
+        numbers.extend(terms.holding(table::command_term(prefix), NEWEST));
     }
     let lower = code.to_lowercase();
     let mut found: Vec<(usize, Hint)> = numbers

@@ -138,6 +138,11 @@ impl DerivedWriter {
 /// Flag in the place of an entry of the local file. The largest place is kept free for the caller.
 const LOCAL: u32 = 1 << 31;
 
+/// Returns what the number of an entry in its file is combined with to its place.
+fn flag_of(file: &Snapshot) -> u32 {
+    if file.of.is_local { LOCAL } else { 0 }
+}
+
 /// Entries of a kind at one moment. Each has a place, which stays while the files only grow.
 #[derive(Debug)]
 pub struct Positions {
@@ -187,7 +192,7 @@ impl Positions {
         let covered = covered.iter().copied().chain(std::iter::repeat(0));
         let files = self.files.iter().zip(covered);
         files.flat_map(|(file, covered)| {
-            let flag = if file.of.is_local { LOCAL } else { 0 };
+            let flag = flag_of(file);
             let rows = (covered..file.table.len()).map_while(|row| u32::try_from(row).ok());
             rows.take_while(|row| *row < LOCAL - 1)
                 .map(move |row| row | flag)

@@ -1,27 +1,24 @@
 //! Derived tables from terms to the entries of a kind that contain them, one for each data file.
 //!
 //! A few reads find one entry among ten thousand, which is fast enough for a hook on every failing call. A term
-//! is a number that the caller computes. If that computation changes, the `scheme` must change too, and the
+//! is a number that the caller computes. If that computation changes, the `version` must change too, and the
 //! table is rebuilt. A table that does not match its file exactly (inode, size, both times) is updated: only
 //! entries with a new text are read. It may be deleted at any time.
-//!
-//! An entry may also have facts: a fixed number of bytes, from which counts over a whole file are made.
 
 use std::cell::OnceCell;
 
-use memctl_files::json;
-
 use crate::model::Kind;
 use crate::store::files::counters::Counters;
+use crate::store::index::flag_of;
 use crate::store::index::term_table::Table;
-use crate::store::{DataFile, Entry, Error, Scoped, TrustSnapshot};
+use crate::store::{DataFile, Entry, Error, Positions, Scoped, TrustSnapshot};
 
-/// Index from terms to the entries of a kind.
+/// Index from terms to the entries of a kind. Entries have the places of [`Positions`].
 #[derive(Debug)]
 pub struct Terms {
-    /// Tables of the files of the kind, the shared one first. Entries are numbered through all.
+    positions: Positions,
+    /// Tables of the files of the kind, in their order.
     tables: Vec<Table>,
-    kind: Kind,
     store: Scoped,
     // Loaded only when an entry is found.
     trust_snapshot: OnceCell<TrustSnapshot>,
@@ -29,45 +26,21 @@ pub struct Terms {
     counters: OnceCell<Counters>,
 }
 
-/// Terms of an entry, and its facts as bytes.
-pub(crate) type TermsAndFacts = (Vec<u64>, Vec<u8>);
-
-/// Terms that a caller finds entries by, and facts about each.
-#[derive(Clone, Copy)]
-pub struct Scheme<'a> {
-    /// Version of the function.
-    pub version: u64,
-    /// Number of bytes of the facts of an entry.
-    pub width: usize,
-    /// Returns the terms and the facts of an entry's text. It is called for each text that the table does not
-    /// know yet, and never otherwise. An entry without terms is never found.
-    pub of: &'a dyn Fn(&[u8]) -> TermsAndFacts,
-}
-
 impl Scoped {
-    /// Opens the term tables of a kind. `of` returns the terms of an entry's text, as in a [`Scheme`]
-    /// without facts.
+    /// Opens the term tables of a kind. `of` returns the terms of an entry's text; it is called for each text that a
+    /// table does not know yet, and never otherwise. An entry without terms is never found.
     pub fn terms(
         &self,
         kind: Kind,
         version: u64,
         of: &dyn Fn(&[u8]) -> Vec<u64>,
     ) -> Result<Terms, Error> {
-        let of = &|text: &[u8]| (of(text), Vec::new());
-        let width = 0;
-        self.terms_and_facts(kind, Scheme { version, width, of })
-    }
-
-    /// Opens the tables of a kind.
-    pub fn terms_and_facts(&self, kind: Kind, scheme: Scheme<'_>) -> Result<Terms, Error> {
-        // In this order, a record that is approved meanwhile is in one of them.
-        let files = DataFile::of(kind).rev();
-        let tables: Result<Vec<_>, _> = files.map(|file| Table::of(self, file, scheme)).collect();
-        let mut tables = tables?;
-        tables.reverse();
+        let positions = self.positions(kind)?;
+        let files = positions.files.iter();
+        let tables = files.map(|file| Table::of(self, file, version, of));
         Ok(Terms {
-            tables,
-            kind,
+            tables: tables.collect::<Result<_, _>>()?,
+            positions,
             store: self.clone(),
             trust_snapshot: OnceCell::new(),
             counters: OnceCell::new(),
@@ -87,93 +60,38 @@ impl Terms {
             .get_or_init(|| self.store.trust_snapshot())
     }
 
-    /// Returns the numbers of the newest `limit` entries of each file that contain a term, oldest
-    /// first, and the total number of such entries.
-    pub fn holding(&self, term: u64, limit: usize) -> (Vec<u32>, u64) {
-        let (mut numbers, mut total, mut before) = (Vec::new(), 0, 0);
-        for table in &self.tables {
-            let (found, count) = table.holding(term, limit);
-            numbers.extend(found.into_iter().filter_map(|n| n.checked_add(before)));
-            total += count;
-            before = before.saturating_add(u32::try_from(table.entries).unwrap_or(u32::MAX));
-        }
-        (numbers, total)
+    /// Returns each table with what its numbers are combined with to a place.
+    fn tables(&self) -> impl Iterator<Item = (u32, &Table)> {
+        let flags = self.positions.files.iter().map(flag_of);
+        flags.zip(&self.tables)
     }
 
-    /// Returns every term with the number of an entry that has it.
+    /// Returns the places of the newest `limit` entries of each file that contain a term, oldest first.
+    pub fn holding(&self, term: u64, limit: usize) -> Vec<u32> {
+        let found = self.tables().flat_map(|(flag, table)| {
+            let found = table.holding(term, limit);
+            found.map(move |number| number | flag)
+        });
+        found.collect()
+    }
+
+    /// Returns every term with the place of an entry that has it.
     pub fn postings(&self) -> impl Iterator<Item = (u64, u32)> {
-        let mut before = 0_u32;
-        self.tables.iter().flat_map(move |table| {
-            let first = before;
-            before = before.saturating_add(u32::try_from(table.entries).unwrap_or(u32::MAX));
+        self.tables().flat_map(|(flag, table)| {
             let postings = table.postings();
-            postings.filter_map(move |(term, number)| Some((term, number.checked_add(first)?)))
+            postings.map(move |(term, number)| (term, number | flag))
         })
     }
 
-    /// Returns the newest `limit` entries with one of these terms that the caller may see, newest first, and the
-    /// number of all of them. No entry has two of the terms.
-    pub fn newest(&self, terms: &[u64], limit: usize) -> (Vec<Entry>, u64) {
-        let holding = |limit| {
-            let (mut numbers, mut total) = (Vec::new(), 0);
-            for term in terms {
-                let (found, count) = self.holding(*term, limit);
-                numbers.extend(found);
-                total += count;
-            }
-            numbers.sort_unstable();
-            (numbers, total)
-        };
-        let seen = |numbers: Vec<u32>| {
-            let numbers = numbers.into_iter().rev();
-            numbers.filter_map(|number| self.entry(number))
-        };
-        if self.store.sees_all() {
-            let (numbers, count) = holding(limit);
-            return (seen(numbers).take(limit).collect(), count);
+    /// Returns the entry at a place; `None` if the caller may not see it or a table is damaged.
+    pub fn entry(&self, place: u32) -> Option<Entry> {
+        let (_, mut entry) = self.positions.any_entry(place).ok()??;
+        if !entry.is_local {
+            let shared = DataFile::shared(entry.kind);
+            let counters = || self.store.counters(shared);
+            self.counters.get_or_init(counters).apply(&mut entry);
         }
-        let mut all: Vec<Entry> = seen(holding(usize::MAX).0).collect();
-        let count = all.len() as u64;
-        all.truncate(limit);
-        (all, count)
-    }
-
-    /// Returns the facts of every entry that the caller may see, each file oldest first.
-    pub fn facts(&self) -> impl Iterator<Item = &[u8]> {
-        let of_tables = self.tables.iter().flat_map(|table| {
-            let places = 0..table.entries;
-            places.map(|place| table.facts(place))
-        });
-        let sees_all = self.store.sees_all();
-        let seen = (0..).zip(of_tables);
-        let seen = seen.filter(move |(number, _)| sees_all || self.entry(*number).is_some());
-        seen.map(|(_, facts)| facts)
-    }
-
-    /// Returns an entry by its number; `None` if the caller may not see it or a table is damaged.
-    pub fn entry(&self, number: u32) -> Option<Entry> {
-        let mut number = u64::from(number);
-        for (file, table) in DataFile::of(self.kind).zip(&self.tables) {
-            if number < table.entries {
-                let (text, offset) = table.entry(number)?;
-                let id = json::string_field(&text, self.kind.id_field())?.into_owned();
-                let mut entry = Entry {
-                    kind: self.kind,
-                    id,
-                    text,
-                    is_local: file.is_local,
-                    offset,
-                };
-                if !file.is_local {
-                    let counters = || self.store.counters(file);
-                    self.counters.get_or_init(counters).apply(&mut entry);
-                }
-                let visible = self.store.access().sees(self.kind, &entry.text);
-                return visible.then_some(entry);
-            }
-            number -= table.entries;
-        }
-        None
+        self.store.admits(&entry).then_some(entry)
     }
 }
 
@@ -182,7 +100,7 @@ mod tests {
     use super::*;
     use crate::model::Scope;
     use crate::store::index::term_table;
-    use memctl_files::named;
+    use memctl_files::{json, named};
     use xxhash_rust::xxh3::xxh3_64;
 
     /// Each word of the error key is a term: its length and its first byte.
@@ -209,9 +127,8 @@ mod tests {
 
     fn ids(store: &Scoped, word: &str) -> Vec<String> {
         let terms = store.terms(Kind::Procedure, 1, &of).unwrap();
-        let (numbers, count) = terms.holding(term(word), usize::MAX);
-        assert_eq!(count, numbers.len() as u64);
-        let entries = numbers.into_iter().filter_map(|n| terms.entry(n));
+        let places = terms.holding(term(word), usize::MAX);
+        let entries = places.into_iter().filter_map(|n| terms.entry(n));
         entries.map(|entry| entry.id).collect()
     }
 
@@ -227,11 +144,11 @@ mod tests {
         let terms = store
             .terms(Kind::Procedure, 1, &|_| unreachable!())
             .unwrap();
-        assert_eq!(terms.holding(term("full"), 2), (vec![1, 2], 3));
+        assert_eq!(terms.holding(term("full"), 2), [1, 2]);
         assert!(terms.entry(3).is_none());
         // Another scheme needs another table.
         let terms = store.terms(Kind::Procedure, 2, &|_| vec![7]).unwrap();
-        assert_eq!(terms.holding(7, 9).1, 3);
+        assert_eq!(terms.holding(7, 9).len(), 3);
     }
 
     #[test]
@@ -303,43 +220,6 @@ mod tests {
         named::replace(&table, &bytes).unwrap();
         entries.pop();
         check(&entries, 3, &["PROC-003", "PROC-009"], &["PROC-004"]);
-    }
-
-    #[test]
-    fn facts_are_of_what_a_caller_may_see() {
-        let dir = tempfile::tempdir().unwrap();
-        let entry = |n: u8, skill: &str| {
-            format!(r#"{{"execution_id": "EXEC-2026010100000{n}", "skill": "{skill}"}}"#)
-        };
-        let entries = [entry(1, "hr/x"), entry(2, "dev/y"), entry(3, "hr/z")];
-        let text = format!("{{\"entries\": [{}]}}", entries.join(","));
-        named::replace(&dir.path().join(Kind::Execution.file()), text.as_bytes()).unwrap();
-        let of = |text: &[u8]| (vec![7], vec![text[text.len() - 3]]);
-        let scheme = Scheme {
-            version: 1,
-            width: 1,
-            of: &of,
-        };
-        for (scope, facts, ids) in [
-            (
-                Scope::All,
-                &b"xyz"[..],
-                &["EXEC-20260101000003", "EXEC-20260101000002"][..],
-            ),
-            (
-                Scope::parse("hr"),
-                b"xz",
-                &["EXEC-20260101000003", "EXEC-20260101000001"],
-            ),
-            (Scope::parse("dev"), b"y", &["EXEC-20260101000002"]),
-        ] {
-            let store = Scoped::new(dir.path(), scope);
-            let terms = store.terms_and_facts(Kind::Execution, scheme).unwrap();
-            assert_eq!(terms.facts().collect::<Vec<_>>().concat(), facts);
-            let (newest, count) = terms.newest(&[7], 2);
-            assert_eq!(count, facts.len() as u64);
-            assert_eq!(newest.iter().map(|one| &one.id).collect::<Vec<_>>(), ids);
-        }
     }
 
     #[test]

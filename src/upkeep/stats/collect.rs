@@ -1,21 +1,22 @@
-//! Collects statistics: reads each record once, and counts. For executions it reads the table of [`runs`].
+//! Collects statistics: reads each record once, and counts.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use serde::Deserialize;
 
 use crate::model::{
-    CallAction, Correction, Evidence, Kind, Procedure, Record as _, Reflexion, Session, Trust,
+    CallAction, Correction, Evidence, Execution, Kind, Outcome, Procedure, Record as _, Reflexion,
+    Session, Trust,
 };
 use crate::store::{Entry, Selection};
 
 use super::{
     AgentSessions, Executions, Hints, Latency, Learning, Part, RuleAtCalls, SessionMeans,
-    StatsReport, Used, mean, percentile, rounded, weeks::Weeks,
+    StatsReport, Used, mean, percentile, rounded,
+    weeks::{Weeks, day},
 };
 use crate::store::workspace::{Error, Workspace, dollars};
 use crate::upkeep::doctor::doubtful;
-use crate::upkeep::runs::{self, RunFacts, RunVerdict, day};
 
 /// Maximum number of rules, and of lessons, in a report.
 const TOLD: usize = 20;
@@ -29,20 +30,16 @@ pub fn stats(workspace: &Workspace) -> Result<StatsReport, Error> {
     // A correction passed on by an agent marks no run as wrong before a person approves it.
     let counting = corrections.records.iter();
     let counting = counting.filter(|one| one.trust() > Trust::Observed);
-    let corrected: HashSet<u64> = counting
-        .map(|one| runs::number(&one.execution_id))
-        .collect();
-    let table = runs::table(&workspace.store)?;
+    let corrected: HashSet<&str> = counting.map(|one| one.execution_id.as_str()).collect();
     let mut runs = Runs::default();
     let mut executions = 0;
-    for facts in table.facts() {
+    let take = &mut |entry: Entry| {
         executions += 1;
-        if let Some(run) = RunFacts::from_bytes(facts) {
+        if let Ok(run) = entry.parse::<Execution>() {
             runs.take(&run, &corrected, &mut weeks);
         }
-    }
-    let executions_at = workspace.store.positions(Kind::Execution)?;
-    let problems = executions_at.problems().cloned().collect();
+    };
+    let problems = workspace.store.each_entry(Kind::Execution, &all, take)?;
     let mut rules = workspace.store.list::<Reflexion>(&all)?;
     let procedures = workspace.store.list::<Procedure>(&all)?;
     for problem in [
@@ -73,16 +70,11 @@ pub fn stats(workspace: &Workspace) -> Result<StatsReport, Error> {
         procedures: procedures.len() as u64,
         ..Learning::default()
     };
-    // Number of prompts that held a record.
-    let injected = |terms: Vec<u64>| table.newest(&terms, 0).1;
     let of_rule = |rule: &Reflexion| {
-        let terms = runs::terms(&rule.reflexion_id, &rule.merged_from, &rule.created_at);
-        injected(terms)
+        runs.prompts_with(&rule.reflexion_id, &rule.merged_from, &rule.created_at)
     };
-    let of_lesson = |one: &Procedure| {
-        let terms = runs::terms(&one.procedure_id, &one.merged_from, &one.created_at);
-        injected(terms)
-    };
+    let of_lesson =
+        |one: &Procedure| runs.prompts_with(&one.procedure_id, &one.merged_from, &one.created_at);
     let reused = rules.records.iter().filter(|rule| {
         let told = rule.evidence().shown + rule.receipts().told;
         told + of_rule(rule) > 0
@@ -243,6 +235,10 @@ fn hints(procedures: &[Procedure]) -> Hints {
     }
 }
 
+fn key(id: &str, created: &str) -> String {
+    format!("{id} {created}")
+}
+
 /// Counters over runs, which are read one by one.
 #[derive(Debug, Default)]
 struct Runs {
@@ -252,26 +248,31 @@ struct Runs {
     /// Tokens of each run, without rules and with.
     tokens: [Vec<f64>; 2],
     latencies: Vec<f64>,
+    /// Number of prompts that held a record, by its id and its time there.
+    prompts: HashMap<String, u64>,
 }
 
 impl Runs {
-    fn take(&mut self, run: &RunFacts, corrected: &HashSet<u64>, weeks: &mut Weeks) {
+    fn take(&mut self, run: &Execution, corrected: &HashSet<&str>, weeks: &mut Weeks) {
         self.report.total += 1;
-        let side = usize::from(run.with_rules);
-        let right = match run.verdict {
-            RunVerdict::Error => {
+        for (id, created) in run.injected() {
+            *self.prompts.entry(key(id, created)).or_default() += 1;
+        }
+        let side = usize::from(!run.reflexions_injected.is_empty());
+        let right = match run.outcome {
+            Outcome::Error => {
                 self.report.errors += 1;
                 None
             }
-            _ if corrected.contains(&run.id) => Some(false),
-            RunVerdict::Wrong => Some(false),
-            RunVerdict::Right => Some(true),
-            RunVerdict::Unjudged => {
+            _ if corrected.contains(run.execution_id.as_str()) => Some(false),
+            Outcome::Rejected => Some(false),
+            Outcome::Accepted => Some(true),
+            Outcome::PendingReview | Outcome::Other(_) => {
                 self.report.unjudged += 1;
                 None
             }
         };
-        weeks.count(run.day, |week| {
+        weeks.count(day(&run.timestamp), |week| {
             week.judged += u64::from(right.is_some());
             week.right += u64::from(right == Some(true));
         });
@@ -279,12 +280,26 @@ impl Runs {
             self.judged[side].0 += u64::from(right);
             self.judged[side].1 += 1;
         }
-        match run.cost_usd {
+        match run.cost_usd.filter(|cost| cost.is_finite()) {
             Some(cost) => *self.report.cost_usd.get_or_insert_default() += cost,
             None => self.report.cost_unknown += 1,
         }
-        self.latencies.extend(run.latency_ms);
-        self.tokens[side].extend(run.tokens);
+        self.latencies
+            .extend(run.latency_ms.filter(|ms| ms.is_finite()));
+        let tokens = run.usage.as_ref().map(|usage| {
+            let all = usage.input_tokens.saturating_add(usage.output_tokens);
+            all as f64
+        });
+        self.tokens[side].extend(tokens);
+    }
+
+    /// Returns the number of prompts that held a record, which may have had other ids before merges. A run that does not
+    /// say when its records were created counts for the one that has the id now.
+    fn prompts_with(&self, id: &str, former: &[String], created: &str) -> u64 {
+        let ids = std::iter::once(id).chain(former.iter().map(String::as_str));
+        let mut keys: HashSet<String> = ids.map(|id| key(id, created)).collect();
+        keys.insert(key(id, ""));
+        keys.iter().filter_map(|key| self.prompts.get(key)).sum()
     }
 
     fn end(self) -> Executions {

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use chrono::{Datelike as _, Days, NaiveDate};
+use chrono::{DateTime, Datelike as _, Days, NaiveDate, NaiveDateTime};
 use serde::Serialize;
 
 use super::quotient;
@@ -37,6 +37,16 @@ pub struct Week {
     pub right: u64,
     /// New rules and lessons.
     pub learned: u64,
+}
+
+/// Parses the day of a time in a record. Python writes some times without a zone, and means UTC.
+pub(super) fn day(text: &str) -> Option<NaiveDate> {
+    let with_zone = DateTime::parse_from_rfc3339(text).map(|time| time.to_utc().date_naive());
+    let plain =
+        || NaiveDateTime::parse_from_str(text, "%Y-%m-%dT%H:%M:%S%.f").map(|time| time.date());
+    // A year far away comes from a broken clock, and would stretch every average.
+    let day = with_zone.or_else(|_| plain()).ok()?;
+    (2000..2200).contains(&day.year()).then_some(day)
 }
 
 /// Counts by week, and the days between which they lie.
@@ -85,7 +95,19 @@ impl Weeks {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::upkeep::runs::day;
+
+    #[test]
+    fn times_with_and_without_a_zone() {
+        let check = |text: &str, expected: Option<&str>| {
+            let found = day(text).map(|day| day.to_string());
+            assert_eq!(found.as_deref(), expected, "{text}");
+        };
+        check("2026-02-20T23:30:00-05:00", Some("2026-02-21"));
+        check("2026-02-20T12:43:41.681444", Some("2026-02-20"));
+        check("2026-02-20T12:43:41", Some("2026-02-20"));
+        check("20 February", None);
+        check("0001-01-01T00:00:00Z", None);
+    }
 
     #[test]
     fn rates_are_by_week() {

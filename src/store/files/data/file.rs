@@ -10,9 +10,8 @@
 use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _};
-use std::ops::Range;
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError, TryLockError};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use memctl_files::json;
@@ -30,7 +29,7 @@ use crate::store::{DERIVED, DataFile, Entry, Error, Problem, ProblemKind, Row};
 /// - 1: the source documents' own files, which have no `format` key.
 pub const FORMAT: u64 = 1;
 /// Size in bytes below which a scan is as cheap as reading a table.
-const SMALL: u64 = 64 << 10;
+const SMALL: u64 = 8 << 10;
 
 /// One data file of a memory directory.
 #[derive(Debug, Clone, Copy)]
@@ -290,7 +289,7 @@ impl<'a> JsonFile<'a> {
 
     /// Returns the table of a file with this state and text, and the structure of the file.
     pub(super) fn table_of(self, stamp: &FileState, text: &[u8]) -> (Offsets, Outline) {
-        let mut highest = tombstones::highest(self.directory, self.kind());
+        let mut highest = self.highest_removed(stamp);
         let mut rows = Vec::new();
         let outline = scan(
             text,
@@ -327,10 +326,19 @@ impl<'a> JsonFile<'a> {
         Ok(table.map(|table| self.state(Some(file), table)))
     }
 
+    /// Returns the highest id ever removed, where it is used: by a writer, or in a table that is saved.
+    fn highest_removed(self, stamp: &FileState) -> IdShape {
+        if self.held || stamp.size >= SMALL {
+            tombstones::highest(self.directory, self.kind())
+        } else {
+            IdShape::default()
+        }
+    }
+
     fn missing(self) -> Snapshot {
         let header = Header {
             format: FORMAT,
-            highest: tombstones::highest(self.directory, self.kind()),
+            highest: self.highest_removed(&FileState::default()),
             ..Header::default()
         };
         self.state(None, Offsets::in_memory(header, Vec::new()))
@@ -348,9 +356,8 @@ impl<'a> JsonFile<'a> {
     }
 }
 
-/// Bytes of the first read ahead, and of each after several.
-const LEAST: usize = 16 << 10;
-const MOST: usize = 256 << 10;
+/// Number of bytes that are read ahead.
+const AHEAD: usize = 64 << 10;
 /// Largest gap between two entries that follow each other.
 const GAP: u64 = 64;
 
@@ -363,8 +370,8 @@ struct Window {
     /// Offset of the bytes.
     start: u64,
     bytes: Vec<u8>,
-    /// End of the last entry that was read; `None` before the first.
-    last: Option<u64>,
+    /// End of the last entry that was read.
+    end: u64,
 }
 
 impl ReadAhead {
@@ -376,55 +383,34 @@ impl ReadAhead {
         length: usize,
         tail: u64,
     ) -> io::Result<Vec<u8>> {
-        let window = match self.0.try_lock() {
-            Ok(window) => Some(window),
-            Err(TryLockError::Poisoned(poisoned)) => Some(PoisonError::into_inner(poisoned)),
-            Err(TryLockError::WouldBlock) => None,
-        };
-        if let Some(mut window) = window
-            && let Some(bytes) = window.read(file, at, length, tail)?
-        {
-            return Ok(bytes);
+        let mut size = length;
+        let mut window = self.0.try_lock().ok();
+        if let Some(window) = &mut window {
+            let from = at.checked_sub(window.start).map(usize::try_from);
+            if let Some(Ok(from)) = from
+                && let Some(found) = window.bytes.get(from..from.saturating_add(length))
+            {
+                let found = found.to_vec();
+                window.end = at.saturating_add(length as u64);
+                return Ok(found);
+            }
+            let gap = at.checked_sub(window.end);
+            if gap.is_some_and(|gap| gap <= GAP) {
+                let left = usize::try_from(tail.saturating_sub(at)).unwrap_or(usize::MAX);
+                size = AHEAD.min(left).max(length);
+            }
         }
-        let mut bytes = vec![0; length];
+        let mut bytes = vec![0; size];
         file.read_exact_at(&mut bytes, at)?;
-        Ok(bytes)
-    }
-}
-
-impl Window {
-    /// `None` if the entry does not follow the last one.
-    fn read(
-        &mut self,
-        file: &File,
-        at: u64,
-        length: usize,
-        tail: u64,
-    ) -> io::Result<Option<Vec<u8>>> {
-        let last = self.last.replace(at.saturating_add(length as u64));
-        if let Some(range) = self.range(at, length) {
-            return Ok(Some(self.bytes[range].to_vec()));
+        let entry = bytes[..length].to_vec();
+        if let Some(mut window) = window {
+            *window = Window {
+                start: at,
+                bytes,
+                end: at.saturating_add(length as u64),
+            };
         }
-        let follows = last.is_some_and(|last| at >= last && at - last <= GAP);
-        let left = usize::try_from(tail.saturating_sub(at)).unwrap_or(usize::MAX);
-        let size = (self.bytes.len() * 2).clamp(LEAST, MOST).min(left);
-        if !follows || size < length {
-            self.bytes.clear();
-            return Ok(None);
-        }
-        self.bytes.resize(size, 0);
-        self.start = at;
-        if let Err(error) = file.read_exact_at(&mut self.bytes, at) {
-            self.bytes.clear();
-            return Err(error);
-        }
-        Ok(Some(self.bytes[..length].to_vec()))
-    }
-
-    fn range(&self, at: u64, length: usize) -> Option<Range<usize>> {
-        let start = usize::try_from(at.checked_sub(self.start)?).ok()?;
-        let end = start.checked_add(length)?;
-        (end <= self.bytes.len()).then_some(start..end)
+        Ok(entry)
     }
 }
 
