@@ -181,16 +181,6 @@ pub enum Error {
     /// Correction has no text.
     #[error("the correction is empty")]
     EmptyCorrection,
-    /// Rule that an agent heard cannot be recorded as it gave it.
-    #[error("`{field}` {reason}")]
-    NotHeard {
-        /// Field to correct.
-        field: &'static str,
-        /// Fault, as a clause that follows the name of the field.
-        reason: String,
-        /// Way out.
-        hint: String,
-    },
     /// Lesson that is not stored as it was given.
     #[error(transparent)]
     Lesson(#[from] Refusal),
@@ -464,7 +454,6 @@ impl Explain for Error {
             }
             Self::BadSkill(_, hint) => say(Input, hint),
             Self::EmptyCorrection => say(Input, "say what should change: --correction \"…\""),
-            Self::NotHeard { hint, .. } => say(Input, hint),
             Self::NoId(_) => {
                 let hint = "memctl list shows the ids; memctl search finds one by its words";
                 say(Input, hint)

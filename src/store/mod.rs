@@ -63,14 +63,14 @@ pub(crate) use files::directory::{DERIVED, IDENTITY, Lock, SMALL_FILE};
 pub use files::directory::{DIRECTORY, Identity, OTHER_PROGRAMS, find, is_origin, up_to_home};
 pub use files::inventory::{
     DataFile, Item, LOCAL_PATTERN, Role, ignore_local_files, inventory, lined, logs, role,
-    shared_files,
+    shared_files, with_missing_lines,
 };
 pub use files::tombstones::{ForgottenRecords, Tombstone};
 pub use here::Here;
 pub use index::terms::Terms;
 pub use index::{Derived, DerivedWriter, Positions};
+pub use logs::LateCalls;
 pub use logs::execution_logs::{LogListing, LogSelection};
-pub use logs::late_calls::LateCalls;
 pub use logs::shared::Unsent;
 pub use memctl_files::json::{compact, with_fields};
 pub use project::{Project, project_of_session, same_project, shown_project};
@@ -79,8 +79,7 @@ pub use memctl_redact::{Redacted, redact_json as redact};
 pub use primary::{Fetched, Primary, PrimaryChange, PrimaryName, Reached, SharedLine, Turn};
 pub use processed_files::{ProcessedFile, ProcessedFiles};
 pub use pulled::{Pulled, Puller};
-pub use sessions::log::SessionLog;
-pub use sessions::scratch::SessionScratch;
+pub use sessions::{SessionLog, SessionScratch};
 pub use trust::{Approvals, Basis, Note, TrustSnapshot, TrustedPart};
 pub use undo_journal::{Field, Line as ChangeLine, PlacedLine, Splice, Step};
 pub use writer::Writer;

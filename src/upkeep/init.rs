@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use crate::store::{Scoped, ignore_local_files};
+use crate::store::{Scoped, ignore_local_files, with_missing_lines};
 use memctl_files::SharedFile;
 
 use crate::store::workspace::{Error, redacting_writer};
@@ -73,26 +73,9 @@ pub fn initialise(
 pub fn with_lines(file: &SharedFile, wanted: &str) -> Result<bool, Error> {
     // An unreadable file is left to a person.
     let text = file.read_text(LONGEST).ok();
-    let text = text.and_then(|text| completed(&text.unwrap_or_default(), wanted));
+    let text = text.and_then(|text| with_missing_lines(&text.unwrap_or_default(), wanted.lines()));
     if let Some(text) = &text {
         redacting_writer::replace_in_project(file, text)?;
     }
     Ok(text.is_some())
-}
-
-/// Returns the text with the missing lines appended; `None` if none are missing.
-fn completed(text: &str, wanted: &str) -> Option<String> {
-    let lacking: Vec<&str> = wanted
-        .lines()
-        .filter(|wanted| !text.lines().any(|line| line.trim() == *wanted))
-        .collect();
-    if lacking.is_empty() {
-        return None;
-    }
-    let gap = if text.is_empty() || text.ends_with('\n') {
-        ""
-    } else {
-        "\n"
-    };
-    Some(format!("{text}{gap}{}\n", lacking.join("\n")))
 }

@@ -131,11 +131,7 @@ pub(super) fn refused(
     reason: impl Into<String>,
     hint: impl Into<String>,
 ) -> Error {
-    Error::NotHeard {
-        field,
-        reason: reason.into(),
-        hint: hint.into(),
-    }
+    Error::input(format!("`{field}` {}", reason.into()), hint)
 }
 
 impl Heard {

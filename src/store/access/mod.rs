@@ -2,15 +2,14 @@
 //! record applies the filter.
 //!
 //! - Here: the records visible to a caller, by scope, user and time.
-//! - `scoped`: the store of one caller. `query`: reads records by a query. `ids`: what a user means by an id. `audited`: its audit events.
-//!   `disabled`: the marks that switch a memory off.
+//! - `scoped`: the store of one caller, with their audit events. `query`: reads records by a query. `ids`: what a user
+//!   means by an id. `disabled`: the marks that switch a memory off.
 //!
 //! An entry is visible if the scope covers its skill, its user matches the viewer, and it has not
 //! expired. Records with a user but no skill are visible to that user in every non-empty scope.
 //!
 //! The filter fails closed: without a current time, every record with an expiry is hidden.
 
-mod audited;
 pub(crate) mod disabled;
 mod ids;
 pub(crate) mod query;

@@ -330,26 +330,26 @@ pub fn ignore_local_files(directory: &Directory) -> Result<bool, Error> {
     let Ok(text) = directory.read_text(GITIGNORE, LONGEST) else {
         return Ok(false);
     };
-    let Some(text) = completed(&text.unwrap_or_default()) else {
+    let Some(text) = with_missing_lines(&text.unwrap_or_default(), PATTERNS) else {
         return Ok(false);
     };
     atomic::replace(directory, GITIGNORE, text.as_bytes())?;
     Ok(true)
 }
 
-/// Returns the text with the missing patterns; `None` if none are missing.
-fn completed(text: &str) -> Option<String> {
-    let mut new = text.to_owned();
-    if !new.is_empty() && !new.ends_with('\n') {
-        new.push('\n');
-    }
-    for pattern in PATTERNS {
-        if !text.lines().any(|line| line.trim() == pattern) {
-            new.push_str(pattern);
-            new.push('\n');
-        }
-    }
-    (new.len() > text.len() + 1 || text.is_empty()).then_some(new)
+/// Returns a text with the missing lines of these behind it; `None` if none are missing.
+pub fn with_missing_lines<'w>(
+    text: &str,
+    wanted: impl IntoIterator<Item = &'w str>,
+) -> Option<String> {
+    let is_missing = |wanted: &&str| !text.lines().any(|line| line.trim() == *wanted);
+    let missing: Vec<&str> = wanted.into_iter().filter(is_missing).collect();
+    let gap = if text.is_empty() || text.ends_with('\n') {
+        ""
+    } else {
+        "\n"
+    };
+    (!missing.is_empty()).then(|| format!("{text}{gap}{}\n", missing.join("\n")))
 }
 
 #[cfg(test)]
@@ -466,10 +466,10 @@ mod tests_of_ignored {
 
     #[test]
     fn a_persons_lines_stay_and_missing_patterns_are_added() {
-        let all = completed("").unwrap();
-        assert_eq!(completed(&all), None);
-        assert_eq!(completed(&format!("mine\n{all}")), None);
-        let some = completed("mine\n.lock").unwrap();
+        let all = with_missing_lines("", PATTERNS).unwrap();
+        assert_eq!(with_missing_lines(&all, PATTERNS), None);
+        assert_eq!(with_missing_lines(&format!("mine\n{all}"), PATTERNS), None);
+        let some = with_missing_lines("mine\n.lock", PATTERNS).unwrap();
         assert!(some.starts_with("mine\n.lock\n.index/\n"), "{some}");
         assert_eq!(some.lines().filter(|line| *line == ".lock").count(), 1);
     }

@@ -7,8 +7,8 @@ use memctl_files::{Directory, FoundKind, named};
 use crate::model::SkillPath;
 use crate::model::error::message;
 use crate::store::Error;
-use crate::store::skill::loaded::{BundledFile, Layer, Problem, Skill, is_below, not_utf8};
-use crate::store::skill::{Skills, front_matter, metadata};
+use crate::store::skill::loaded::{self, BundledFile, Layer, Problem, Skill, is_below, not_utf8};
+use crate::store::skill::{Skills, front_matter};
 
 impl Skills {
     /// Loads a skill.
@@ -54,11 +54,11 @@ impl Skills {
                 return Err(Error::BadSkill(message, hint));
             }
             Err(Some((line, reason))) => {
-                return Err(metadata::unreadable(&source, line, &reason));
+                return Err(loaded::unreadable(&source, line, &reason));
             }
         };
         let context = self.above(&dir, &mut problems)?;
-        let mut skill = metadata::skill(path, dir, source, read, problems)?;
+        let mut skill = loaded::skill(path, dir, source, read, problems)?;
         skill.context = context;
         let is_there =
             |file: &BundledFile| is_below(&file.path) && self.has_file(&skill.dir.join(&file.path));

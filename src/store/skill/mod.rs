@@ -38,7 +38,6 @@ mod files;
 mod front_matter;
 pub mod guardrails;
 mod loaded;
-mod metadata;
 
 use std::io::{self, ErrorKind};
 use std::path::{Component, Path, PathBuf};

@@ -18,7 +18,7 @@ use crate::model::{Expiry, Kind, Viewer};
 use crate::store::access::expiry;
 use crate::store::files::{inventory, tombstones};
 use crate::store::primary::copy::Sent;
-use crate::store::sessions::scratch;
+use crate::store::sessions::lock_scratch;
 use crate::store::trust::{Mac, digests_of};
 use crate::store::{
     AuditAction, DataFile, Entry, Error, Role, Row, Scoped, Selection, Snapshot, Step, Tombstone,
@@ -256,7 +256,7 @@ impl Writer {
         };
         let directory = self.lock().directory().clone();
         // The lock keeps session events from writing notes meanwhile.
-        let _scratch = scratch::lock(&directory, self.store().lock_limit())?;
+        let _scratch = lock_scratch(&directory, self.store().lock_limit())?;
         let mut items = inventory::inventory(&directory)?;
         items.retain(|item| item.role.is_memory());
         items.sort_by_key(|item| rank(item.role));
