@@ -11,8 +11,8 @@
 //! Over HTTP, the mounting server authenticates, and makes a service for the caller of each request. There are
 //! no sessions, so that no caller can use the session of another. Every response is one JSON document, and
 //! any process can answer. The mounting server also checks host names and origins. Over standard input and
-//! output there is one message per line, and no other output. A line that is no message is answered with an
-//! error, since its client may be waiting.
+//! output there is one message per line of at most 16 MiB, and no other output. As in the other SDKs, a line
+//! that is no JSON is passed over, so that two programs that misunderstand each other do not go on for ever.
 //!
 //! Deliberately absent: resources, prompts, sampling, notifications, sessions. Result schemas are absent too:
 //! they would cost tokens in every context and repeat the results.
@@ -25,20 +25,11 @@ use rmcp::model::{
     ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
     ToolAnnotations,
 };
-use rmcp::service::{
-    RequestContext, RxJsonRpcMessage, ServerInitializeError, TxJsonRpcMessage, serve_server,
-};
+use rmcp::service::{RequestContext, ServerInitializeError, serve_server};
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
-use rmcp::transport::{
-    StdioReader, StdioWriter, StreamableHttpServerConfig, StreamableHttpService, Transport,
-    stdio_pipes,
-};
+use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService, stdio_pipes};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
-use serde::Serialize;
-use serde_json::{Value, json};
-use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
-use tokio::sync::Mutex;
-use tokio::task::JoinSet;
+use serde_json::Value;
 
 use crate::model::error::UserError;
 use crate::store::workspace::Workspace;
@@ -199,119 +190,14 @@ pub fn service(
     )
 }
 
-/// Serves until the input ends. Pending calls are then answered, if they take at most a few
+/// Serves over standard input and output until the input ends. Pending calls are then answered, if they take at most a few
 /// seconds; their writes are completed in any case.
 pub async fn serve(server: Server) -> io::Result<()> {
-    let (input, output) = stdio_pipes();
-    let lines = Lines {
-        input: BufReader::new(input),
-        line: Vec::new(),
-        output: Arc::new(Mutex::new(output)),
-        refusals: JoinSet::new(),
-    };
-    match serve_server(server, lines).await {
+    match serve_server(server, stdio_pipes()).await {
         Ok(running) => running.waiting().await.map(drop).map_err(io::Error::other),
         // A client that only checks whether the program starts closes the input again.
         Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
         Err(error) => Err(io::Error::other(error)),
-    }
-}
-
-/// Maximum length of a message in bytes.
-const LONGEST: usize = 16 << 20;
-
-/// Messages over the standard streams. The transport of the SDK passes over a line that is no JSON.
-struct Lines {
-    input: BufReader<StdioReader>,
-    /// Beginning of the next line: the SDK gives up a read when it has an answer to send.
-    line: Vec<u8>,
-    output: Arc<Mutex<StdioWriter>>,
-    /// Answers to lines that are no message, apart from the read for the same reason.
-    refusals: JoinSet<io::Result<()>>,
-}
-
-impl Lines {
-    /// Returns the next whole line, of a longer one than permitted at least as much; `None` at the end.
-    async fn next(&mut self) -> Option<Vec<u8>> {
-        loop {
-            let read = self.input.fill_buf().await.ok()?;
-            let end = memchr::memchr(b'\n', read);
-            let taken = end.map_or(read.len(), |at| at + 1);
-            if taken == 0 {
-                return None;
-            }
-            if self.line.len() <= LONGEST {
-                self.line.extend_from_slice(&read[..taken]);
-            }
-            self.input.consume(taken);
-            if end.is_some() {
-                return Some(std::mem::take(&mut self.line));
-            }
-        }
-    }
-}
-
-impl Transport<RoleServer> for Lines {
-    type Error = io::Error;
-
-    fn send(
-        &mut self,
-        message: TxJsonRpcMessage<RoleServer>,
-    ) -> impl Future<Output = io::Result<()>> + Send + 'static {
-        write(Arc::clone(&self.output), message)
-    }
-
-    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
-        while let Some(line) = self.next().await {
-            match message(&line) {
-                Ok(None) => {}
-                Ok(message) => return message,
-                Err(error) => {
-                    let answer = json!({"jsonrpc": "2.0", "id": null, "error": error});
-                    self.refusals.spawn(write(Arc::clone(&self.output), answer));
-                    while self.refusals.try_join_next().is_some() {}
-                }
-            }
-        }
-        while self.refusals.join_next().await.is_some() {}
-        None
-    }
-
-    async fn close(&mut self) -> io::Result<()> {
-        self.output.lock().await.flush().await
-    }
-}
-
-/// Writes a message as one line.
-async fn write(output: Arc<Mutex<StdioWriter>>, message: impl Serialize + Send) -> io::Result<()> {
-    let mut line = serde_json::to_vec(&message)?;
-    line.push(b'\n');
-    let mut output = output.lock().await;
-    output.write_all(&line).await?;
-    output.flush().await
-}
-
-/// Parses a line; `None` if it asks for nothing: it is blank, or a notification of another protocol.
-fn message(line: &[u8]) -> Result<Option<RxJsonRpcMessage<RoleServer>>, ErrorData> {
-    let line = line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line);
-    let line = line.trim_ascii();
-    if line.is_empty() {
-        return Ok(None);
-    }
-    if line.len() > LONGEST {
-        return Err(ErrorData::parse_error(
-            "the line is longer than 16 MiB",
-            None,
-        ));
-    }
-    let no_json =
-        |error| ErrorData::parse_error(format!("the line is no JSON document: {error}"), None);
-    let message: Value = serde_json::from_slice(line).map_err(no_json)?;
-    let is_notification = message.get("id").is_none() && message.get("method").is_some();
-    match serde_json::from_value(message) {
-        Ok(message) => Ok(Some(message)),
-        Err(_) if is_notification => Ok(None),
-        Err(_) => Err(ErrorData::invalid_request("Invalid request", None)),
     }
 }
 

@@ -536,34 +536,22 @@ fn error_names_the_next_step() {
 }
 
 #[test]
-fn a_line_that_is_no_message_is_answered() {
+fn a_message_that_is_none_of_the_protocol_is_answered() {
     let workspace = remembering();
-    let mut server = Server::start(&workspace, &["mcp"]);
-    let refused = |server: &mut Server, line: &str, code: i32| {
+    let mut server = Server::greeted(&workspace, &["mcp"]);
+    for line in ["[]", "null", "{\"jsonrpc\":\"2.0\",\"id\":1}"] {
         server.send(line);
         let answer = server.answer();
         assert!(
-            answer.as_object().unwrap()["id"].is_null() && answer["error"]["code"] == code,
+            answer["id"].is_null() && answer["error"]["code"] == -32600,
             "{line}: {answer}"
         );
-    };
-    // Before the greeting and after it.
-    refused(&mut server, "hello", -32700);
-    server.greet("2025-06-18");
-    for line in ["garbage", "{", "\u{0}", "{\"jsonrpc\": \"2.0\", \"id\": 1,"] {
-        refused(&mut server, line, -32700);
     }
-    for line in ["[]", "null", "{\"jsonrpc\":\"2.0\",\"id\":1}"] {
-        refused(&mut server, line, -32600);
+    // What is no JSON, or asks for nothing, is not answered.
+    for line in ["", "hello", "{", "{\"jsonrpc\":\"2.0\",\"method\":\"textDocument/didOpen\"}"] {
+        server.send(line);
     }
-    // What asks for nothing is not answered.
-    server.send("");
-    server.send("{\"jsonrpc\":\"2.0\",\"method\":\"textDocument/didOpen\"}");
     assert_eq!(server.ask("ping", &json!({}))["result"], json!({}));
-    server.send("the last word");
-    drop(server.input.take());
-    let last = message(&server.lines.recv_timeout(EVER).unwrap());
-    assert_eq!(last["error"]["code"], -32700, "{last}");
     server.end();
 }
 
