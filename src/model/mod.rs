@@ -8,7 +8,6 @@
 //! as one [`Document`].
 
 mod access;
-mod condition;
 mod episode;
 pub mod error;
 mod kind;
@@ -23,7 +22,6 @@ pub(crate) mod text;
 pub(crate) mod words;
 
 pub use access::{InvalidSkillPath, InvalidUserId, Scope, SkillPath, UserId, Viewer};
-pub use condition::{Condition, InvalidCondition};
 pub(crate) use episode::push_values;
 pub use episode::{Correction, Execution, NearestCase, Outcome};
 pub use kind::{

@@ -1,16 +1,14 @@
 //! Lists records, and shows the stored entry of one record.
 
-use std::collections::{HashSet, VecDeque};
-use std::sync::Arc;
+use std::collections::VecDeque;
 
 use serde::Serialize;
-use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::remember::misfits;
 use crate::model::{
-    Condition, Evidence, Execution, Kind, Memory, MemoryType, Procedure, Receipts, Reflexion,
-    SkillPath, Trust, split_origin, utc, with_origin,
+    Evidence, Execution, Kind, Memory, MemoryType, Procedure, Receipts, Reflexion, SkillPath, Trust,
+    split_origin, utc, with_origin,
 };
 use crate::store::workspace::{Error, Workspace, document, entry, locate};
 use crate::store::{Entry, Scoped, Selection, TrustSnapshot};
@@ -24,7 +22,7 @@ pub struct ListReport {
     pub total: u64,
     /// Newest records, newest first.
     pub records: Vec<Listed>,
-    /// `true` if only some records were asked for, by status, type or metadata.
+    /// `true` if only some records were asked for, by status or type.
     #[serde(skip)]
     pub is_filtered: bool,
     /// Non-fatal problems.
@@ -212,14 +210,17 @@ pub fn list(
     newest(workspace, kind, skill, is_meant, limit)
 }
 
-/// Returns the newest memories of a type, or of all, whose metadata meets every condition.
+/// Returns the newest memories of a type.
 pub fn list_memories(
     workspace: &Workspace,
-    memory_type: Option<MemoryType>,
-    conditions: &[Condition],
+    memory_type: MemoryType,
     limit: usize,
 ) -> Result<ListReport, Error> {
-    let is_meant = |entry: &Entry| fits(entry, memory_type, conditions);
+    // An unreadable entry has no type; only an unfiltered list shows it.
+    let is_meant = |entry: &Entry| {
+        let memory = entry.parse::<Memory>();
+        memory.is_ok_and(|memory| memory.memory_type == memory_type)
+    };
     newest(workspace, Kind::Memory, None, Some(&is_meant), limit)
 }
 
@@ -338,40 +339,4 @@ pub fn recent_executions(
     };
     let executions = store.list::<Execution>(&selection)?.records;
     Ok((executions, store.count(Kind::Execution)?))
-}
-
-/// Returns the version keys of memories whose metadata meets every condition, for a search
-/// filter.
-pub fn memories_where(
-    store: &Scoped,
-    conditions: &[Condition],
-) -> Result<Arc<HashSet<u64>>, Error> {
-    let positions = store.positions(Kind::Memory)?;
-    let mut keys = HashSet::new();
-    for place in positions.places() {
-        if let Some((key, entry)) = positions.entry(place)?
-            && fits(&entry, None, conditions)
-        {
-            keys.insert(key);
-        }
-    }
-    Ok(Arc::new(keys))
-}
-
-/// Returns `true` if an entry is a memory of this type whose metadata meets every condition.
-fn fits(entry: &Entry, memory_type: Option<MemoryType>, conditions: &[Condition]) -> bool {
-    let Ok(memory) = entry.parse::<Memory>() else {
-        // An unreadable entry has no type; only an unfiltered list shows it.
-        return memory_type.is_none() && conditions.is_empty();
-    };
-    if memory_type.is_some_and(|wanted| memory.memory_type != wanted) {
-        return false;
-    }
-    // Most lists have no condition, and need no metadata.
-    conditions.is_empty() || {
-        let metadata: Value = serde_json::from_str(memory.metadata.get()).unwrap_or_default();
-        conditions
-            .iter()
-            .all(|condition| condition.holds(&metadata))
-    }
 }

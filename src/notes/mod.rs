@@ -17,7 +17,7 @@ pub(crate) mod remember;
 pub mod sessions;
 
 pub use browse::{
-    ListReport, Listed, ShowReport, list, list_memories, memories_where, recent_executions, show,
+    ListReport, Listed, ShowReport, list, list_memories, recent_executions, show,
 };
 pub(crate) use find::compare;
 pub use find::report::{Embedded, GivenVector, embed};

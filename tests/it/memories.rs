@@ -126,29 +126,6 @@ fn every_example_goes_in_comes_back_typed_and_is_found() {
         let found = workspace.json(&["memory", "search", words, "-n", "2"]);
         assert!(ids(&found["results"]).contains(&id), "{words}: {found}");
     }
-    let check = |conditions: &[&str], expected: &[&str]| {
-        let args: Vec<&str> = conditions.iter().flat_map(|c| ["--where", c]).collect();
-        let list = workspace.json(&[&["memory", "list"], &args[..]].concat());
-        assert_eq!(ids(&list["records"]), expected, "{conditions:?}");
-        assert_eq!(list["total"], expected.len());
-        let found =
-            workspace.json(&[&["memory", "search", "TikTok video", "-n", "9"], &args[..]].concat());
-        let found = ids(&found["results"]);
-        assert!(
-            found.iter().all(|id| expected.contains(id)),
-            "{conditions:?}: {found:?}"
-        );
-    };
-    check(&["tone=friendly"], &["MEM-001"]);
-    check(&["metadata.metrics.views>=50000"], &["MEM-005"]);
-    check(&["metrics.views>50000"], &[]);
-    check(&["platform=tiktok", "metrics.ctr<0.1"], &["MEM-005"]);
-    check(&["confidence_score>=0.8"], &["MEM-002"]);
-    check(&["date_captured<2026-02-01"], &["MEM-003"]);
-    check(
-        &["platform!=meta", "source!=user_input"],
-        &["MEM-005", "MEM-004", "MEM-002"],
-    );
     // The filter comes before the cut: the one that is asked for is not the best of all.
     let best = |args: &[&str]| {
         let search = ["memory", "search", "TikTok video", "-n", "1"];
@@ -156,7 +133,6 @@ fn every_example_goes_in_comes_back_typed_and_is_found() {
         ids(&found["results"]).concat()
     };
     assert_eq!(best(&[]), "MEM-002");
-    assert_eq!(best(&["--where", "outcome=success"]), "MEM-004");
     assert_eq!(best(&["--type", "task_memory"]), "MEM-004");
     for (number, (of, _, _)) in (1..).zip(EXAMPLES) {
         let id = format!("MEM-{number:03}");
@@ -411,7 +387,6 @@ fn reading(id: &str) -> Vec<Vec<String>> {
         "memory list memories",
         "memory list memories -n 1",
         "memory list --type task_memory",
-        "memory list --where outcome=success",
         "memory show ID",
         "memory show MEM-",
         "memory why ID",
@@ -422,7 +397,6 @@ fn reading(id: &str) -> Vec<Vec<String>> {
         "memory search saffron --keyword --explain",
         "memory search saffron",
         "memory search saffron --type task_memory",
-        "memory search saffron --where outcome=success",
         "memory status",
         "review",
         "memory prompt hr/resume-screen",
@@ -467,7 +441,7 @@ fn expired_record_is_hidden_from_every_read_at_once() {
         })
         .count()
     };
-    assert!(sees(&workspace) >= 9, "{}", sees(&workspace));
+    assert!(sees(&workspace) >= 8, "{}", sees(&workspace));
     // The index holds its words and its vector; only the clock has moved.
     later(&mut workspace);
     for args in reading("MEM-001") {

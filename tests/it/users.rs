@@ -277,7 +277,6 @@ fn no_command_shows_or_changes_what_is_another_s() {
     assert_eq!(shown["id"], "MEM-002");
     for args in [
         &["memory", "list", "memories"][..],
-        &["memory", "list", "--where", "x!=y"],
         &["memory", "search", "saffron voice", "-n", "9"],
         &["memory", "status"],
         &["memory", "prune", "--dry-run"],

@@ -5,9 +5,6 @@
 //!
 //! Deliberately absent: what the numbers stand for.
 
-use std::collections::HashSet;
-use std::sync::Arc;
-
 use chrono::DateTime;
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -88,8 +85,6 @@ pub struct Admission {
     pub since: Option<i64>,
     /// End of the creation time range (exclusive), in seconds since 1970.
     pub until: Option<i64>,
-    /// Allowed record versions, by key.
-    pub keys: Option<Arc<HashSet<u64>>>,
 }
 
 impl Default for Admission {
@@ -104,7 +99,6 @@ impl Default for Admission {
             trust: 0,
             since: None,
             until: None,
-            keys: None,
         }
     }
 }
@@ -153,7 +147,6 @@ impl Admission {
             && self.since.is_none_or(|since| document.created >= since)
             // An unknown creation time does not count as before `until`.
             && self.until.is_none_or(|until| document.created < until && document.created > i64::MIN)
-            && self.keys.as_ref().is_none_or(|keys| keys.contains(&document.key))
             && self
                 .domains
                 .as_ref()

@@ -13,7 +13,7 @@ use crate::cli::memory::{marked, of_rule};
 use crate::cli::output::{Done, Page, Report, Style, Table, change, clean, day, end};
 use crate::model::error::UserError;
 use crate::model::{
-    CANDIDATE, Condition, EPISODE, Evidence, Kind, MemoryType, QUARANTINED, REJECTED, Receipts,
+    CANDIDATE, EPISODE, Evidence, Kind, MemoryType, QUARANTINED, REJECTED, Receipts,
     SkillPath, Trust, USER_STORE, mark, with_origin,
 };
 use crate::notes::{self, ListReport, Listed, ShowReport};
@@ -41,11 +41,11 @@ const STATUSES: [&str; 8] = [
 /// $ memctl list
 /// $ memctl list rules
 /// $ memctl list executions --skill hr/resume-screen -n 50
-/// $ memctl list --type performance_memory --where "metrics.views>=1000"
+/// $ memctl list --type performance_memory
 /// ```
 #[derive(Debug, Args)]
 pub(crate) struct ListArgs {
-    /// Kind of record. Default: all; rules with `--status`, notes with `--type` or `--where`
+    /// Kind of record. Default: all; rules with `--status`, notes with `--type`
     #[arg(value_name = "KIND")]
     kind: Option<Kind>,
     /// List only records of this skill
@@ -55,12 +55,9 @@ pub(crate) struct ListArgs {
     #[arg(long = "type", value_name = "TYPE")]
     memory_type: Option<MemoryType>,
     /// List only rules or lessons with this status
-    #[arg(long, value_name = "STATUS", conflicts_with_all = ["memory_type", "conditions"],
+    #[arg(long, value_name = "STATUS", conflicts_with = "memory_type",
         value_parser = PossibleValuesParser::new(STATUSES))]
     status: Option<String>,
-    /// Match metadata, e.g. `tone=friendly` or `metrics.views>=1000`; all must hold
-    #[arg(long = "where", value_name = "CONDITION")]
-    conditions: Vec<Condition>,
     /// List only the user store
     #[arg(long)]
     user_store: bool,
@@ -77,7 +74,6 @@ impl ListArgs {
             skill: None,
             memory_type: None,
             status: None,
-            conditions: Vec::new(),
             user_store: false,
             limit: LISTED.usual,
         }
@@ -92,7 +88,7 @@ pub(crate) fn list(context: &Context, args: &ListArgs) -> Done {
         context.workspace_of_user(None)?
     };
     let (limit, status) = (args.limit as usize, args.status.as_deref());
-    let asks_notes = args.memory_type.is_some() || !args.conditions.is_empty();
+    let asks_notes = args.memory_type.is_some();
     let meant = match status {
         Some(QUARANTINED | EPISODE) => Some(Kind::Procedure),
         Some(_) => Some(Kind::Reflexion),
@@ -106,7 +102,7 @@ pub(crate) fn list(context: &Context, args: &ListArgs) -> Done {
             "memctl list lessons --status episode",
         )),
         _ => asks_notes.then_some((
-            "`--type` and `--where` apply to notes",
+            "`--type` applies to notes",
             "memctl list notes --type brand_memory",
         )),
     };
@@ -115,10 +111,9 @@ pub(crate) fn list(context: &Context, args: &ListArgs) -> Done {
     }
     let of = |kind| of_kind(args, &workspace, kind, skill.as_ref());
     if let Some(kind) = args.kind.or(meant) {
-        return Ok(Box::new(if asks_notes {
-            notes::list_memories(&workspace, args.memory_type, &args.conditions, limit)?
-        } else {
-            of(kind)?
+        return Ok(Box::new(match args.memory_type {
+            Some(memory_type) => notes::list_memories(&workspace, memory_type, limit)?,
+            None => of(kind)?,
         }));
     }
     let kinds = Kind::ALL

@@ -7,8 +7,7 @@ use memctl_search::Fusion;
 use crate::cli::context::Context;
 use crate::cli::memory::{marked, of_rule};
 use crate::cli::output::{Done, Page, Report, Table};
-use crate::model::error::UserError;
-use crate::model::{Condition, Kind, MemoryType, Trust};
+use crate::model::{Kind, MemoryType, Trust};
 use crate::notes::indexing::Filter;
 use crate::notes::{self, FindOptions, FindReport, Found};
 use crate::serve::arguments::{RESULTS, TYPED};
@@ -22,7 +21,7 @@ use crate::serve::arguments::{RESULTS, TYPED};
 /// ```console
 /// $ memctl search "compliance check" -n 5
 /// $ memctl search "disk full" --kind lesson --explain
-/// $ memctl search "calm voice" --type brand_memory --where tone=friendly
+/// $ memctl search "calm voice" --type brand_memory
 /// ```
 #[derive(Debug, Args)]
 pub(crate) struct SearchArgs {
@@ -40,9 +39,6 @@ pub(crate) struct SearchArgs {
     /// Search only notes of this type
     #[arg(long = "type", value_name = "TYPE")]
     memory_type: Option<MemoryType>,
-    /// Match metadata, e.g. `tone=friendly` or `metrics.views>=1000`; all must hold
-    #[arg(long = "where", value_name = "CONDITION")]
-    conditions: Vec<Condition>,
     /// Search only records with at least this trust
     #[arg(long, value_name = "TRUST")]
     trust: Option<Trust>,
@@ -74,7 +70,7 @@ fn time(text: &str) -> Result<i64, String> {
 }
 
 pub(crate) fn search(context: &Context, args: &SearchArgs) -> Done<FindReport> {
-    let mut filter = Filter {
+    let filter = Filter {
         kind: args.kind,
         skill: args.skill.as_deref().map(str::parse).transpose()?,
         memory_type: args.memory_type,
@@ -84,17 +80,6 @@ pub(crate) fn search(context: &Context, args: &SearchArgs) -> Done<FindReport> {
         ..Filter::default()
     };
     let workspace = context.workspace_of_user(None)?;
-    if !args.conditions.is_empty() {
-        if let Some(kind) = filter.kind.filter(|kind| *kind != Kind::Memory) {
-            let message = format!(
-                "`--where` applies to notes; a {} has no metadata",
-                kind.noun()
-            );
-            return Err(UserError::usage(message, "remove `--kind`"));
-        }
-        filter.kind = Some(Kind::Memory);
-        filter.keys = Some(notes::memories_where(&workspace.store, &args.conditions)?);
-    }
     let options = FindOptions {
         filter,
         fusion: if args.keyword {

@@ -4,8 +4,7 @@
 //! The filter applies before counting and ranking. Excluded documents do not affect term rarity, so scores
 //! reveal nothing about them.
 
-use std::collections::HashSet;
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
 use memctl_search::embedder::Embedding;
 use memctl_search::{
@@ -355,8 +354,6 @@ pub struct Filter {
     pub since: Option<i64>,
     /// End of the creation time range (exclusive), in seconds since 1970.
     pub until: Option<i64>,
-    /// Allowed record versions, by key.
-    pub keys: Option<Arc<HashSet<u64>>>,
 }
 
 // The index has room for every kind.
@@ -384,7 +381,6 @@ impl Filter {
             trust: self.trust.map_or(0, trust_number),
             since: self.since,
             until: self.until,
-            keys: self.keys.clone(),
         }
     }
 }
@@ -490,12 +486,6 @@ mod tests {
         assert!(viewer(Viewer::User("alice".parse().unwrap())));
         assert!(!viewer(Viewer::User("bob".parse().unwrap())));
         assert!(!viewer(Viewer::Nobody));
-        let keys = |keys: &[u64]| Filter {
-            keys: Some(Arc::new(keys.iter().copied().collect())),
-            ..all()
-        };
-        check(keys(&[6, 7]), true);
-        check(keys(&[]), false);
         let note = |memory_type| Filter {
             memory_type: Some(memory_type),
             ..all()
