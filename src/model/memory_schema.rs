@@ -1,5 +1,4 @@
-//! Metadata schemas of the memory types, as tables, and the validation of metadata, with suggestions for
-//! mistyped names and values.
+//! Metadata schemas of the memory types, as tables, and the validation of metadata.
 //!
 //! The tables hold the source document's five schemas and are the only definition: validation and `memory
 //! add --help` read them. Metadata is checked as JSON text and never rewritten: fields outside the schema
@@ -214,22 +213,6 @@ impl MemoryType {
         );
         misfits
     }
-
-    /// Returns the unknown field names that look mistyped, each with the field probably meant.
-    pub fn mistyped(self, metadata: &RawValue) -> Vec<(String, &'static str)> {
-        let given = pairs(metadata.get()).unwrap_or_default();
-        let is_given = |name: &str| given.iter().any(|(other, _)| other == name);
-        let unknown = given
-            .iter()
-            .filter(|(name, _)| self.fields().iter().all(|field| field.name != name));
-        let missing = self.fields().iter().map(|field| field.name);
-        let missing: Vec<_> = missing.filter(|name| !is_given(name)).collect();
-        unknown
-            .filter_map(|(name, _)| {
-                Some((name.to_string(), nearest(name, missing.iter().copied())?))
-            })
-            .collect()
-    }
 }
 
 /// One violation of a metadata schema.
@@ -241,14 +224,12 @@ pub struct Misfit {
     pub value: Option<String>,
     /// Description of the allowed values.
     pub allowed: String,
-    /// Suggested value or field name.
-    pub meant: Option<String>,
 }
 
 impl Misfit {
-    /// Returns `true` for a field that is not given, also under no name that looks mistyped.
+    /// Returns `true` for a field that is not given.
     pub const fn is_missing(&self) -> bool {
-        self.value.is_none() && self.meant.is_none()
+        self.value.is_none()
     }
 }
 
@@ -261,20 +242,14 @@ impl fmt::Display for Misfit {
             field,
             value,
             allowed,
-            meant,
         } = self;
         match value {
             Some(value) => {
                 let cut = value.char_indices().nth(SHOWN);
                 let (value, rest) = cut.map_or((value.as_str(), ""), |(at, _)| (&value[..at], "…"));
-                write!(f, "`{field}` is `{value}{rest}`, and must be {allowed}")?;
+                write!(f, "`{field}` is `{value}{rest}`, and must be {allowed}")
             }
-            None => write!(f, "`{field}` is missing, and must be {allowed}")?,
-        }
-        match (meant, value) {
-            (Some(meant), Some(_)) => write!(f, " (did you mean `{meant}`?)"),
-            (Some(meant), None) => write!(f, " (`{meant}` may have been meant for it)"),
-            (None, _) => Ok(()),
+            None => write!(f, "`{field}` is missing, and must be {allowed}"),
         }
     }
 }
@@ -290,7 +265,6 @@ fn check_fields(
         field,
         value: Some(value.to_owned()),
         allowed,
-        meant: None,
     };
     let Some(given) = pairs(object) else {
         let names: Vec<_> = fields.iter().map(|field| field.name).collect();
@@ -315,7 +289,6 @@ fn check_fields(
                 field: path,
                 value: None,
                 allowed: field.shape.to_string(),
-                meant: mistyped_as(field, fields, &given),
             }),
             None => {}
         }
@@ -323,24 +296,19 @@ fn check_fields(
 }
 
 fn check_value(path: &str, shape: Shape, value: &str, misfits: &mut Vec<Misfit>) {
-    let text = || serde_json::from_str::<String>(value).ok();
+    let text = serde_json::from_str::<String>(value).ok();
     let fits = match shape {
-        Text => text().is_some(),
+        Text => text.is_some(),
         Texts => serde_json::from_str::<Vec<String>>(value).is_ok(),
         Number(most) => is_number(value, most),
-        OneOf(names) => text().is_some_and(|text| names.contains(&text.as_str())),
+        OneOf(names) => text.is_some_and(|text| names.contains(&text.as_str())),
         Fields(fields) => return check_fields(path, fields, path, value, misfits),
     };
     if !fits {
-        let meant = match shape {
-            OneOf(names) => text().and_then(|text| nearest(&text, names.iter().copied())),
-            _ => None,
-        };
         misfits.push(Misfit {
             field: path.to_owned(),
             value: Some(value.to_owned()),
             allowed: shape.to_string(),
-            meant: meant.map(str::to_owned),
         });
     }
 }
@@ -348,26 +316,6 @@ fn check_value(path: &str, shape: Shape, value: &str, misfits: &mut Vec<Misfit>)
 fn is_number(json: &str, most: Option<f64>) -> bool {
     let number = serde_json::from_str::<f64>(json);
     number.is_ok_and(|n| n.is_finite() && n >= 0.0 && most.is_none_or(|most| n <= most))
-}
-
-/// Returns the unknown field that was probably meant for a missing one.
-fn mistyped_as(
-    missing: &MetadataField,
-    fields: &[MetadataField],
-    given: &[(Cow<'_, str>, &str)],
-) -> Option<String> {
-    let unknown = given.iter().map(|(name, _)| &**name);
-    let unknown = unknown.filter(|name| fields.iter().all(|field| field.name != *name));
-    nearest(missing.name, unknown).map(str::to_owned)
-}
-
-/// Returns the name most similar to the typed one, if any is close enough.
-fn nearest<'a>(typed: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let plain = |text: &str| text.trim().to_lowercase().replace(['-', ' '], "_");
-    let typed = plain(typed);
-    let scored = names.map(|name| (strsim::jaro_winkler(&typed, &plain(name)), name));
-    let best = scored.max_by(|a, b| a.0.total_cmp(&b.0))?;
-    (best.0 > 0.85).then_some(best.1)
 }
 
 /// Returns the fields of an object in order, including duplicates; `None` if the value is not an
@@ -406,7 +354,7 @@ mod tests_of_misfit {
                 "`metadata.tone` is `\"calm\"`, and must be a list of texts",
                 "`metadata.keywords` is `[\"a\", 1]`, and must be a list of texts",
                 "`metadata.source` is `\"user-input\"`, and must be `user_input`, `agent_inferred` or \
-                 `uploaded_doc` (did you mean `user_input`?)",
+                 `uploaded_doc`",
             ],
         );
         check(
@@ -435,8 +383,7 @@ mod tests_of_misfit {
             T::CompetitiveMemory,
             r#"{"platform": "tikok", "performance_metrics": {"view_count": -1, "other": "x"}}"#,
             &[
-                "`metadata.platform` is `\"tikok\"`, and must be `meta`, `tiktok` or `youtube` (did you \
-                 mean `tiktok`?)",
+                "`metadata.platform` is `\"tikok\"`, and must be `meta`, `tiktok` or `youtube`",
                 "`metadata.performance_metrics.view_count` is `-1`, and must be a number, 0 or more",
             ],
         );
@@ -444,7 +391,7 @@ mod tests_of_misfit {
             T::TaskMemory,
             r#"{"sesion_id": "s", "outcome": "won"}"#,
             &[
-                "`metadata.session_id` is missing, and must be a text (`sesion_id` may have been meant for it)",
+                "`metadata.session_id` is missing, and must be a text",
                 "`metadata.task_type` is missing, and must be `full_agent_run`, `research_only`, \
                  `script_generation` or `video_generation`",
                 "`metadata.outcome` is `\"won\"`, and must be `success`, `partial_success` or `failure`",
@@ -466,17 +413,6 @@ mod tests_of_misfit {
         let json = format!(r#"{{"video_id": [{:?}]}}"#, "ö".repeat(500));
         let text = misfits(MemoryType::PerformanceMemory, &json).remove(0);
         assert!(text.len() < 300 && text.contains('…'), "{text}");
-    }
-
-    #[test]
-    fn unknown_names_that_look_like_known_ones_are_asked_about() {
-        let raw = RawValue::from_string(r#"{"brand": 1, "brandname": "x", "team": 2}"#.to_owned());
-        let found = MemoryType::BrandMemory.mistyped(&raw.unwrap());
-        assert!(
-            found.contains(&("brandname".to_owned(), "brand_name")),
-            "{found:?}"
-        );
-        assert!(found.iter().all(|(name, _)| name != "team"), "{found:?}");
     }
 
     #[test]

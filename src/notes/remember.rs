@@ -184,7 +184,6 @@ fn new_memory(
             problems,
         });
     }
-    warnings.extend(odd_names(memory_type, &metadata));
     let new = Memory {
         id: String::new(),
         user_id: workspace.store.viewer().user_id().map(str::to_owned),
@@ -363,19 +362,4 @@ pub(crate) fn misfits(memory_type: MemoryType, metadata: &RawValue) -> Vec<Strin
 fn described(misfits: Vec<Misfit>) -> impl Iterator<Item = String> {
     let misfits = misfits.into_iter();
     misfits.map(|misfit| memctl_redact::redact(&misfit.to_string()).text.into_owned())
-}
-
-/// Warnings about names in metadata that may be mistyped.
-pub(crate) fn odd_names(
-    memory_type: MemoryType,
-    metadata: &RawValue,
-) -> impl Iterator<Item = String> {
-    let odd = memory_type.mistyped(metadata).into_iter();
-    odd.map(move |(name, meant)| {
-        let name = memctl_redact::redact(&name).text.into_owned();
-        format!(
-            "`metadata.{name}` is no field of {} and is kept as it is; did you mean `{meant}`?",
-            memory_type.name()
-        )
-    })
 }
