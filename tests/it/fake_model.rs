@@ -218,11 +218,6 @@ impl FakeModel {
         format!("http://{}", self.address)
     }
 
-    /// The base URL for Ollama's own protocol.
-    pub(crate) fn ollama_url(&self) -> String {
-        format!("http://{}", self.address)
-    }
-
     /// The base URL for the chat and the embeddings protocol.
     pub(crate) fn openai_url(&self) -> String {
         format!("http://{}/v1", self.address)
@@ -644,9 +639,6 @@ fn whole_of(request: &RecordedRequest, answer: &Answer) -> Value {
 }
 
 fn vectors_of(request: &RecordedRequest, vectors: &[Vec<f64>]) -> Value {
-    if request.path == "/api/embed" {
-        return json!({"model": request.body["model"], "embeddings": vectors});
-    }
     let item = |(index, vector): (usize, &Vec<f64>)| json!({"object": "embedding", "index": index, "embedding": vector});
     let data: Vec<Value> = vectors.iter().enumerate().map(item).rev().collect();
     json!({"object": "list", "model": request.body["model"], "data": data,

@@ -37,8 +37,6 @@ const PROVIDERS: [(&str, &str); 3] = [
 ];
 const ANTHROPIC: &str = "anthropic";
 const OPENAI: &str = "openai";
-/// Providers on the user's own machine.
-const FREE: [&str; 2] = ["ollama", "local"];
 
 fn built_in(provider: &str) -> Option<(&'static str, &'static str)> {
     PROVIDERS.into_iter().find(|(name, _)| *name == provider)
@@ -78,8 +76,7 @@ impl Chat {
         let is_anthropic = endpoint.provider == ANTHROPIC;
         let pricing = match built_in(&endpoint.provider) {
             Some((name, _)) => Pricing::Provider(name),
-            None if FREE.contains(&endpoint.provider.as_str()) => Pricing::Free,
-            None => Pricing::BaseUrl,
+            None => Pricing::by_address(&endpoint.provider),
         };
         let headers = if is_anthropic {
             let base_url = endpoint.base_url.trim_end_matches('/');

@@ -1,4 +1,4 @@
-//! Embeddings from a server: `OpenAI`'s protocol, which many servers support, and Ollama's.
+//! Embeddings from a server with `OpenAI`'s protocol, which many support, Ollama among them.
 //!
 //! Requests have the same guarantees as all connections: a time limit over all retries, no
 //! redirects, no key in any message. An answer must have exactly one vector per text, all with the
@@ -26,55 +26,26 @@ const SENT_LESS: usize = 1_000;
 /// Replaces a text without visible characters; `OpenAI` rejects an empty one.
 const NOTHING: &str = ".";
 
-/// Protocol of an embeddings server.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum EmbeddingsProtocol {
-    /// `POST …/embeddings`, as in `OpenAI`'s API.
-    OpenAi,
-    /// `POST …/api/embed`, as in Ollama's API.
-    Ollama,
-}
-
 /// Embedding model behind a URL.
 #[derive(Debug)]
 pub struct Embeddings {
     connection: Connection,
-    protocol: EmbeddingsProtocol,
     dimensions: Option<usize>,
 }
 
-impl EmbeddingsProtocol {
-    /// Name in configurations and in vector stamps.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::OpenAi => "openai",
-            Self::Ollama => "ollama",
-        }
-    }
-}
-
 impl Embeddings {
-    /// Creates the client of an endpoint, whose provider is the name of the protocol. `dimensions`
-    /// are those requested of a vector; `None` for the model's default. Sends nothing before the
-    /// first text.
+    /// Creates the client of an endpoint. `dimensions` are those requested of a vector; `None` for
+    /// the model's default. Sends nothing before the first text.
     ///
     /// # Errors
     ///
     /// [`ErrorKind::Config`] for an invalid base URL, or a key that is not a valid header value.
-    pub fn new(
-        protocol: EmbeddingsProtocol,
-        endpoint: Endpoint,
-        dimensions: Option<usize>,
-    ) -> Result<Self, Error> {
-        let pricing = match protocol {
-            EmbeddingsProtocol::OpenAi => Pricing::BaseUrl,
-            EmbeddingsProtocol::Ollama => Pricing::Free,
-        };
+    pub fn new(endpoint: Endpoint, dimensions: Option<usize>) -> Result<Self, Error> {
+        let pricing = Pricing::by_address(&endpoint.provider);
         let headers =
             bearer(endpoint.key.as_ref()).map_err(|reason| unusable(&endpoint.model, &reason))?;
         Ok(Self {
             connection: Connection::new(endpoint, pricing, headers)?,
-            protocol,
             dimensions,
         })
     }
@@ -141,36 +112,27 @@ impl Embeddings {
             .to_owned()
         };
         let texts: Vec<String> = texts.iter().map(text).collect();
-        let mut body = json!({ "model": self.connection.endpoint.model, "input": texts });
-        if self.protocol == EmbeddingsProtocol::OpenAi {
-            body["encoding_format"] = Value::from("float");
-        }
+        let mut body = json!({
+            "model": self.connection.endpoint.model,
+            "input": texts,
+            "encoding_format": "float",
+        });
         if let Some(dimensions) = self.dimensions {
             body["dimensions"] = Value::from(dimensions);
         }
         let read = |answer: &Value| {
-            let vectors = match self.protocol {
-                EmbeddingsProtocol::OpenAi => {
-                    Fault::in_success(answer)?;
-                    by_index(&answer["data"], texts.len())
-                }
-                EmbeddingsProtocol::Ollama => in_order(&answer["embeddings"]),
-            };
-            vectors
+            Fault::in_success(answer)?;
+            by_index(&answer["data"], texts.len())
                 .and_then(|vectors| self.fitting(vectors, texts.len()))
                 .map_err(|reason| Fault::Malformed {
                     reason,
                     text: String::new(),
                 })
         };
-        let path = match self.protocol {
-            EmbeddingsProtocol::OpenAi => "/embeddings",
-            EmbeddingsProtocol::Ollama => "/api/embed",
-        };
         let mut silent = |_: Progress<'_>| {};
         let mut attempts = Attempts::new(limit, &mut silent);
         self.connection
-            .fetch(path, &body, read, &mut attempts)
+            .fetch("/embeddings", &body, read, &mut attempts)
             .await
     }
 
@@ -201,7 +163,7 @@ impl Embeddings {
     }
 }
 
-/// Vectors of `OpenAI`'s list of objects, ordered by `index`.
+/// Vectors of a list of objects, ordered by `index`.
 fn by_index(data: &Value, texts: usize) -> Result<Vec<Vec<f32>>, String> {
     let items = data.as_array().ok_or("no list `data`")?;
     let mut vectors = vec![None; texts.max(items.len())];
@@ -214,12 +176,6 @@ fn by_index(data: &Value, texts: usize) -> Result<Vec<Vec<f32>>, String> {
         *room.ok_or("an `index` that is none of a text")? = Some(numbers(&item["embedding"])?);
     }
     Ok(vectors.into_iter().flatten().collect())
-}
-
-/// Vectors of Ollama's list of lists.
-fn in_order(embeddings: &Value) -> Result<Vec<Vec<f32>>, String> {
-    let items = embeddings.as_array().ok_or("no list `embeddings`")?;
-    items.iter().map(numbers).collect()
 }
 
 #[expect(
@@ -242,7 +198,7 @@ mod tests {
             base_url: "http://127.0.0.1:9/v1".to_owned(),
             ..Endpoint::new("openai", "m", None)
         };
-        Embeddings::new(EmbeddingsProtocol::OpenAi, endpoint, dimensions).unwrap()
+        Embeddings::new(endpoint, dimensions).unwrap()
     }
 
     #[test]

@@ -39,7 +39,7 @@ mod structure;
 
 pub use ask::Llm;
 pub use chat::Chat;
-pub use embeddings::{Embeddings, EmbeddingsProtocol, SENT};
+pub use embeddings::{Embeddings, SENT};
 pub use error::{Error, ErrorKind};
 pub use exec::{Exec, in_directory};
 pub use http::{Endpoint, Limits, get_json, is_loopback, list_models};

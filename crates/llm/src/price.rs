@@ -22,6 +22,16 @@ pub(super) enum Pricing {
     BaseUrl,
 }
 
+impl Pricing {
+    /// Price source for the models of a provider without an id in the table.
+    pub(super) fn by_address(provider: &str) -> Self {
+        match provider {
+            "ollama" | "local" => Self::Free,
+            _ => Self::BaseUrl,
+        }
+    }
+}
+
 /// Billed token counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Tokens {

@@ -5,7 +5,7 @@
 use std::num::NonZero;
 use std::time::Duration;
 
-use memctl_llm::{EmbeddingsProtocol, Endpoint, Limits, Secret};
+use memctl_llm::{Endpoint, Limits, Secret};
 use memctl_search::embedder::{EmbedderConfig, EmbedderName, RemoteEmbedderConfig};
 
 use super::{Config, Environment};
@@ -14,7 +14,7 @@ use crate::store::workspace::Providers;
 
 /// Default base URLs of the embedding services.
 const OPENAI: &str = "https://api.openai.com/v1";
-const OLLAMA: &str = "http://127.0.0.1:11434";
+const OLLAMA: &str = "http://127.0.0.1:11434/v1";
 
 /// Maximum number of texts in one request: their vectors have to fit into one answer.
 const LARGEST_BATCH: usize = 512;
@@ -53,19 +53,17 @@ pub(crate) fn embedder(
     config: &Config,
 ) -> Result<EmbedderConfig, UserError> {
     let text = |name: &str| config.text(name).map(str::to_owned);
-    let protocol = match config.parsed("embedding.provider")? {
-        EmbedderName::BuiltIn => return Ok(EmbedderConfig::BuiltIn),
-        EmbedderName::Remote(protocol) => protocol,
-    };
     let key = |name: &str| environment.var(name).map(|key| Secret::new(&key));
     let given = text("embedding.base_url");
-    let (home, model, key_of_home) = match protocol {
-        EmbeddingsProtocol::OpenAi => (
+    let (provider, home, model, key_of_home) = match config.parsed("embedding.provider")? {
+        EmbedderName::BuiltIn => return Ok(EmbedderConfig::BuiltIn),
+        EmbedderName::OpenAi => (
+            "openai",
             text("openai.base_url").unwrap_or_else(|| OPENAI.to_owned()),
             "text-embedding-3-small",
             key("OPENAI_API_KEY"),
         ),
-        EmbeddingsProtocol::Ollama => (OLLAMA.to_owned(), "nomic-embed-text", None),
+        EmbedderName::Ollama => ("ollama", OLLAMA.to_owned(), "nomic-embed-text", None),
     };
     // The key of the default host goes to no other host.
     let is_home = given.as_ref().is_none_or(|given| *given == home);
@@ -78,14 +76,13 @@ pub(crate) fn embedder(
     };
     limits.retry.max_retries = config.parsed("llm.retries")?;
     let endpoint = Endpoint {
-        provider: protocol.name().to_owned(),
+        provider: provider.to_owned(),
         key: key("MEMCTL_EMBEDDING_API_KEY").or(key_of_home.filter(|_| is_home)),
         base_url: given.unwrap_or(home),
         model: text("embedding.model").unwrap_or_else(|| model.to_owned()),
         limits,
     };
     Ok(EmbedderConfig::Remote(Box::new(RemoteEmbedderConfig {
-        protocol,
         endpoint,
         dimensions: dimensions.transpose()?,
         batch: number("embedding.batch")?.min(LARGEST_BATCH),

@@ -46,7 +46,7 @@ fn the_rewriter_looks_for_what_the_model_words(n8n: &N8n, fake: &FakeModel) {
         Behaviour::Status(reply.status, Vec::new(), reply.json())
     });
     let rewrite = |task: &str| {
-        let inputs = json!({ "task": task, "memctl_url": between.ollama_url(),
+        let inputs = json!({ "task": task, "memctl_url": between.anthropic_url(),
             "model_url": fake.openai_url(), "model": "fake" });
         n8n.post("query-rewriter.json", &[], &inputs).is(200).json()
     };

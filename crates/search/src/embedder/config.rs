@@ -8,7 +8,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use super::{DIMENSIONS, Driver, EMBEDDER, Embedder, Error, Model, built_in};
-use memctl_llm::{Embeddings, EmbeddingsProtocol, Endpoint};
+use memctl_llm::{Embeddings, Endpoint};
 
 /// Time limits of a search for an answer from a URL, and for the connection to it.
 const SEARCH_WAITS: Duration = Duration::from_secs(5);
@@ -30,8 +30,6 @@ pub enum EmbedderConfig {
 /// Model behind a URL.
 #[derive(Debug, Clone)]
 pub struct RemoteEmbedderConfig {
-    /// Protocol of the server.
-    pub protocol: EmbeddingsProtocol,
     /// Server and model, with the limits of a request while an index is built.
     pub endpoint: Endpoint,
     /// Requested vector size; `None` for the default of the model.
@@ -45,8 +43,10 @@ pub struct RemoteEmbedderConfig {
 pub enum EmbedderName {
     /// `built-in`
     BuiltIn,
-    /// `openai` or `ollama`
-    Remote(EmbeddingsProtocol),
+    /// `openai`, or another server with its protocol
+    OpenAi,
+    /// `ollama`
+    Ollama,
 }
 
 impl FromStr for EmbedderName {
@@ -55,8 +55,8 @@ impl FromStr for EmbedderName {
     fn from_str(name: &str) -> Result<Self, Self::Err> {
         match name {
             "built-in" => Ok(Self::BuiltIn),
-            "openai" => Ok(Self::Remote(EmbeddingsProtocol::OpenAi)),
-            "ollama" => Ok(Self::Remote(EmbeddingsProtocol::Ollama)),
+            "openai" => Ok(Self::OpenAi),
+            "ollama" => Ok(Self::Ollama),
             _ => Err("the embedders are built-in, openai and ollama"),
         }
     }
@@ -154,9 +154,7 @@ fn embeddings(server: &RemoteEmbedderConfig, patience: Patience) -> Result<Embed
         limits.connect_within = SEARCH_CONNECTS;
         limits.retry.max_retries = 0;
     }
-    Ok(Embeddings::new(
-        server.protocol, endpoint, server.dimensions,
-    )?)
+    Ok(Embeddings::new(endpoint, server.dimensions)?)
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ mod words;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::{io, thread};
 
-use memctl_llm::{Embeddings, EmbeddingsProtocol};
+use memctl_llm::Embeddings;
 use tokio::runtime::Runtime;
 
 use config::Patience;
@@ -70,8 +70,7 @@ impl Embedding {
     /// and many of them bill every token.
     pub fn reads_windows(&self) -> bool {
         let provider = self.name.split('/').next();
-        let servers = [EmbeddingsProtocol::OpenAi, EmbeddingsProtocol::Ollama];
-        !servers.iter().any(|server| provider == Some(server.name()))
+        !matches!(provider, Some("openai" | "ollama"))
     }
 }
 
