@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use crate::serve::operations::{Operation, trim};
+use crate::serve::operations::trim;
 
 use super::route::Route;
 
@@ -93,13 +93,8 @@ fn parameters(route: &Route) -> Vec<Value> {
     let names = route.path.split('/');
     let names = names.filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
     for name in names {
-        let schema = match name {
-            "operation" => {
-                let names = Operation::ALL.map(Operation::name);
-                json!({ "type": "string", "enum": names })
-            }
-            _ => json!({ "type": "string", "pattern": r"^[\p{L}\p{N}_+-][\p{L}\p{N}_.+-]*$" }),
-        };
+        let schema =
+            json!({ "type": "string", "pattern": r"^[\p{L}\p{N}_+-][\p{L}\p{N}_.+-]*$" });
         all.push(json!({ "name": name, "in": "path", "required": true, "schema": schema }));
     }
     let Some(schema) = route.parameters.map(|schema| schema()) else {

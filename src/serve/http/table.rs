@@ -158,10 +158,6 @@ pub(super) fn routes() -> Vec<Route> {
             .named("embed", "Embeddings of texts by the embedder of this memory")
             .answers::<search::Embeddings>("One vector per text, in the same order")
             .body::<search::EmbeddingsBody>(),
-        Route::new("post", "/v1/operations/{operation}", post(search::operation))
-            .named("operate", "Call an agent operation: search, hint, lesson, remember, correct or forget")
-            .answers::<search::Operated>("Data for programs, and text for models")
-            .body_of(route::object),
         Route::new("post", "/mcp", post(search::mcp))
             .named("mcp", "Agent tools over the Model Context Protocol: JSON-RPC, without sessions")
             .body_of(route::object),

@@ -155,11 +155,6 @@ impl Operation {
         self.spec().0
     }
 
-    /// Returns the operation of this name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|op| op.name() == name)
-    }
-
     /// Returns the display name.
     pub const fn title(self) -> &'static str {
         self.spec().1
@@ -290,7 +285,6 @@ mod tests {
             ] {
                 assert!(!text.contains(word), "{word} in {text}");
             }
-            assert_eq!(Operation::from_name(operation.name()), Some(operation));
         }
         let search = Operation::Search.schema();
         assert_eq!(search["required"], serde_json::json!(["query"]));

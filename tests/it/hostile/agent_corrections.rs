@@ -201,19 +201,14 @@ fn an_agent_changes_no_rule_of_a_person() {
     for (n, id) in runs.iter().enumerate() {
         let said = if n % 2 == 0 { opposite } else { SAID };
         let arguments = json!({"skill": SKILL, "correction": said, "execution": id});
-        let answer = served
-            .post(&ann, "/v1/operations/correct", &arguments)
-            .is(200)
-            .json();
+        let answer = served.tool(&ann, "correct", &arguments);
         let status = if n % 2 == 0 { "candidate" } else { "active" };
-        assert_eq!(answer["data"]["status"], status, "{answer}");
+        assert_eq!(answer["structuredContent"]["status"], status, "{answer}");
     }
     // The person's own correction, with another expected output.
     let arguments = json!({"skill": SKILL, "correction": SAID, "expected": {"planted": true},
         "execution": workspace.stored("episodic_memory.json")["entries"][0]["execution_id"]});
-    served
-        .post(&ann, "/v1/operations/correct", &arguments)
-        .is(200);
+    served.tool(&ann, "correct", &arguments);
     let after = rules(&workspace);
     assert_eq!(after[0], before[0]);
     assert_eq!(after.len(), 2);

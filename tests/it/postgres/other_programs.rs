@@ -154,11 +154,8 @@ fn text_of_another_program_is_never_an_instruction() {
     let served = Served::start(&laptop, &[]);
     let query = json!({ "query": "vermilion resume" });
     let all = token(&laptop, "ann", "*");
-    let reply = served
-        .post(&all, "/v1/operations/search", &query)
-        .is(200)
-        .json();
-    let text = reply["text"].as_str().unwrap();
+    let reply = served.tool(&all, "search", &query);
+    let text = reply["content"][0]["text"].as_str().unwrap();
     let fence = text.find("not reviewed").unwrap_or(usize::MAX);
     assert!(fence < text.find("vermilion").unwrap(), "{text}");
     // A domain that the token does not name stays closed.

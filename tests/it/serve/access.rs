@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Served, bearer, execution, token};
+use super::{Served, bearer, call, execution, token};
 use crate::workspace::Workspace;
 
 /// Every route that needs a token, with a body that would do.
@@ -61,10 +61,9 @@ fn routes() -> Vec<(&'static str, &'static str, Value)> {
             json!({ "code": "a", "output": "b" }),
         ),
         ("GET", "/v1/search?query=x", Value::Null),
-        ("POST", "/v1/search", query.clone()),
+        ("POST", "/v1/search", query),
         ("GET", "/v1/prompt/hr/resume-screen", Value::Null),
         ("POST", "/v1/embeddings", json!({ "input": "x" })),
-        ("POST", "/v1/operations/search", query),
         ("POST", "/mcp", call("search", &json!({ "query": "x" }))),
         ("GET", "/rest/v1/agent_memory", Value::Null),
         (
@@ -103,12 +102,6 @@ pub(super) fn procedure(name: &str) -> Value {
         "initial_failure_summary": "it failed", "identified_root_cause": "a type was missing",
         "successful_intervention": "name the type", "learned_procedure_steps": ["name the type", "run it"],
         "critical_contextual_cues": [], "example_scenario_abstract": "" } } })
-}
-
-/// A call of a tool, as agents make it.
-fn call(name: &str, arguments: &Value) -> Value {
-    json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call",
-        "params": { "name": name, "arguments": arguments } })
 }
 
 fn body(value: &Value) -> String {
@@ -415,12 +408,6 @@ fn an_hr_token_neither_sees_nor_changes_what_is_finance_or_somebody_elses() {
             "/v1/hints".to_owned(),
             json!({ "error": format!("KeyError: '{MARK}'"), "command": "x" }),
         ),
-        ("POST", "/v1/operations/search".to_owned(), marked.clone()),
-        (
-            "POST",
-            "/v1/operations/hint".to_owned(),
-            json!({ "error": format!("KeyError: '{MARK}'") }),
-        ),
     ] {
         let reply = served
             .ask(method, &path, &[&bearer(&hr)], &body(&value))
@@ -484,29 +471,18 @@ fn an_hr_token_neither_sees_nor_changes_what_is_finance_or_somebody_elses() {
         assert!(!reply.text.contains(MARK), "{reply:?}");
     }
     // By the tools of agents.
-    let tool = |token: &str, name: &str, arguments: &Value| {
-        let asked = call(name, arguments).to_string();
-        let headers = [
-            &bearer(token) as &str,
-            "Accept: application/json, text/event-stream",
-            "MCP-Protocol-Version: 2025-06-18",
-        ];
-        served.ask("POST", "/mcp", &headers, &asked).is(200).json()
-    };
-    let seen = tool(&all, "search", &marked).to_string();
+    let seen = served.tool(&all, "search", &marked).to_string();
     assert!(seen.contains(&rule) && seen.contains(&kept), "{seen}");
-    let hidden = tool(&hr, "search", &marked).to_string();
+    let hint = json!({ "error": format!("KeyError: '{MARK}'") });
+    let hinted = served.tool(&hr, "hint", &hint).to_string();
+    assert!(!hinted.contains(&format!("{MARK} --")), "{hinted}");
+    let hidden = served.tool(&hr, "search", &marked).to_string();
     let hidden = hidden.replace(&format!("\\\"{MARK}\\\""), "");
     for id in [&foreign, &rule, &kept, &fix] {
         assert!(!hidden.contains(id.as_str()), "{hidden}");
-        let refused = tool(&hr, "forget", &json!({ "id": id }));
-        assert_eq!(refused["result"]["isError"], true, "{refused}");
+        let refused = served.tool(&hr, "forget", &json!({ "id": id }));
+        assert_eq!(refused["isError"], true, "{refused}");
         assert!(!refused.to_string().contains(MARK), "{refused}");
-    }
-    for id in [&foreign, &rule, &kept, &fix] {
-        let reply = served.post(&hr, "/v1/operations/forget", &json!({ "id": id }));
-        assert!((400..500).contains(&reply.status), "{id}: {reply:?}");
-        assert!(!reply.text.contains(MARK), "{reply:?}");
     }
     assert_eq!(files(&workspace), before, "something has changed");
     // His own memories are a user's in whatever domain; another user of the same domain has others.
@@ -728,8 +704,6 @@ fn invalid_request_is_explained_and_never_a_server_error() {
     check("GET", "/v1/prompt/hr/unknown", &[], "", 404);
     check("GET", "/v1/prompt/hr/%2e%2e", &[], "", 422);
     check("GET", "/v1/prompt/hr/%ff", &[], "", 400);
-    check("POST", "/v1/operations/purge", &[], "{}", 404);
-    check("POST", "/v1/operations/search", &[], "{}", 422);
     check("POST", "/v1/search", &[], "{\"query\": \" \"}", 422);
     check(
         "POST",

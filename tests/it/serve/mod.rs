@@ -97,6 +97,18 @@ impl Served {
         self.ask("POST", path, &[&bearer(token)], &body.to_string())
     }
 
+    /// Calls a tool of agents with a token, and returns its result.
+    pub(crate) fn tool(&self, token: &str, name: &str, arguments: &Value) -> Value {
+        let headers = [
+            &bearer(token) as &str,
+            "Accept: application/json, text/event-stream",
+            "MCP-Protocol-Version: 2025-06-18",
+        ];
+        let asked = call(name, arguments).to_string();
+        let answer = self.ask("POST", "/mcp", &headers, &asked).is(200).json();
+        answer["result"].clone()
+    }
+
     /// Sends a signal.
     pub(crate) fn signal(&self, name: &str) {
         let id = self.child.id().to_string();
@@ -110,6 +122,12 @@ impl Served {
     pub(crate) fn wait(&mut self) -> Option<i32> {
         self.child.wait().unwrap().code()
     }
+}
+
+/// A call of a tool, as agents make it.
+pub(crate) fn call(name: &str, arguments: &Value) -> Value {
+    json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call",
+        "params": { "name": name, "arguments": arguments } })
 }
 
 /// Connects to this name and port.

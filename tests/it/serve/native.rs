@@ -200,18 +200,11 @@ fn recovered_failure_becomes_the_next_hint() {
     let command = command.args(["hint", "--error", error, "--json"]);
     let by_command = Ran::whole(command.output().unwrap()).document();
     assert_eq!(by_command["hints"][0]["id"], hint["hints"][0]["id"]);
-    let said = served
-        .post(&other, "/v1/operations/hint", &json!({ "error": error }))
-        .is(200)
-        .json();
-    assert!(
-        said["text"]
-            .as_str()
-            .unwrap()
-            .contains("pip install --user x"),
-        "{said}"
-    );
-    assert_eq!(said["data"]["hints"][0]["trust"], "observed");
+    let said = served.tool(&other, "hint", &json!({ "error": error }));
+    let text = said["content"][0]["text"].as_str().unwrap();
+    assert!(text.contains("pip install --user x"), "{said}");
+    let data = &said["structuredContent"];
+    assert_eq!(data["hints"][0]["trust"], "observed");
 }
 
 #[test]
@@ -236,10 +229,9 @@ fn knowledge_of_a_project_is_hinted_where_the_client_says_so() {
             body["command"] = json!("psql");
         }
         let answer = served.post(&all, path, &body).is(200).json();
-        let hints = answer.pointer("/hints").or(answer.pointer("/data/hints"));
-        hints.unwrap().as_array().unwrap().len()
+        answer["hints"].as_array().unwrap().len()
     };
-    for path in ["/v1/hints", "/v1/failures", "/v1/operations/hint"] {
+    for path in ["/v1/hints", "/v1/failures"] {
         // The directory of the server says nothing of that of its clients.
         assert_eq!(count(path, Value::Null), 0, "{path}");
         assert_eq!(count(path, json!("atlas")), 0, "{path}");
@@ -340,11 +332,8 @@ fn pulled_record_is_found_under_its_own_name() {
     let served = Served::start(&workspace, &[]);
     let ann = token(&workspace, "ann", "*");
     let question = json!({ "query": "a calm friendly voice for scripts", "limit": 1 });
-    let said = served
-        .post(&ann, "/v1/operations/search", &question)
-        .is(200)
-        .json();
-    let best = &said["data"]["results"][0];
+    let said = served.tool(&ann, "search", &question);
+    let best = &said["structuredContent"]["results"][0];
     assert_eq!(best["id"], "MEM-001@3f2a9c1b", "{said}");
     assert!(
         best["text"]

@@ -544,11 +544,11 @@ fn each_use_of_a_memory_is_in_the_log_of_its_user() {
         ("/functions/v1/agent-memory-write", &voice),
         ("/functions/v1/agent-memory-read", &ask),
         ("/v1/search", &search),
-        ("/v1/operations/remember", &note),
-        ("/v1/operations/search", &search),
     ] {
         served.post(&ada, path, body).is(200);
     }
+    served.tool(&ada, "remember", &note);
+    served.tool(&ada, "search", &search);
     let path = "/rest/v1/agent_execution_logs?order=created_at";
     let log = served.get(&ada, path).is(200).json();
     let log = log.as_array().unwrap().iter();
@@ -561,8 +561,8 @@ fn each_use_of_a_memory_is_in_the_log_of_its_user() {
             ["memory_write", "serve agent-memory-write", "success"],
             ["memory_read", "serve agent-memory-read", "success"],
             ["memory_read", "serve search", "success"],
-            ["memory_write", "serve operations", "success"],
-            ["memory_read", "serve operations", "success"],
+            ["memory_write", "serve mcp remember", "success"],
+            ["memory_read", "serve mcp search", "success"],
         ]
     );
     // Nobody else sees them.
@@ -637,14 +637,11 @@ fn memory_of_one_user_is_switched_off_and_on() {
     // Nothing is read or written for this user, over any interface, and all goes on for others.
     let query = json!({ "query": "likes", "match_threshold": -1 });
     let body = json!({ "content": "Ada likes more.", "memory_type": "brand_memory" });
-    let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call",
-        "params": { "name": "search", "arguments": { "query": "saffron" } } });
     for (path, body) in [
         ("/functions/v1/agent-memory-read", &query),
         ("/functions/v1/agent-memory-write", &body),
         ("/v1/search", &json!({ "query": "saffron" })),
         ("/v1/hints", &json!({ "error": "x: not found" })),
-        ("/v1/operations/search", &json!({ "query": "saffron" })),
     ] {
         let refused = served.post(&ada, path, body).is(403).json();
         assert!(
@@ -653,17 +650,11 @@ fn memory_of_one_user_is_switched_off_and_on() {
         );
         served.post(&bob, path, body).is(200);
     }
-    let headers = [
-        bearer(&ada),
-        "Accept: application/json, text/event-stream".to_owned(),
-        "Content-Type: application/json".to_owned(),
-    ];
-    let headers: Vec<&str> = headers.iter().map(String::as_str).collect();
-    let told = served.ask("POST", "/mcp", &headers, &call.to_string());
+    let told = served.tool(&ada, "search", &json!({ "query": "saffron" }));
+    let told = told.to_string();
     assert!(
-        !told.text.contains("ada likes") && told.text.contains("disabled"),
-        "{}",
-        told.text
+        !told.contains("ada likes") && told.contains("disabled"),
+        "{told}"
     );
     // Their data can still be had and deleted, and the switch stays off.
     let export = served.get(&ada, "/v1/users/me/export").is(200);

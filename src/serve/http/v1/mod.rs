@@ -2,7 +2,7 @@
 //! names.
 //!
 //! - `records`: executions and corrections. `rules`: rules. `hints`: hints, failures, successes.
-//! - `search`: search, prompts, embeddings, the operations and the tools for agents.
+//! - `search`: search, prompts, embeddings, and the tools for agents.
 //! - `users`: all data of the caller.
 //!
 //! For a skill outside the token's scope, a write is refused and a search returns nothing.

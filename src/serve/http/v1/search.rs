@@ -1,6 +1,4 @@
-//! Search, prompts and embeddings; and the operations of agents, for programs that serve agents.
-//!
-//! `POST /v1/operations/{name}` takes the arguments of an operation, and returns data and a text for a model.
+//! Search, prompts and embeddings; and the operations of agents as tools.
 
 use axum::body::to_bytes;
 use axum::extract::Request;
@@ -8,7 +6,6 @@ use axum::http::header::CONTENT_TYPE;
 use memctl_search::{Fusion, Rrf};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
 use tower_service::Service as _;
 
 use crate::model::error::UserError;
@@ -178,42 +175,6 @@ pub(crate) async fn embeddings(call: Call, Body(body): Body<EmbeddingsBody>) -> 
         object: "list",
         model: embedded.model,
         data,
-    })
-}
-
-/// Answer of an operation.
-#[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct Operated {
-    /// Object for programs.
-    #[schemars(with = "Map<String, Value>")]
-    data: Value,
-    /// Text for models.
-    text: String,
-}
-
-/// `POST /v1/operations/{operation}`
-pub(crate) async fn operation(
-    call: Call,
-    Names(name): Names<String>,
-    Body(arguments): Body<Map<String, Value>>,
-) -> Answer {
-    let Some(operation) = Operation::from_name(&name) else {
-        let names = Operation::ALL.map(Operation::name).join(", ");
-        return Err(Problem::new(
-            404,
-            "not_found",
-            "unknown operation",
-            format!("it is one of {names}"),
-        ));
-    };
-    let work = call.work(Use::Any, "serve operations", async move |workspace| {
-        let answer = operation.call(workspace, Value::Object(arguments));
-        Ok(answer.await?)
-    });
-    let answer = work.await?;
-    reply(&Operated {
-        data: answer.data,
-        text: answer.text,
     })
 }
 
