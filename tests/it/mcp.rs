@@ -355,7 +355,7 @@ fn a_fix_that_is_remembered_is_the_next_hint() {
     let (kept, _) = server.done("remember", &json!({"fix": fix}));
     assert_eq!(kept["id"], "PROC-001");
     let (known, text) = server.done("hint", &ask);
-    assert_eq!(known["hints"][0]["correct"], "pip install --user x");
+    assert_eq!(known["hints"][0]["working_code"], "pip install --user x");
     assert!(
         text.contains("CORRECT:\n    pip install --user x"),
         "{text}"

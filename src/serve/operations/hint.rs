@@ -12,7 +12,6 @@ use super::{NOTICE, Report, user_error};
 use crate::lessons::telling::hint::{Hint, render_block};
 use crate::lessons::{HintOptions, HintService};
 use crate::model::error::UserError;
-use crate::model::{Kind, Trust};
 use crate::rules::forbids_advice;
 use crate::serve::arguments::{HINTS, LONGEST_TEXT, text};
 use crate::store::Here;
@@ -40,7 +39,7 @@ pub struct HintArgs {
 }
 
 /// Hints for a failure.
-#[derive(Debug, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Serialize)]
 pub struct Hints {
     /// Notice that observed hints are data; `None` if there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -48,39 +47,12 @@ pub struct Hints {
     /// Key of the error; `None` if the text has none.
     pub error_key: Option<String>,
     /// Lessons, best first, then patterns and procedures without a lesson.
-    pub hints: Vec<Hinted>,
+    pub hints: Vec<Hint>,
     /// Rules for this class of errors.
     pub pitfalls: Vec<String>,
     /// Number of hints above the token budget.
     #[serde(skip_serializing_if = "is_zero")]
     pub left_out: usize,
-}
-
-/// Lesson or pattern for an error.
-#[derive(Debug, Serialize, schemars::JsonSchema)]
-pub struct Hinted {
-    /// Id of the record.
-    pub id: String,
-    /// Kind of the record.
-    pub kind: Kind,
-    /// Lesson in one line; empty if nobody has worded it.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub lesson: String,
-    /// Trust level of the record.
-    pub trust: Trust,
-    /// Key of the error.
-    pub error_key: String,
-    /// Code that failed; empty for a procedure.
-    pub wrong: String,
-    /// Code that worked; the numbered steps of a procedure.
-    pub correct: String,
-    /// Output of the working code.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub printed: String,
-    /// Similarity of the error, from 0 to 1.
-    pub score: f64,
-    /// Reason why it is shown.
-    pub why: String,
 }
 
 pub(super) fn hint(workspace: &Workspace, args: HintArgs) -> Result<Hints, UserError> {
@@ -98,7 +70,7 @@ pub(super) fn hint(workspace: &Workspace, args: HintArgs) -> Result<Hints, UserE
     let hints = Hints {
         notice: None,
         error_key: report.error_key.as_deref().map(token_budget::name),
-        hints: report.hints.into_iter().map(hinted).collect(),
+        hints: report.hints.into_iter().map(sanitized).collect(),
         pitfalls: report.pitfalls,
         left_out: 0,
     };
@@ -122,25 +94,24 @@ pub(crate) fn hint_service<'a>(
     }
 }
 
-fn hinted(hint: Hint) -> Hinted {
-    Hinted {
-        id: token_budget::name(&hint.id),
-        kind: hint.kind,
-        lesson: token_budget::sanitize(&hint.lesson),
-        trust: hint.trust,
-        error_key: token_budget::name(&hint.error_key),
-        wrong: token_budget::sanitize(&hint.failing_code),
-        correct: token_budget::sanitize(&hint.working_code),
-        printed: token_budget::sanitize(&hint.success_output),
-        score: hint.score,
-        why: hint.why,
+/// Removes from a hint what is no reader's.
+fn sanitized(mut hint: Hint) -> Hint {
+    for name in [&mut hint.id, &mut hint.error_key] {
+        *name = token_budget::name(name);
     }
+    for text in [
+        &mut hint.lesson,
+        &mut hint.failing_code,
+        &mut hint.working_code,
+        &mut hint.success_output,
+    ] {
+        *text = token_budget::sanitize(text);
+    }
+    hint
 }
 
-impl Hinted {
-    fn is_data(&self) -> bool {
-        is_data(self.kind, self.trust)
-    }
+fn is_of_nobody(hint: &Hint) -> bool {
+    is_data(hint.kind, hint.trust)
 }
 
 impl Hints {
@@ -149,25 +120,25 @@ impl Hints {
     fn within(mut self, budget: usize) -> Self {
         let mut most = usize::MAX;
         loop {
-            self.notice = self.hints.iter().any(Hinted::is_data).then_some(NOTICE);
+            self.notice = self.hints.iter().any(is_of_nobody).then_some(NOTICE);
             if token_budget::fits(&self, budget) {
                 return self;
             }
-            if let Some(hint) = self.hints.iter_mut().find(|hint| !hint.printed.is_empty()) {
-                hint.printed.clear();
+            let mut hints = self.hints.iter_mut();
+            if let Some(hint) = hints.find(|hint| !hint.success_output.is_empty()) {
+                hint.success_output.clear();
             } else if self.hints.len() > 1 {
                 self.hints.pop();
                 self.left_out += 1;
             } else if let Some(hint) = self.hints.first_mut().filter(|_| most > LEAST) {
-                let longest = hint
-                    .wrong
-                    .len()
-                    .max(hint.correct.len())
-                    .max(hint.lesson.len());
-                most = (longest.max(hint.error_key.len()).min(most) / 2).max(LEAST);
                 let texts = [
-                    &mut hint.wrong, &mut hint.correct, &mut hint.error_key, &mut hint.lesson,
+                    &mut hint.failing_code,
+                    &mut hint.working_code,
+                    &mut hint.error_key,
+                    &mut hint.lesson,
                 ];
+                let longest = texts.iter().map(|text| text.len()).max().unwrap_or_default();
+                most = (longest.min(most) / 2).max(LEAST);
                 for text in texts {
                     *text = token_budget::beginning(text, most).into_owned();
                 }
@@ -191,7 +162,7 @@ impl Report for Hints {
         if self.hints.is_empty() && self.pitfalls.is_empty() && self.left_out == 0 {
             text.push_str("No hints for this error.\n");
         }
-        text.push_str(&apart(&self.hints, Hinted::is_data, blocks, nonce));
+        text.push_str(&apart(&self.hints, is_of_nobody, blocks, nonce));
         for rule in &self.pitfalls {
             text.extend(["Pitfall: ", rule, "\n"]);
         }
@@ -204,11 +175,11 @@ impl Report for Hints {
 }
 
 /// Formats each hint as the hooks do, below its id.
-fn blocks(hints: &[&Hinted]) -> String {
+fn blocks(hints: &[&Hint]) -> String {
     let mut text = String::new();
     for hint in hints {
         text.extend(["\n", &hint.id, " (", &hint.why, ")"]);
-        let (failing, working) = (&hint.wrong, &hint.correct);
+        let (failing, working) = (&hint.failing_code, &hint.working_code);
         text.push_str(&render_block(
             &hint.lesson, &hint.error_key, failing, working,
         ));
@@ -221,6 +192,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::model::Trust;
 
     proptest! {
         #[test]
@@ -228,18 +200,13 @@ mod tests {
             texts in proptest::collection::vec((token_budget::tests::text(), token_budget::tests::text(), any::<bool>()), 0..4),
             budget in 200_usize..2_000,
         ) {
-            let hinted = |(wrong, right, is_approved): &(String, String, bool)| Hinted {
-                id: token_budget::name(right),
-                kind: Kind::Procedure,
-                lesson: String::new(),
+            let hinted = |(wrong, right, is_approved): &(String, String, bool)| sanitized(Hint {
                 trust: if *is_approved { Trust::Approved } else { Trust::Observed },
-                error_key: token_budget::name(wrong),
-                wrong: token_budget::sanitize(wrong),
-                correct: token_budget::sanitize(right),
-                printed: token_budget::sanitize(wrong),
-                score: 1.0,
+                error_key: wrong.clone(),
+                success_output: wrong.clone(),
                 why: "the same error".to_owned(),
-            };
+                ..Hint::of_calls(right, wrong, right)
+            });
             let hints = Hints {
                 notice: None,
                 error_key: texts.first().map(|(wrong, ..)| token_budget::name(wrong)),

@@ -33,7 +33,7 @@ pub use correct::Heard;
 pub(crate) use correct::screened;
 pub use correct::{CorrectArgs, Corrected};
 pub(crate) use hint::hint_service;
-pub use hint::{HintArgs, Hinted, Hints};
+pub use hint::{HintArgs, Hints};
 pub use lesson::Recorded;
 pub use remember::{FixArgs, RememberArgs, Remembered};
 pub use remember::{ForgetArgs, Forgotten};
