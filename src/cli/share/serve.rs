@@ -17,7 +17,7 @@ use crate::cli::context::{Context, random};
 use crate::cli::output::{Done, Page, Printer, Report};
 use crate::model::UserId;
 use crate::model::error::UserError;
-use crate::serve::http::{Address, Limits, Log, Options, Origins, Server, bind};
+use crate::serve::http::{Address, Log, Options, Origins, RATE, Server, bind};
 use crate::serve::token::{
     AUDIENCE, Jwks, Keys, Minted, NewToken, Secret, Verifier, default_file, mint,
 };
@@ -75,7 +75,7 @@ pub(crate) struct ServeArgs {
     #[arg(long)]
     allow_remote: bool,
     /// Maximum number of requests per second and user; 0 is no limit
-    #[arg(long, value_name = "N", default_value_t = Limits::default().rate)]
+    #[arg(long, value_name = "N", default_value_t = RATE)]
     rate_limit: u32,
     /// Model for rules: `provider/model`, `exec:PROGRAM`, `scripted:FILE` or `offline`
     #[arg(long, value_name = "MODEL")]
@@ -109,10 +109,7 @@ pub(crate) fn serve(context: &Context, args: &ServeArgs) -> Result<u8, UserError
         workspace,
         verifier: Verifier::new(keys, args.audience.clone()),
         origins,
-        limits: Limits {
-            rate: args.rate_limit,
-            ..Limits::default()
-        },
+        rate_limit: args.rate_limit,
         clock: context.environment.clock(),
         log: log.at(Level::Warning),
         access_log: context.global.verbose.then(|| log.at(Level::Note)),

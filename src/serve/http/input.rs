@@ -1,6 +1,6 @@
 //! Request bodies and parameters, their errors, and JSON responses.
 //!
-//! Every body is a JSON object of at most [`Limits::body`](super::Limits) bytes. Below `/v1/` and `/rest/`,
+//! Every body is a JSON object of at most 1 MiB. Below `/v1/` and `/rest/`,
 //! unknown fields are errors, so that a mistyped name is not silently ignored. Functions ignore
 //! unknown fields, as in the source document.
 //!

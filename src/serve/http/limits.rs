@@ -14,41 +14,22 @@ use super::problem::Problem;
 /// Number of users with a bucket before buckets of quiet users are dropped.
 const COUNTED: usize = 10_000;
 
-/// Limits of a server.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Limits {
-    /// Maximum size of a body in bytes; default 1 MiB.
-    pub body: usize,
-    /// Maximum time until an answer begins; default 30 s.
-    pub time: Duration,
-    /// Maximum average number of requests per second and user; default 100, 0 is no limit. A burst
-    /// may have twice as many.
-    pub rate: u32,
-    /// Maximum number of concurrent requests on the memory; default 16. One user may have a quarter of
-    /// them. Others wait.
-    pub at_once: usize,
-    /// Maximum number of open connections; default 512. A further one waits for
-    /// an idle one to end.
-    pub connections: usize,
-    /// Maximum time in which a client reads nothing; default 10 s. Linux ends such a connection.
-    pub stall: Duration,
-    /// Time for requests in flight to end when the server stops; default 10 s.
-    pub grace: Duration,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            body: 1 << 20,
-            time: Duration::from_secs(30),
-            rate: 100,
-            at_once: 16,
-            connections: 512,
-            stall: Duration::from_secs(10),
-            grace: Duration::from_secs(10),
-        }
-    }
-}
+/// Maximum size of a body in bytes: 1 MiB.
+pub(super) const LONGEST_BODY: usize = 1 << 20;
+/// Maximum time until an answer begins.
+pub(super) const ANSWER_WITHIN: Duration = Duration::from_secs(30);
+/// Default of the average number of requests per second and user; 0 is no limit. A burst may have
+/// twice as many.
+pub const RATE: u32 = 100;
+/// Maximum number of concurrent requests on the memory, of which one user may have a quarter.
+/// Others wait.
+pub(super) const AT_ONCE: usize = 16;
+/// Maximum number of open connections. A further one waits for an idle one to end.
+pub(super) const CONNECTIONS: usize = 512;
+/// Maximum time in which a client reads nothing. Linux ends such a connection.
+pub(super) const STALL: Duration = Duration::from_secs(10);
+/// Time for requests in flight to end when the server stops.
+pub(super) const GRACE: Duration = Duration::from_secs(10);
 
 /// Token buckets that limit the request rate of each user.
 pub(super) struct Rates {

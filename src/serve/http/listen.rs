@@ -19,6 +19,7 @@ use memctl_files::process;
 
 use crate::model::error::{Kind, UserError};
 
+use super::limits::{CONNECTIONS, GRACE, STALL};
 use super::state::Server;
 use super::table;
 
@@ -76,7 +77,7 @@ impl Bound {
         stop: impl Future<Output = ()>,
     ) -> std::io::Result<()> {
         let listener = TcpListener::from_std(self.listener)?;
-        let seats = Arc::new(Semaphore::new(server.options.limits.connections.max(1)));
+        let seats = Arc::new(Semaphore::new(CONNECTIONS));
         let graceful = GracefulShutdown::new();
         let service = TowerToHyperService::new(table::router(&server));
         let mut builder = http1::Builder::new();
@@ -103,8 +104,10 @@ impl Bound {
             // Answers are short; delaying them to combine packets gains nothing.
             drop(stream.set_nodelay(true));
             // A peer that reads nothing keeps no connection.
-            let stall = Some(server.options.limits.stall);
-            drop(process::limit_unreceived(&SockRef::from(&stream), stall));
+            drop(process::limit_unreceived(
+                &SockRef::from(&stream),
+                Some(STALL),
+            ));
             let connection = builder.serve_connection(TokioIo::new(stream), service.clone());
             let connection = graceful.watch(connection);
             tokio::spawn(async move {
@@ -114,8 +117,7 @@ impl Bound {
             });
         }
         drop(listener);
-        let grace = server.options.limits.grace;
-        if tokio::time::timeout(grace, graceful.shutdown())
+        if tokio::time::timeout(GRACE, graceful.shutdown())
             .await
             .is_err()
         {

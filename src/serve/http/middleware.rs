@@ -12,6 +12,7 @@ use axum::middleware::Next;
 use axum::response::Response;
 
 use crate::serve::http::input::Answer;
+use crate::serve::http::limits::ANSWER_WITHIN;
 use crate::serve::http::problem::Problem;
 use crate::serve::http::state::Server;
 use crate::serve::token::Refused;
@@ -64,11 +65,10 @@ pub(super) async fn check_origin(
 }
 
 /// Answers with a timeout error if a handler takes too long.
-pub(super) async fn in_time(State(server): State<Server>, request: Request, next: Next) -> Answer {
-    let limit = server.options.limits.time;
-    let answer = tokio::time::timeout(limit, next.run(request)).await;
+pub(super) async fn in_time(request: Request, next: Next) -> Answer {
+    let answer = tokio::time::timeout(ANSWER_WITHIN, next.run(request)).await;
     answer.map_err(|_| {
-        let message = format!("no answer within {} s", limit.as_secs_f64());
+        let message = format!("no answer within {} s", ANSWER_WITHIN.as_secs());
         let hint = "the write may have succeeded; check before you send it again";
         Problem::new(504, "time", message, hint)
     })

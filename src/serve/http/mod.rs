@@ -30,7 +30,7 @@ mod supabase;
 mod table;
 mod v1;
 
-pub use limits::Limits;
+pub use limits::RATE;
 pub use listen::{Address, Bound, bind};
 pub use origin::Origins;
 pub use state::{Clock, Log, Options, Server};

@@ -22,7 +22,7 @@ use crate::store::{AuditContext, Scoped, is_disabled};
 use memctl_files::Directory;
 use memctl_search::embedder::EmbedderCache;
 
-use super::limits::{Limits, Place, Rates, Shares};
+use super::limits::{AT_ONCE, Place, Rates, Shares};
 use super::origin::Origins;
 use super::problem::Problem;
 
@@ -53,8 +53,8 @@ pub struct Options {
     pub verifier: Verifier,
     /// Accepted host names and origins.
     pub origins: Origins,
-    /// Limits on size, rate, concurrency and time.
-    pub limits: Limits,
+    /// Maximum average number of requests per second and user; 0 is no limit.
+    pub rate_limit: u32,
     /// Source of the current time.
     pub clock: Clock,
     /// Log of internal errors.
@@ -94,8 +94,8 @@ impl Server {
             ..options.workspace.providers
         };
         Self(Arc::new(Shared {
-            rates: Rates::new(options.limits.rate),
-            slots: Shares::new(options.limits.at_once),
+            rates: Rates::new(options.rate_limit),
+            slots: Shares::new(AT_ONCE),
             turns: Semaphore::new(WRITERS),
             additions: Shares::new(ADDITIONS),
             options,

@@ -16,6 +16,7 @@ use crate::rules::{AddedRule, CorrectReport};
 use crate::skills::{LoggedExecution, PromptReport};
 
 use super::input::{json, reply};
+use super::limits::LONGEST_BODY;
 use super::problem::{Problem, render};
 use super::route::{self, Route};
 use super::state::Server;
@@ -203,7 +204,7 @@ pub(super) fn router(server: &Server) -> Router {
     }
     // Unknown functions get an error in the format of PostgREST.
     closed = closed.route("/rest/v1/rpc/{function}", post(rpc::unknown));
-    let limit = DefaultBodyLimit::max(server.options.limits.body);
+    let limit = DefaultBodyLimit::max(LONGEST_BODY);
     let with = || server.clone();
     let closed = closed.route_layer(from_fn_with_state(with(), middleware::caller));
     let all = open
@@ -211,7 +212,7 @@ pub(super) fn router(server: &Server) -> Router {
         .fallback(nothing)
         .method_not_allowed_fallback(no_method)
         .layer(limit)
-        .layer(from_fn_with_state(with(), middleware::in_time));
+        .layer(from_fn(middleware::in_time));
     let all = match server.options.origins.layer() {
         Some(cors) => all.layer(cors),
         None => all,

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use chrono::{TimeDelta, Utc};
 use memctl::model::Scope;
-use memctl::serve::http::{Limits, Options, Origins, Server, bind};
+use memctl::serve::http::{Options, Origins, RATE, Server, bind};
 use memctl::serve::token::{AUDIENCE, Keys, NewToken, Secret, Verifier, mint};
 use memctl::store::Scoped;
 
@@ -39,7 +39,7 @@ fn a_request_that_panics_ends_alone() {
         workspace: engine,
         verifier: Verifier::new(Keys::Secret(secret()), AUDIENCE.to_owned()),
         origins: Origins::new(&[], &[]).unwrap(),
-        limits: Limits::default(),
+        rate_limit: RATE,
         clock: Box::new(move || {
             assert!(!asked.load(Ordering::SeqCst), "a defect");
             Utc::now()

@@ -14,6 +14,7 @@ use crate::notes::FindOptions;
 use crate::notes::indexing::Filter;
 use crate::serve::arguments::{Bounds, LONGEST_QUERY, RESULTS, text};
 use crate::serve::http::input::{Answer, Body, Names, Parameters, reply};
+use crate::serve::http::limits::LONGEST_BODY;
 use crate::serve::http::problem::Problem;
 use crate::serve::http::route;
 use crate::serve::http::state::{Call, Use};
@@ -183,13 +184,12 @@ pub(crate) async fn embeddings(call: Call, Body(body): Body<EmbeddingsBody>) -> 
 /// there is no GET and no DELETE.
 pub(crate) async fn mcp(call: Call, request: Request) -> Answer {
     let _slot = call.slot().await?;
-    let longest_body = call.server.options.limits.body;
     let open = move |operation: Operation| {
         let why = format!("serve mcp {}", operation.name());
         call.caught_up(&why).map_err(UserError::from)
     };
     let server = Server::new(open, false, None);
-    let response = match service(longest_body, server).call(request).await {
+    let response = match service(LONGEST_BODY, server).call(request).await {
         Ok(response) => response.map(axum::body::Body::new),
         Err(never) => match never {},
     };
