@@ -7,8 +7,8 @@ use serde_json::value::RawValue;
 
 use super::remember::misfits;
 use crate::model::{
-    Evidence, Execution, Kind, Memory, MemoryType, Procedure, Receipts, Reflexion, SkillPath, Trust,
-    split_origin, utc, with_origin,
+    Evidence, Execution, Kind, Memory, MemoryType, Procedure, Receipts, Reflexion, SkillPath,
+    Trust, split_origin, utc, with_origin,
 };
 use crate::store::workspace::{Error, Workspace, document, entry, locate};
 use crate::store::{Entry, Scoped, Selection, TrustSnapshot};

@@ -16,9 +16,7 @@ pub mod indexing;
 pub(crate) mod remember;
 pub mod sessions;
 
-pub use browse::{
-    ListReport, Listed, ShowReport, list, list_memories, recent_executions, show,
-};
+pub use browse::{ListReport, Listed, ShowReport, list, list_memories, recent_executions, show};
 pub(crate) use find::compare;
 pub use find::report::{Embedded, GivenVector, embed};
 pub use find::{Asked, Explanation, FindOptions, FindReport, Found, Ranks, Term, find};

@@ -548,7 +548,12 @@ fn a_message_that_is_none_of_the_protocol_is_answered() {
         );
     }
     // What is no JSON, or asks for nothing, is not answered.
-    for line in ["", "hello", "{", "{\"jsonrpc\":\"2.0\",\"method\":\"textDocument/didOpen\"}"] {
+    for line in [
+        "",
+        "hello",
+        "{",
+        "{\"jsonrpc\":\"2.0\",\"method\":\"textDocument/didOpen\"}",
+    ] {
         server.send(line);
     }
     assert_eq!(server.ask("ping", &json!({}))["result"], json!({}));

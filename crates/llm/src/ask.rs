@@ -7,8 +7,7 @@
 use std::time::{Duration, Instant};
 
 use super::error::after_colon;
-use super::price::Tokens;
-use super::request::in_words;
+use super::request::{Tokens, in_words};
 use super::structure;
 use super::{
     Chat, Error, ErrorKind, Exec, OnProgress, Paid, Progress, Reply, Request, Schema, Scripted,

@@ -17,9 +17,8 @@ use serde_json::{Value, json};
 use super::ask::{Attempts, Draft, Stop};
 use super::error::Fault;
 use super::http::{Connection, Endpoint, Limits, bearer, header, unusable};
-use super::price::{Pricing, Tokens};
-use super::request::in_words;
-use super::schema::strict;
+use super::request::{Pricing, Tokens, in_words};
+use super::structure::strict;
 use super::{Error, ErrorKind, Request, Secret};
 
 /// Version of Anthropic's protocol.

@@ -15,8 +15,7 @@ use serde_json::{Value, json};
 use super::ask::{Attempts, timed_out};
 use super::error::Fault;
 use super::http::{Connection, Endpoint, bearer, unusable};
-use super::price::{Pricing, Tokens};
-use super::request::beginning;
+use super::request::{Pricing, Tokens, beginning};
 use super::{Error, ErrorKind, Progress};
 
 /// Maximum characters sent per text, more than most models use.

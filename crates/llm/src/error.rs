@@ -1,15 +1,24 @@
-//! Errors of requests to models, and the failure of one attempt.
+//! Errors of requests to models, the failure of one attempt, and whether it is sent again.
 //!
 //! Messages are fragments without a full stop; the user interface adds hints by [`ErrorKind`]. No
 //! message holds a key, a URL or a header.
 //!
 //! Most servers report errors in the same shape, so they are parsed here: an object `error` (or the whole
 //! body) with a `message`, and a code in one of three fields.
+//!
+//! The decision is a pure function of the server's response, the number of retries and a random number, so
+//! that each case is one line in a test. As in the providers' own client libraries, connection errors, 408,
+//! 409, 429 and 5xx (including 529) are retried, and the server's waiting time is obeyed. Two rules are our
+//! own. A spending limit is never retried, although some providers report it as 429. A wait beyond the time
+//! limit fails at once.
+
+use std::time::Duration;
 
 use reqwest::header::HeaderMap;
 use serde_json::Value;
 
 use super::Paid;
+use super::http::Limits;
 use super::request::shortened;
 
 /// Kind of an error, which decides the way out.
@@ -188,6 +197,7 @@ impl Fault {
             text: body.to_string(),
         }
     }
+
     /// Text for the progress line.
     pub(super) fn describe(&self) -> String {
         match self {
@@ -197,5 +207,223 @@ impl Fault {
             Self::NoAnswer(_) => "no connection".to_owned(),
             Self::Broken { reason, .. } | Self::Malformed { reason, .. } => reason.clone(),
         }
+    }
+}
+
+/// Maximum pause if the server requests none.
+const LONGEST_PAUSE: Duration = Duration::from_secs(8);
+/// Maximum wait that a server may request.
+const LONGEST_WAIT: Duration = Duration::from_mins(1);
+
+/// Retry decision.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Decision {
+    /// Retry after this pause.
+    Retry(Duration),
+    /// A retry is pointless, or all retries are used up.
+    GiveUp,
+    /// The account has reached its spending limit.
+    SpendLimit,
+    /// The server requests a wait that is too long.
+    WaitTooLong(Duration),
+}
+
+/// Decides on a failure after `retries` earlier retries.
+///
+/// `left` is the remaining time limit, and `random` is in `0.0..1.0`.
+pub(super) fn decide(
+    limits: &Limits,
+    retries: u32,
+    fault: &Fault,
+    left: Duration,
+    random: f64,
+) -> Decision {
+    let server_wait = match fault {
+        Fault::Status {
+            status,
+            headers,
+            code,
+            message,
+        } => {
+            if is_spend_limit(*status, code, message) {
+                return Decision::SpendLimit;
+            }
+            if !matches!(status, 408 | 409 | 429 | 500..) {
+                return Decision::GiveUp;
+            }
+            retry_after(headers)
+        }
+        _ => None,
+    };
+    let limit = LONGEST_WAIT.min(left);
+    match server_wait {
+        Some(wait) if wait > limit => Decision::WaitTooLong(wait),
+        _ if retries >= limits.max_retries => Decision::GiveUp,
+        Some(wait) => Decision::Retry(wait),
+        None => {
+            let pause = limits
+                .first_pause
+                .saturating_mul(2_u32.saturating_pow(retries))
+                .min(LONGEST_PAUSE);
+            let pause = pause.mul_f64(1.0 - random.clamp(0.0, 1.0) * 0.25);
+            if pause < left {
+                Decision::Retry(pause)
+            } else {
+                Decision::GiveUp
+            }
+        }
+    }
+}
+
+fn is_spend_limit(status: u16, code: &str, message: &str) -> bool {
+    status == 402
+        || matches!(
+            code,
+            "enforced_spend_limit_reached"
+                | "contract_spend_limit_reached"
+                | "linked_organization_spend_limit_reached"
+                | "insufficient_quota"
+                | "credit_balance_exhausted"
+                | "billing_hard_limit_reached"
+                | "billing_error"
+        )
+        // Reported as a plain 400 without a specific code.
+        || message.contains("credit balance is too low")
+}
+
+/// Wait that the server requests, in seconds.
+fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    let value = headers.get("retry-after")?.to_str().ok()?;
+    let seconds = value.trim().parse().ok()?;
+    Duration::try_from_secs_f64(seconds).ok()
+}
+
+#[cfg(test)]
+mod tests_of_retries {
+    use reqwest::header::{HeaderName, HeaderValue};
+
+    use super::*;
+
+    fn fault(status: u16, pairs: &[(&'static str, &'static str)]) -> Fault {
+        let pairs = pairs.iter().map(|(name, value)| {
+            let name = HeaderName::from_static(name);
+            (name, HeaderValue::from_static(value))
+        });
+        Fault::Status {
+            status,
+            headers: Box::new(pairs.collect()),
+            code: String::new(),
+            message: String::new(),
+        }
+    }
+
+    fn no_answer() -> Fault {
+        Fault::Broken {
+            reason: String::new(),
+            text: String::new(),
+        }
+    }
+
+    fn decide_on(retries: u32, fault: &Fault) -> Decision {
+        let left = Duration::from_secs(100);
+        decide(&Limits::default(), retries, fault, left, 0.0)
+    }
+
+    const fn retry(ms: u64) -> Decision {
+        Decision::Retry(Duration::from_millis(ms))
+    }
+
+    #[test]
+    fn only_passing_troubles_are_worth_a_retry() {
+        for status in [408, 409, 429, 500, 502, 503, 504, 529] {
+            assert_eq!(decide_on(0, &fault(status, &[])), retry(500), "{status}");
+        }
+        assert_eq!(decide_on(0, &no_answer()), retry(500));
+        for status in [302, 400, 401, 403, 404, 413, 422] {
+            assert_eq!(
+                decide_on(0, &fault(status, &[])),
+                Decision::GiveUp,
+                "{status}"
+            );
+        }
+    }
+
+    #[test]
+    fn pauses_double_shrink_at_random_and_end_after_two() {
+        assert_eq!(decide_on(1, &fault(500, &[])), retry(1000));
+        assert_eq!(decide_on(2, &fault(500, &[])), Decision::GiveUp);
+        let many = Limits {
+            max_retries: 1000,
+            ..Limits::default()
+        };
+        let check = |retries, random, expected| {
+            let left = Duration::from_secs(100);
+            let decision = decide(&many, retries, &no_answer(), left, random);
+            assert_eq!(decision, expected, "{retries} {random}");
+        };
+        check(0, 1.0, retry(375));
+        check(3, 0.5, retry(3500));
+        check(4, 0.0, retry(8000));
+        check(999, 0.0, retry(8000));
+    }
+
+    #[test]
+    fn the_server_may_name_the_wait() {
+        let check = |status, pairs: &[_], expected| {
+            assert_eq!(
+                decide_on(0, &fault(status, pairs)),
+                expected,
+                "{status} {pairs:?}"
+            );
+        };
+        check(429, &[("retry-after", "3")], retry(3000));
+        check(429, &[("retry-after", "0")], retry(0));
+        check(429, &[("retry-after", "soon")], retry(500));
+        check(429, &[("retry-after", "-4")], retry(500));
+        check(429, &[("retry-after", "nan")], retry(500));
+    }
+
+    #[test]
+    fn a_wait_that_is_too_long_ends_the_question_at_once() {
+        let day = Duration::from_hours(24);
+        let headers = [("retry-after", "86400")];
+        assert_eq!(
+            decide_on(0, &fault(429, &headers)),
+            Decision::WaitTooLong(day)
+        );
+        assert_eq!(
+            decide_on(0, &fault(429, &[("retry-after", "1e300")])),
+            retry(500),
+            "no number of seconds"
+        );
+        let fault = fault(429, &[("retry-after", "30")]);
+        let left = Duration::from_secs(10);
+        let decision = decide(&Limits::default(), 0, &fault, left, 0.0);
+        assert_eq!(decision, Decision::WaitTooLong(Duration::from_secs(30)));
+    }
+
+    #[test]
+    fn spending_limits_are_never_retried() {
+        let check = |status, code: &str, message: &str| {
+            let fault = Fault::Status {
+                status,
+                headers: Box::default(),
+                code: code.to_owned(),
+                message: message.to_owned(),
+            };
+            let decision = decide_on(0, &fault);
+            assert_eq!(decision, Decision::SpendLimit, "{status} {code} {message}");
+        };
+        check(429, "enforced_spend_limit_reached", "");
+        check(429, "contract_spend_limit_reached", "");
+        check(402, "linked_organization_spend_limit_reached", "");
+        check(429, "insufficient_quota", "");
+        check(429, "credit_balance_exhausted", "");
+        check(402, "", "");
+        check(
+            400,
+            "invalid_request_error",
+            "Your credit balance is too low to access the API",
+        );
     }
 }

@@ -1,14 +1,15 @@
 //! Common HTTP behaviour of all servers: connect, send, read within limits, retry.
 //!
-//! A failed attempt is a [`Fault`]; `retry` decides if it is sent again, else it becomes an
-//! [`Error`].
+//! A failed attempt is a [`Fault`]; it is sent again, or becomes an [`Error`].
 //!
 //! Invariants: redirects are not followed, since they would send the key to another host. No answer
-//! is read past [`Limits::max_bytes`]. The key is removed from all server messages. No proxy for
+//! is read past [`Limits::max_bytes`]. The key is overwritten in memory when it is dropped, has no `Display` and
+//! no `Serialize`, and is removed from all server messages, since some servers repeat it. No proxy for
 //! local servers. TLS uses `rustls` with `ring`, and only if the URL requires it.
 //!
 //! Deliberately absent: streams. An answer is read whole, within the time limit of its question.
 
+use std::fmt;
 use std::hash::{BuildHasher as _, Hasher as _};
 use std::time::Duration;
 
@@ -16,13 +17,12 @@ use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue, LOCATION};
 use reqwest::{Client, Response, Url};
 use serde_json::Value;
 use url::Host;
+use zeroize::Zeroizing;
 
 use super::ask::Attempts;
-use super::error::{Fault, LONGEST};
-use super::price::{self, Pricing, Tokens};
-use super::request::shortened;
-use super::retry::{self, Decision, Policy};
-use super::{Error, ErrorKind, Paid, Progress, Secret};
+use super::error::{Decision, Fault, LONGEST, decide};
+use super::request::{Pricing, Tokens, price, shortened};
+use super::{Error, ErrorKind, Paid, Progress};
 
 /// Model at a server.
 #[derive(Debug, Clone)]
@@ -39,6 +39,36 @@ pub struct Endpoint {
     pub limits: Limits,
 }
 
+/// API key.
+#[derive(Clone)]
+pub struct Secret(Zeroizing<String>);
+
+impl Secret {
+    /// Creates a key from user input; surrounding whitespace is removed.
+    pub fn new(key: &str) -> Self {
+        Self(Zeroizing::new(key.trim().to_owned()))
+    }
+
+    /// Plain key, for the one header that sends it.
+    fn expose(&self) -> &str {
+        &self.0
+    }
+
+    /// Replaces every occurrence of the key.
+    fn scrub(&self, text: &str) -> String {
+        if self.expose().is_empty() {
+            return text.to_owned();
+        }
+        text.replace(self.expose(), "[key]")
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("[key]")
+    }
+}
+
 /// Limits of a request over the network.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
@@ -51,8 +81,10 @@ pub struct Limits {
     pub silent_for: Duration,
     /// Maximum answer size in bytes; 32 MiB by default.
     pub max_bytes: usize,
-    /// Retry policy.
-    pub retry: Policy,
+    /// Maximum number of retries; 2 by default.
+    pub max_retries: u32,
+    /// First pause if the server requests none; doubles each time. 500 ms by default.
+    pub first_pause: Duration,
 }
 
 impl Default for Limits {
@@ -62,7 +94,8 @@ impl Default for Limits {
             connect_within: Duration::from_secs(10),
             silent_for: Duration::from_mins(1),
             max_bytes: 32 << 20,
-            retry: Policy::default(),
+            max_retries: 2,
+            first_pause: Duration::from_millis(500),
         }
     }
 }
@@ -105,7 +138,7 @@ impl Connection {
         let Endpoint {
             base_url, model, ..
         } = &self.endpoint;
-        price::price(self.pricing, base_url, model, tokens)
+        price(self.pricing, base_url, model, tokens)
     }
 
     /// Sends a request until it has an answer or an error is final. An answer that `read` rejects
@@ -124,10 +157,10 @@ impl Connection {
                 Ok(answer) => return Ok(answer),
                 Err(fault) => fault,
             };
-            let policy = &self.endpoint.limits.retry;
+            let limits = &self.endpoint.limits;
             let decision = match &fault {
                 Fault::Malformed { .. } => Decision::GiveUp,
-                _ => retry::decide(policy, retries, &fault, attempts.left(), random()),
+                _ => decide(limits, retries, &fault, attempts.left(), random()),
             };
             let Decision::Retry(after) = decision else {
                 return Err(self.error(fault, decision));
@@ -459,5 +492,19 @@ mod tests {
         check("http://localhost.evil.example", false);
         check("http://192.0.2.7", false);
         check("http://[2001:db8::1]", false);
+    }
+}
+
+#[cfg(test)]
+mod tests_of_secret {
+    use super::*;
+
+    #[test]
+    fn a_key_is_neither_shown_nor_repeated() {
+        let key = Secret::new(" sk-live-1234\n");
+        assert_eq!(key.expose(), "sk-live-1234");
+        assert_eq!(format!("{key:?} {:?}", Some(&key)), "[key] Some([key])");
+        assert_eq!(key.scrub("bad key sk-live-1234."), "bad key [key].");
+        assert_eq!(Secret::new("").scrub("as it is"), "as it is");
     }
 }

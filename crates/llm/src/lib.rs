@@ -5,7 +5,7 @@
 //! recorded replies. All of them give the same guarantees:
 //!
 //! - a question ends: one time limit covers retries and repair;
-//! - transient failures are retried, spending limits and rejected keys are not (`retry`);
+//! - transient failures are retried, spending limits and rejected keys are not (`error`);
 //! - with a [`Schema`] the reply is a JSON object that matches it. The provider's own mechanism
 //!   requests it, this module checks it, and an invalid answer is repaired once;
 //! - a paid answer is never lost: the reply or the [`Error`] holds the received text;
@@ -29,12 +29,8 @@ mod embeddings;
 mod error;
 mod exec;
 mod http;
-mod price;
 mod request;
-mod retry;
-mod schema;
 mod scripted;
-mod secret;
 mod structure;
 
 pub use ask::Llm;
@@ -42,9 +38,7 @@ pub use chat::Chat;
 pub use embeddings::{Embeddings, SENT};
 pub use error::{Error, ErrorKind};
 pub use exec::{Exec, in_directory};
-pub use http::{Endpoint, Limits, get_json, is_loopback, list_models};
+pub use http::{Endpoint, Limits, Secret, get_json, is_loopback, list_models};
 pub use request::{OnProgress, Paid, Progress, Reply, Request, Schema, Usage};
-pub use retry::Policy;
 pub use scripted::Scripted;
-pub use secret::Secret;
 pub use structure::json_object;

@@ -19,8 +19,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::ask::Draft;
-use super::price::Tokens;
-use super::request::shortened;
+use super::request::{Tokens, shortened};
 use super::{Error, ErrorKind, Request, Usage};
 
 /// File of recorded replies.

@@ -70,11 +70,11 @@ pub(crate) fn embedder(
     let number = |name: &str| config.parsed(name).map(NonZero::<usize>::get);
     let dimensions = config.text("embedding.dimensions");
     let dimensions = dimensions.map(|_| number("embedding.dimensions"));
-    let mut limits = Limits {
+    let limits = Limits {
         answer_within: Duration::from_secs(config.parsed("llm.timeout_seconds")?),
+        max_retries: config.parsed("llm.retries")?,
         ..Limits::default()
     };
-    limits.retry.max_retries = config.parsed("llm.retries")?;
     let endpoint = Endpoint {
         provider: provider.to_owned(),
         key: key("MEMCTL_EMBEDDING_API_KEY").or(key_of_home.filter(|_| is_home)),

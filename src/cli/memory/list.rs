@@ -13,8 +13,8 @@ use crate::cli::memory::{marked, of_rule};
 use crate::cli::output::{Done, Page, Report, Style, Table, change, clean, day, end};
 use crate::model::error::UserError;
 use crate::model::{
-    CANDIDATE, EPISODE, Evidence, Kind, MemoryType, QUARANTINED, REJECTED, Receipts,
-    SkillPath, Trust, USER_STORE, mark, with_origin,
+    CANDIDATE, EPISODE, Evidence, Kind, MemoryType, QUARANTINED, REJECTED, Receipts, SkillPath,
+    Trust, USER_STORE, mark, with_origin,
 };
 use crate::notes::{self, ListReport, Listed, ShowReport};
 use crate::serve::arguments::{LISTED, TYPED};

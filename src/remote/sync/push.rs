@@ -150,9 +150,7 @@ impl Plans {
             moved.pushed = sent;
             moved.push_removed = removed;
         }
-        report
-            .warnings
-            .extend(not_shared(UNREADABLE, &unreadable));
+        report.warnings.extend(not_shared(UNREADABLE, &unreadable));
         Ok(())
     }
 }

@@ -93,8 +93,7 @@ fn parameters(route: &Route) -> Vec<Value> {
     let names = route.path.split('/');
     let names = names.filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
     for name in names {
-        let schema =
-            json!({ "type": "string", "pattern": r"^[\p{L}\p{N}_+-][\p{L}\p{N}_.+-]*$" });
+        let schema = json!({ "type": "string", "pattern": r"^[\p{L}\p{N}_+-][\p{L}\p{N}_.+-]*$" });
         all.push(json!({ "name": name, "in": "path", "required": true, "schema": schema }));
     }
     let Some(schema) = route.parameters.map(|schema| schema()) else {

@@ -100,10 +100,7 @@ fn sanitized(mut hint: Hint) -> Hint {
         *name = token_budget::name(name);
     }
     for text in [
-        &mut hint.lesson,
-        &mut hint.failing_code,
-        &mut hint.working_code,
-        &mut hint.success_output,
+        &mut hint.lesson, &mut hint.failing_code, &mut hint.working_code, &mut hint.success_output,
     ] {
         *text = token_budget::sanitize(text);
     }
@@ -132,12 +129,14 @@ impl Hints {
                 self.left_out += 1;
             } else if let Some(hint) = self.hints.first_mut().filter(|_| most > LEAST) {
                 let texts = [
-                    &mut hint.failing_code,
-                    &mut hint.working_code,
-                    &mut hint.error_key,
+                    &mut hint.failing_code, &mut hint.working_code, &mut hint.error_key,
                     &mut hint.lesson,
                 ];
-                let longest = texts.iter().map(|text| text.len()).max().unwrap_or_default();
+                let longest = texts
+                    .iter()
+                    .map(|text| text.len())
+                    .max()
+                    .unwrap_or_default();
                 most = (longest.min(most) / 2).max(LEAST);
                 for text in texts {
                     *text = token_budget::beginning(text, most).into_owned();

@@ -200,9 +200,9 @@ impl Providers {
         }
         endpoint.limits = Limits {
             answer_within: self.answer_within,
+            max_retries: self.max_retries,
             ..Limits::default()
         };
-        endpoint.limits.retry.max_retries = self.max_retries;
         let chat = Chat::new(endpoint)?;
         Ok(Some(Chosen::Model(Box::new(Llm::Chat(chat)))))
     }

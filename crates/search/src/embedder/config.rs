@@ -152,7 +152,7 @@ fn embeddings(server: &RemoteEmbedderConfig, patience: Patience) -> Result<Embed
         let limits = &mut endpoint.limits;
         limits.answer_within = SEARCH_WAITS.min(limits.answer_within);
         limits.connect_within = SEARCH_CONNECTS;
-        limits.retry.max_retries = 0;
+        limits.max_retries = 0;
     }
     Ok(Embeddings::new(endpoint, server.dimensions)?)
 }
