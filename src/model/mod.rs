@@ -15,7 +15,6 @@ mod memory;
 mod memory_schema;
 mod procedure;
 mod reflexion;
-mod rule_outcomes;
 mod rule_parts;
 mod session;
 pub(crate) mod text;

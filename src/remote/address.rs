@@ -4,7 +4,7 @@
 //!
 //! Invariants: the certificate of another machine is verified unless the URL says otherwise.
 //! `sslmode=require` verifies no certificate, so the login has to be bound to the channel, and no
-//! option lifts that. A plain connection logs in with SCRAM only (see [`super::plain`]).
+//! option lifts that. A plain connection logs in with SCRAM only (see [`super::tls`]).
 
 use std::collections::HashMap;
 use std::fmt;

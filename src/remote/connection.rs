@@ -28,8 +28,7 @@ use tokio_postgres::{Client, Row};
 use crate::model::error::message;
 use crate::remote::address::{Address, host_name, socket_directory};
 use crate::remote::error::Error;
-use crate::remote::plain::{Refusal, ScramOnly};
-use crate::remote::tls::Tls;
+use crate::remote::tls::{Refusal, ScramOnly, Tls};
 
 /// Default limits, unless the URL (`options=-c lock_timeout=…`), the role or the server sets one.
 const LIMITS: &str = "

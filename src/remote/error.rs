@@ -5,8 +5,8 @@
 use crate::model::error::{Explain, Explanation, Kind};
 use crate::store;
 
-use super::plain::Refusal;
 use super::sync::Shrinking;
+use super::tls::Refusal;
 
 /// Error of an operation on the shared store.
 #[derive(Debug, thiserror::Error)]

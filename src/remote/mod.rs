@@ -1,12 +1,12 @@
 //! Shared store: a PostgreSQL database with pgvector, plain or Supabase.
 //!
 //! - `address`: parsed database URL, with the security policy of a connection.
-//! - `connection`: connects and logs in, using `tls`, whose login guard refuses to reveal the password.
+//! - `connection`: connects and logs in, using `tls`, which refuses to reveal the password.
 //! - `migrate`: schema versions, and existing objects of other programs.
 //! - `users`: logins, each mapped to one user. `check`: isolation check.
 //! - `choice`: choice between files and the database that the environment names.
 //! - `status`: row counts, and removal of expired rows.
-//! - `audit`: audit events.
+//! - `logs`: audit events, and the log of agents.
 //! - `sync`: synchronisation of a local store with the shared store.
 //! - `primary`: memories with the database as their primary store and local files as a copy.
 //! - `schema/*.sql`: tables, functions and policies, each with a rationale.
@@ -19,13 +19,12 @@
 //! connection pool (one command uses one session).
 
 mod address;
-mod audit;
 mod check;
 mod choice;
 mod connection;
 mod error;
+mod logs;
 mod migrate;
-mod plain;
 mod primary;
 mod status;
 mod sync;

@@ -34,7 +34,7 @@ use serde_json::Value;
 use crate::model::error::UserError;
 use crate::store::workspace::Workspace;
 
-use super::blocking;
+use super::call;
 use super::operations::{Answer, Effect, Operation};
 
 /// Instructions for every agent that has the tools.
@@ -99,7 +99,7 @@ impl Server {
         let arguments = self.with_project(operation, arguments);
         let ct = context.ct;
         let open = move || open(operation);
-        let done = blocking::call(open, async move |workspace| {
+        let done = call(open, async move |workspace| {
             tokio::select! {
                 answer = operation.call(workspace, arguments) => answer,
                 () = ct.cancelled() => Err(UserError::interrupted()),

@@ -1,7 +1,7 @@
 //! Primary store: memories in the database, with local files as copies.
 //!
 //! - `turn`: serialised writes.
-//! - `join`: turns a directory into a copy. `logs`: log of agents.
+//! - `join`: turns a directory into a copy.
 //!
 //! Callers of the store are blocking threads, and the sessions are asynchronous. A caller polls its
 //! own request and parks until it can go on; one thread of the store serves the sockets of all. So a
@@ -12,7 +12,6 @@
 //! late counts as failed; if it succeeded after all, the next fetch reads it.
 
 mod join;
-mod logs;
 mod turn;
 
 use std::fmt;
@@ -30,10 +29,9 @@ use crate::store::{self, Fetched, Primary, PrimaryChange, PrimaryName, Puller, S
 use super::address::Address;
 use super::connection::Connection;
 use super::error::Error;
-use super::{SharedEmbedder, audit, migrate, sync};
+use super::{SharedEmbedder, logs, migrate, sync};
 
 pub use join::{JoinReport, has_memory, join};
-pub(super) use logs::put as put_logs;
 
 /// Time limit for an answer of the database.
 pub(super) const ANSWER_WITHIN: Duration = Duration::from_secs(30);
@@ -240,7 +238,7 @@ impl Primary for PgStore {
     }
 
     fn put_logs(&self, lines: &[String]) -> Result<(), store::Error> {
-        self.read(async |reader, origin| logs::put(reader, origin, lines).await)
+        self.read(async |reader, origin| logs::put_actions(reader, origin, lines).await)
     }
 
     fn newest_logs(
@@ -250,22 +248,24 @@ impl Primary for PgStore {
         limit: usize,
     ) -> Result<Vec<String>, store::Error> {
         let sessions = sessions.unwrap_or_default();
-        self.read(async |reader, origin| logs::newest(reader, origin, sessions, user, limit).await)
+        self.read(async |reader, origin| {
+            logs::newest_actions(reader, origin, sessions, user, limit).await
+        })
     }
 
     fn delete_logs(&self, user: Option<&str>) -> Result<(), store::Error> {
-        self.read(async |reader, origin| logs::delete(reader, origin, user).await)
+        self.read(async |reader, origin| logs::delete_actions(reader, origin, user).await)
     }
 
     fn put_audit(&self, lines: &[SharedLine]) -> Result<(), store::Error> {
-        self.read(async |reader, origin| audit::put(reader, origin, lines).await)
+        self.read(async |reader, origin| logs::put_events(reader, origin, lines).await)
     }
 
     fn audit(&self, take: &mut dyn FnMut(SharedLine)) -> Result<(), store::Error> {
         let shared = &*self.0;
         shared.wait(async {
             let reader = within(ANSWER_WITHIN, shared.reader()).await?;
-            audit::all(&reader, &shared.name.origin, take).await
+            logs::events(&reader, &shared.name.origin, take).await
         })
     }
 

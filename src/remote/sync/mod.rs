@@ -30,12 +30,11 @@ use crate::model::error::message;
 use crate::store::{self, AuditAction, Scoped};
 
 use super::address::Address;
-use super::audit;
 use super::check::check;
 use super::connection::Connection;
 use super::error::Error;
+use super::logs;
 use super::migrate;
-use super::primary::put_logs;
 
 pub(super) use other_programs::{has_rows_after, take_in_others};
 pub use plan::Shrinking;
@@ -294,8 +293,8 @@ async fn send_logs(
     origin: &str,
 ) -> Result<MovedLines, Error> {
     let unsent = store.unsent(&connection.name().await?, origin)?;
-    audit::put(connection, origin, &unsent.events).await?;
-    put_logs(connection, origin, &unsent.actions).await?;
+    logs::put_events(connection, origin, &unsent.events).await?;
+    logs::put_actions(connection, origin, &unsent.actions).await?;
     store.note_sent(&unsent);
     Ok(MovedLines {
         execution_logs: unsent.actions.len() as u64,

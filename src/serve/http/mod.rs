@@ -2,13 +2,12 @@
 //!
 //! - `listen`: the socket, open connections, and graceful shutdown.
 //! - `table`: all operations in one table, the source of the router and of the `OpenAPI` document.
-//!   `route`: one operation.
+//!   `route`: one operation, and the document.
 //! - `state`: shared state of all requests; the one place where a request opens the memory.
 //! - `problem`: error responses, in the formats of three kinds of clients.
 //! - `input`: bodies and parameters, their errors, and responses. `limits`: shares of users.
 //! - `supabase`: endpoints in the format of Supabase: edge functions, RPC and tables.
 //! - `v1`: executions, corrections, hints, search, prompts, and the tools for agents.
-//! - `openapi`: description of the API for programs.
 //!
 //! Invariants: no request without a token reaches the memory. The store limits reads and writes to
 //! the token's user and domains. A wrong request gets a 4xx status and a reason. No response and no
@@ -21,8 +20,6 @@ mod input;
 mod limits;
 mod listen;
 mod middleware;
-mod openapi;
-mod origin;
 mod problem;
 mod route;
 mod state;
@@ -32,5 +29,5 @@ mod v1;
 
 pub use limits::RATE;
 pub use listen::{Address, Bound, bind};
-pub use origin::Origins;
+pub use middleware::Origins;
 pub use state::{Clock, Log, Options, Server};

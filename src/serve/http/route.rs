@@ -1,14 +1,16 @@
-//! One operation of the server: its method, path, access and schemas.
+//! One operation of the server: its method, path, access and schemas; and the `OpenAPI` 3.1 description of all.
 //!
 //! Schemas are derived from the types that parse a body and form an answer, so they cannot differ from the
 //! behaviour of the server.
 
+use std::collections::BTreeMap;
+
 use axum::routing::MethodRouter;
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-use crate::serve::operations::whole;
+use crate::serve::operations::{trim, whole};
 
 use super::state::Server;
 
@@ -173,4 +175,156 @@ fn schema<T: JsonSchema>(settings: SchemaSettings) -> Value {
         object.remove("title");
     }
     schema
+}
+
+/// Describes the routes as an `OpenAPI` document.
+pub(super) fn describe(routes: &[Route]) -> Value {
+    let mut paths: BTreeMap<&str, Map<String, Value>> = BTreeMap::new();
+    for route in routes {
+        let methods = paths.entry(route.path).or_default();
+        methods.insert(route.method.to_owned(), operation(route));
+    }
+    let text = json!({ "type": "string" });
+    let optional = json!({ "type": ["string", "null"] });
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "memctl",
+            "version": env!("CARGO_PKG_VERSION"),
+            "description": "The memory that agents learn with. Every request but two needs a bearer token, \
+                and reads and changes only records of its user and its domains.",
+            "license": { "name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0" },
+        },
+        "servers": [{ "url": "/" }],
+        "paths": paths,
+        "components": {
+            "securitySchemes": {
+                "token": { "type": "http", "scheme": "bearer", "bearerFormat": "JWT" },
+            },
+            "schemas": {
+                "Problem": problem(&json!({
+                    "error": problem(&json!({ "kind": text, "message": text, "hint": optional })),
+                })),
+                "FunctionProblem": problem(&json!({ "error": text, "kind": text, "hint": optional })),
+                "RestProblem": problem(&json!({
+                    "code": text, "message": text, "details": optional, "hint": optional,
+                })),
+            },
+        },
+    })
+}
+
+fn problem(fields: &Value) -> Value {
+    let fields_of = fields.as_object();
+    let names: Vec<&String> = fields_of.into_iter().flat_map(Map::keys).collect();
+    json!({ "type": "object", "required": names, "properties": fields })
+}
+
+fn operation(route: &Route) -> Value {
+    let answer = &route.answer;
+    let mut responses = Map::new();
+    let mut good = json!({ "description": answer.about });
+    // An inserted row is in the answer only with `Prefer: return=representation`, as in PostgREST.
+    if answer.status != "201" || !route.path.starts_with("/rest/") {
+        good["content"] = json!({ answer.content_type: { "schema": (answer.schema)() } });
+    }
+    responses.insert(answer.status.to_owned(), good);
+    let shape = match route.path.split('/').nth(1) {
+        Some("functions") => "FunctionProblem",
+        Some("rest") => "RestProblem",
+        _ => "Problem",
+    };
+    let schema = json!({ "$ref": format!("#/components/schemas/{shape}") });
+    let content = json!({ "application/json": { "schema": schema } });
+    let error = json!({ "description": "An error", "content": content });
+    responses.insert("default".to_owned(), error);
+    let mut operation = json!({
+        "operationId": route.id,
+        "summary": route.summary,
+        "responses": responses,
+    });
+    if !route.is_open {
+        operation["security"] = json!([{ "token": [] }]);
+    }
+    let parameters = parameters(route);
+    if !parameters.is_empty() {
+        operation["parameters"] = Value::Array(parameters);
+    }
+    if let Some(body) = route.body {
+        let content = json!({ "application/json": { "schema": body() } });
+        operation["requestBody"] = json!({ "required": true, "content": content });
+    }
+    operation
+}
+
+fn parameters(route: &Route) -> Vec<Value> {
+    let mut all = Vec::new();
+    let names = route.path.split('/');
+    let names = names.filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
+    for name in names {
+        let schema = json!({ "type": "string", "pattern": r"^[\p{L}\p{N}_+-][\p{L}\p{N}_.+-]*$" });
+        all.push(json!({ "name": name, "in": "path", "required": true, "schema": schema }));
+    }
+    let Some(schema) = route.parameters.map(|schema| schema()) else {
+        return all;
+    };
+    let required: Vec<&str> = schema["required"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect();
+    for (name, schema) in schema["properties"].as_object().into_iter().flatten() {
+        let is_required = required.contains(&name.as_str());
+        let mut schema = schema.clone();
+        // A missing parameter is absent, never null.
+        trim(&mut schema);
+        let about = schema["description"].clone();
+        all.push(
+            json!({ "name": name, "in": "query", "required": is_required, "schema": schema,
+            "description": about }),
+        );
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::super::table::routes;
+    use super::*;
+
+    #[test]
+    fn every_route_is_described_once() {
+        let routes = routes();
+        let described = describe(&routes);
+        let ids: BTreeSet<&str> = routes.iter().map(|route| route.id).collect();
+        assert_eq!(ids.len(), routes.len());
+        for route in &routes {
+            let operation = &described["paths"][route.path][route.method];
+            assert_eq!(operation["operationId"], route.id);
+            assert!(operation["responses"][route.answer.status].is_object());
+            assert_eq!(operation["security"].is_array(), !route.is_open);
+            // A switch says everything by its path.
+            let is_switch = ["disableUser", "enableUser"].contains(&route.id);
+            let has_body = ["post", "patch"].contains(&route.method) && !is_switch;
+            assert_eq!(operation["requestBody"].is_object(), has_body);
+        }
+        let text = described.to_string();
+        assert!(
+            !text.contains("$defs") && !text.contains("#/definitions"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn only_what_tells_nothing_is_open() {
+        let open: Vec<_> = routes()
+            .into_iter()
+            .filter(|route| route.is_open)
+            .map(|route| route.path)
+            .collect();
+        assert_eq!(open, ["/healthz", "/openapi.json"]);
+    }
 }

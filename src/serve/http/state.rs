@@ -15,7 +15,7 @@ use chrono::{DateTime, Utc};
 use tokio::sync::Semaphore;
 
 use crate::model::Viewer;
-use crate::serve::blocking;
+use crate::serve::call;
 use crate::serve::token::{Caller, Verifier};
 use crate::store::workspace::{Providers, Workspace};
 use crate::store::{AuditContext, Scoped, is_disabled};
@@ -23,7 +23,7 @@ use memctl_files::Directory;
 use memctl_search::embedder::EmbedderCache;
 
 use super::limits::{AT_ONCE, Place, Rates, Shares};
-use super::origin::Origins;
+use super::middleware::Origins;
 use super::problem::Problem;
 
 /// Maximum wait of a request for a thread.
@@ -207,7 +207,7 @@ impl Call {
             }
             Ok(workspace)
         };
-        let done = blocking::call(open, async move |workspace| {
+        let done = call(open, async move |workspace| {
             // The client may be gone: the slot is taken until the work is done.
             let _slot = slot;
             work(workspace).await

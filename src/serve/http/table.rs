@@ -17,14 +17,14 @@ use crate::skills::{LoggedExecution, PromptReport};
 
 use super::input::{json, reply};
 use super::limits::LONGEST_BODY;
+use super::middleware;
 use super::problem::{Problem, render};
 use super::route::{self, Route};
 use super::state::Server;
 use super::supabase::query::QueryParameters;
 use super::supabase::recall::{Hybrid, Near, RankedRow, SimilarRow};
-use super::supabase::{functions, rpc, tables};
+use super::supabase::{functions, tables};
 use super::v1::{hints, records, rules, search, users};
-use super::{middleware, openapi};
 
 /// Returns all routes.
 #[expect(clippy::too_many_lines, reason = "a table is as long as it is")]
@@ -49,12 +49,12 @@ pub(super) fn routes() -> Vec<Route> {
             .named("writeMemory", "Add a memory of the caller")
             .answers::<functions::Written>("The memory as stored")
             .body::<functions::WriteBody>(),
-        Route::new("post", "/rest/v1/rpc/hybrid_search_context_eng_memories", post(rpc::hybrid))
+        Route::new("post", "/rest/v1/rpc/hybrid_search_context_eng_memories", post(functions::hybrid_search))
             .named("hybridSearch", "Search procedures by keywords and a vector")
             .answers_rows::<RankedRow>(ROWS)
             .parameters::<QueryParameters>()
             .body::<Hybrid>(),
-        Route::new("post", "/rest/v1/rpc/match_memory", post(rpc::match_memory))
+        Route::new("post", "/rest/v1/rpc/match_memory", post(functions::match_memory))
             .named("matchMemory", "Search the caller's memories by a vector")
             .answers_rows::<SimilarRow>(ROWS)
             .parameters::<QueryParameters>()
@@ -203,7 +203,7 @@ pub(super) fn router(server: &Server) -> Router {
         *routes = std::mem::take(routes).route(route.path, route.handler);
     }
     // Unknown functions get an error in the format of PostgREST.
-    closed = closed.route("/rest/v1/rpc/{function}", post(rpc::unknown));
+    closed = closed.route("/rest/v1/rpc/{function}", post(functions::unknown_rpc));
     let limit = DefaultBodyLimit::max(LONGEST_BODY);
     let with = || server.clone();
     let closed = closed.route_layer(from_fn_with_state(with(), middleware::caller));
@@ -225,7 +225,7 @@ pub(super) fn router(server: &Server) -> Router {
 
 /// `GET /openapi.json`
 async fn document() -> Response {
-    json(openapi::describe(&routes()).to_string())
+    json(route::describe(&routes()).to_string())
 }
 
 /// `GET /healthz`

@@ -14,7 +14,6 @@
 
 mod correct;
 mod hint;
-mod lesson;
 mod remember;
 mod schema;
 mod search;
@@ -34,9 +33,7 @@ pub(crate) use correct::screened;
 pub use correct::{CorrectArgs, Corrected};
 pub(crate) use hint::hint_service;
 pub use hint::{HintArgs, Hints};
-pub use lesson::Recorded;
-pub use remember::{FixArgs, RememberArgs, Remembered};
-pub use remember::{ForgetArgs, Forgotten};
+pub use remember::{FixArgs, ForgetArgs, Forgotten, Recorded, RememberArgs, Remembered};
 pub(super) use schema::{trim, whole};
 pub use search::{Hit, SearchArgs, Searched};
 
@@ -196,7 +193,7 @@ impl Operation {
         match self {
             Self::Search => answer(workspace, &search::search(workspace, self.read(given)?)?),
             Self::Hint => answer(workspace, &hint::hint(workspace, self.read(given)?)?),
-            Self::Lesson => answer(workspace, &lesson::lesson(workspace, &self.read(given)?)?),
+            Self::Lesson => answer(workspace, &remember::lesson(workspace, &self.read(given)?)?),
             Self::Remember => answer(
                 workspace,
                 &remember::remember(workspace, self.read(given)?)?,

@@ -1,23 +1,25 @@
-//! Edge functions of the source documents, below `/functions/v1/`, compatible with
-//! `functions.invoke` of supabase-js.
+//! Functions of the source documents: edge functions below `/functions/v1/`, compatible with `functions.invoke` of
+//! supabase-js, and database functions below `/rest/v1/rpc/`, as `PostgREST` offers them, compatible with `rpc`.
 //!
-//! The server computes the vectors. Errors are `{"error": message}`, as in the source documents.
+//! The server computes the vectors of edge functions, whose errors are `{"error": message}`, as in the source
+//! documents. Arguments of database functions are named; those with a default are optional. Their rows are
+//! filtered and sorted as those of a table.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
+use super::super::input::{Answer, Body, reply};
+use super::super::problem::Problem;
+use super::super::state::{Call, Use};
+use super::query::Query;
+use super::recall::{self, Hybrid, MEMORIES, Near, SimilarRow};
+use super::tables::{MemoryRow, options};
 use crate::model::MemoryType;
 use crate::notes;
 use crate::serve::arguments::{Bounds, LONGEST_QUERY, RESULTS, text};
 use crate::store::workspace::Workspace;
-
-use super::super::input::{Answer, Body, reply};
-use super::super::problem::Problem;
-use super::super::state::{Call, Use};
-use super::recall::{Hybrid, Near, SimilarRow};
-use super::tables::{MemoryRow, options};
 
 /// Default similarity threshold. The source document's 0.7 is above the similarity of paraphrases
 /// with common embedders, including ours, and its client never sends another value.
@@ -152,4 +154,47 @@ pub(super) fn vector(workspace: &Workspace, content: &str) -> Result<Vec<f32>, P
 pub(super) fn padded(mut vector: Vec<f32>) -> Vec<f32> {
     vector.resize(DIMENSIONS.max(vector.len()), 0.0);
     vector
+}
+
+/// `POST /rest/v1/rpc/hybrid_search_context_eng_memories`
+pub(crate) async fn hybrid_search(
+    call: Call,
+    query: Query,
+    Body(mut search): Body<Hybrid>,
+) -> Answer {
+    search.query_text = text("query_text", search.query_text, LONGEST_QUERY)?;
+    let why = "serve hybrid_search_context_eng_memories";
+    let work = call.work(Use::Any, why, async move |workspace| {
+        search.rows(workspace, recall::PROCEDURES)
+    });
+    query.reply(&work.await?)
+}
+
+/// `POST /rest/v1/rpc/match_memory`
+pub(crate) async fn match_memory(call: Call, query: Query, Body(search): Body<Near>) -> Answer {
+    if search.query_embedding.is_none() {
+        return Err(Problem::unfit(
+            "`query_embedding` is null",
+            "give a vector; `/v1/embeddings` returns one",
+        ));
+    }
+    let user = search.filter_user_id.as_deref();
+    if user.is_some_and(|user| user != call.caller.user.as_str()) {
+        return query.reply::<SimilarRow>(&[]);
+    }
+    let why = "serve match_memory";
+    let work = call.work(Use::Any, why, async move |workspace| {
+        search.rows(workspace, MEMORIES, 0.7)
+    });
+    query.reply(&work.await?)
+}
+
+/// Answers for an unknown function.
+pub(crate) async fn unknown_rpc() -> Problem {
+    Problem::new(
+        404,
+        "function",
+        "unknown function",
+        "the functions are hybrid_search_context_eng_memories and match_memory",
+    )
 }

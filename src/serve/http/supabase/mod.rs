@@ -3,5 +3,4 @@
 pub(crate) mod functions;
 pub(crate) mod query;
 pub(crate) mod recall;
-pub(crate) mod rpc;
 pub(crate) mod tables;

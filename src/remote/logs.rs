@@ -1,17 +1,20 @@
-//! Lines of the log of agents, in the database: those of all copies of a memory.
+//! Lines of logs in the database, those of all copies of a memory: the log of agents, and audit events.
 //!
 //! A line never changes, so writers need no turn. Its id makes a second insertion harmless.
 
+use futures_util::TryStreamExt as _;
 use serde_json::{Value, json};
 
-use crate::model::ExecutionLog;
+use crate::model::{ActionType, ExecutionLog, LogStatus};
+use crate::store::{AuditLine, SharedLine};
 
-use super::super::connection::Connection;
-use super::super::error::Error;
-use super::super::sync::{is_fit, time, without_nul};
+use super::connection::{Connection, Parameter};
+use super::error::Error;
+use super::primary::{ANSWER_WITHIN, within};
+use super::sync::{is_fit, time, without_nul};
 
 /// Adds lines. The session is that of the record, if the memory has it and it is of the same user.
-const INSERT: &str = "
+const INSERT_ACTIONS: &str = "
     insert into public.agent_execution_logs (origin, entry_id, entry, user_id, session, session_id, step_name,
       tool_name, action_type, input_data, output_data, reasoning, confidence_score, execution_time_ms, status,
       error_message, created_at)
@@ -27,12 +30,12 @@ const INSERT: &str = "
     on conflict (held_by, origin, entry_id, created_at) do nothing";
 
 /// JSON object for the columns of a line; `None` if a column cannot hold it.
-fn fields(text: &str) -> Option<String> {
+fn action_fields(text: &str) -> Option<String> {
     let line: ExecutionLog = serde_json::from_str(text).ok()?;
     let is_known = |name: &str, names: &[&str]| names.contains(&name);
     if !is_fit(&line.id, text)
-        || !is_known(line.action_type.as_str(), crate::model::ActionType::NAMES)
-        || !is_known(line.status.as_str(), crate::model::LogStatus::NAMES)
+        || !is_known(line.action_type.as_str(), ActionType::NAMES)
+        || !is_known(line.status.as_str(), LogStatus::NAMES)
     {
         return None;
     }
@@ -57,18 +60,23 @@ fn fields(text: &str) -> Option<String> {
 }
 
 /// Adds lines. Lines that are there stay, and those that no column can hold are left out.
-pub(in super::super) async fn put(
+pub(super) async fn put_actions(
     connection: &Connection,
     origin: &str,
     lines: &[String],
 ) -> Result<(), Error> {
-    let rows: Vec<String> = lines.iter().filter_map(|line| fields(line)).collect();
+    let rows: Vec<String> = lines
+        .iter()
+        .filter_map(|line| action_fields(line))
+        .collect();
     let doing = "the log of agents cannot be sent";
-    connection.insert_lines(doing, INSERT, origin, &rows).await
+    connection
+        .insert_lines(doing, INSERT_ACTIONS, origin, &rows)
+        .await
 }
 
 /// Returns the newest lines of sessions, or of all if there are none, and of a user or of all, newest first.
-pub(super) async fn newest(
+pub(super) async fn newest_actions(
     connection: &Connection,
     origin: &str,
     sessions: &[String],
@@ -89,7 +97,7 @@ pub(super) async fn newest(
 }
 
 /// Deletes the lines of a user, or all of the memory.
-pub(super) async fn delete(
+pub(super) async fn delete_actions(
     connection: &Connection,
     origin: &str,
     user: Option<&str>,
@@ -98,4 +106,65 @@ pub(super) async fn delete(
     let doing = "the log of agents cannot be deleted";
     let deleted = connection.rows(doing, sql, &[&origin, &user]).await;
     deleted.map(drop)
+}
+
+const INSERT_EVENTS: &str = "
+    insert into memctl.audit_events (origin, entry_id, entry, number, who, did, records, of_users, why, created_at)
+    select $1, f->>'id', f->>'entry', (f->>'number')::bigint, f->>'who', f->>'did',
+      array(select jsonb_array_elements_text(f->'records')), array(select jsonb_array_elements_text(f->'of')),
+      f->>'why', (f->>'created')::timestamptz
+    from unnest($2::text[]) as i (fields)
+    cross join lateral (select i.fields::jsonb as f) as x
+    on conflict (held_by, origin, entry_id) do nothing";
+
+/// JSON object for the columns of an event; `None` if a column cannot hold it.
+fn event_fields(line: &SharedLine) -> Option<String> {
+    let event: AuditLine = serde_json::from_str(&line.text).ok()?;
+    let fields = json!({
+        "id": line.id,
+        "entry": line.text,
+        "number": i64::try_from(event.seq).unwrap_or(i64::MAX),
+        "who": event.who,
+        "did": event.did,
+        "records": event.records,
+        "of": event.of,
+        "why": event.why,
+        "created": Value::from(time(&event.at)?),
+    });
+    is_fit(&line.id, &line.text).then(|| without_nul(&fields.to_string()))
+}
+
+/// Adds events. Those that are there stay, and those that no column can hold are left out.
+pub(super) async fn put_events(
+    connection: &Connection,
+    origin: &str,
+    lines: &[SharedLine],
+) -> Result<(), Error> {
+    let rows: Vec<String> = lines.iter().filter_map(event_fields).collect();
+    let doing = "the audit log cannot be sent";
+    connection
+        .insert_lines(doing, INSERT_EVENTS, origin, &rows)
+        .await
+}
+
+/// Passes the events of a memory to `take`, oldest first. The time limit of an answer holds for each.
+pub(super) async fn events(
+    connection: &Connection,
+    origin: &str,
+    take: &mut dyn FnMut(SharedLine),
+) -> Result<(), Error> {
+    let query = "select entry_id, entry from memctl.audit_events
+        where held_by = (select memctl.current_user_id()) and origin = $1
+        order by created_at, number";
+    let doing = "the audit log cannot be read";
+    let parameters: [&dyn Parameter; 1] = [&origin];
+    let rows = connection.stream(doing, query, &parameters);
+    let mut rows = within(ANSWER_WITHIN, rows).await?;
+    while let Some(row) = within(ANSWER_WITHIN, rows.try_next()).await? {
+        take(SharedLine {
+            id: row.get(0),
+            text: row.get(1),
+        });
+    }
+    Ok(())
 }
