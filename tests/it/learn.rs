@@ -66,7 +66,6 @@ fn a_dry_run_reads_every_format_and_writes_nothing() {
         .collect();
     let all = [
         "anthropic-messages", "claude-code", "codex", "gemini", "openai-messages", "otlp", "steps",
-        "swe-agent",
     ];
     assert_eq!(formats, all.into());
     let expected = [
@@ -74,8 +73,8 @@ fn a_dry_run_reads_every_format_and_writes_nothing() {
         ("openai.json", 0, 2),
         ("otlp.jsonl", 0, 1),
         ("steps.jsonl", 0, 1),
-        ("swe-agent.traj", 1, 3),
-        ("swe-agent.traj", 4, 5),
+        ("own-commands.jsonl", 1, 3),
+        ("own-commands.jsonl", 4, 5),
     ];
     assert_eq!(
         pairs(&report),
@@ -96,7 +95,6 @@ fn real_hosts_are_read_with_their_outcomes() {
     for (file, format, steps, failures) in [
         ("claude-code.jsonl", "claude-code", 2, 1),
         ("codex.jsonl", "codex", 2, 1),
-        ("codex-exec.jsonl", "codex", 2, 1),
         ("gemini.jsonl", "gemini", 2, 1),
     ] {
         let path = format!("{SESSIONS}/hosts/{file}");

@@ -1,10 +1,9 @@
-//! Codex: rollout files, with one conversation item or program event per line, and the shorter
-//! output of `codex exec --json`.
+//! Codex: rollout files, with one conversation item or program event per line.
 //!
 //! Calls and outputs are items. The exit code is in a separate event before the output, which had
 //! three names over time.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::{Speaker, Step};
 
@@ -21,8 +20,6 @@ impl LineFormat for Reader {
         let kind = text::of(&line["type"]);
         let payload = &line["payload"];
         match kind {
-            "thread.started" => calls.session(text::of(&line["thread_id"])),
-            "item.completed" => executed(&line["item"], calls),
             "session_meta" | "turn_context" => {
                 self.cwd = text::owned(&payload["cwd"]).or(self.cwd.take());
                 if kind == "session_meta" {
@@ -118,27 +115,6 @@ fn outcome(item: &Value, calls: &mut Calls) {
             step.is_error = Some(failed || code != Some(0));
         }
     });
-}
-
-/// Reads a complete call in one line of `codex exec --json`.
-fn executed(item: &Value, calls: &mut Calls) {
-    match text::of(&item["type"]) {
-        "command_execution" => {
-            let exit_code = text::code(&item["exit_code"]);
-            calls.call(Step {
-                native_id: Some(call_id(item).to_owned()),
-                tool: "shell".to_owned(),
-                input: json!({ "command": item["command"] }),
-                output: text::output(text::of(&item["aggregated_output"])),
-                exit_code,
-                is_error: exit_code.map(|code| code != 0),
-                answered: true,
-                ..Step::default()
-            });
-        }
-        "agent_message" => calls.add_remark(Speaker::Agent, text::of(&item["text"])),
-        _ => {}
-    }
 }
 
 /// Parses an output: some tools wrap it in JSON with the exit code, others prepend header lines.

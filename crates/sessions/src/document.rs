@@ -1,24 +1,21 @@
-//! Single-document formats: lists of messages, trajectories, older session files of Gemini CLI. The same
-//! messages may also come one per line. A truncated document counts up to its end.
+//! Single-document formats: lists of messages, older session files of Gemini CLI. The same messages may also
+//! come one per line. A truncated document counts up to its end.
 
 use serde_json::Value;
 
 use super::text::{List, Members, parse};
 use super::trace::Calls;
-use super::{Format, LineFormat, cline, gemini, messages, opencode, swe};
+use super::{Format, LineFormat, cline, gemini, messages, opencode};
 
 /// Member names of lists. Only the first non-empty list counts, since some documents repeat the
 /// session in another form.
-const LISTS: &[&str] = &["trajectory", "traj", "messages", "conversation"];
-/// Member name of the messages that a trajectory repeats. They count if there is no other list.
-const HISTORY: &str = "history";
+const LISTS: &[&str] = &["messages", "conversation"];
 
 /// Reader for list elements, one per line or in a document.
 pub(super) struct Reader {
     /// Format, as far as the elements have told it.
     pub(super) format: Format,
     gemini: gemini::Reader,
-    actions: usize,
 }
 
 impl LineFormat for Reader {
@@ -32,7 +29,6 @@ impl Reader {
         Self {
             format,
             gemini: gemini::Reader::default(),
-            actions: 0,
         }
     }
 
@@ -48,20 +44,13 @@ impl Reader {
             self.list(text, list, calls);
             return;
         }
-        let mut history = None;
         for (name, value) in Members::of(text) {
-            let Some(list) = List::of(value) else {
-                continue;
-            };
-            if LISTS.contains(&name.as_str()) && self.list(text, list, calls) {
+            if LISTS.contains(&name.as_str())
+                && let Some(list) = List::of(value)
+                && self.list(text, list, calls)
+            {
                 return;
             }
-            if name == HISTORY {
-                history = List::of(value);
-            }
-        }
-        for (at, (element, _)) in history.into_iter().flatten().enumerate() {
-            swe::history(&parse(element).unwrap_or_default(), at, calls);
         }
     }
 
@@ -80,7 +69,7 @@ impl Reader {
         count > 0
     }
 
-    /// Reads an element, which is recognised by its role, action or type.
+    /// Reads an element, which is recognised by its role or type.
     fn element(&mut self, element: &Value, calls: &mut Calls) -> Result<(), String> {
         if !element.is_object() {
             return Err("an element is no object".to_owned());
@@ -96,11 +85,6 @@ impl Reader {
                 if messages::message(element, calls) {
                     self.format = Format::AnthropicMessages;
                 }
-            }
-            _ if has("action") => {
-                self.format = Format::SweAgent;
-                swe::turn(element, self.actions, calls);
-                self.actions += 1;
             }
             _ if has("type") => {
                 self.format = Format::Gemini;

@@ -83,8 +83,7 @@ pub(super) fn message(message: &Value, calls: &mut Calls) -> bool {
     if let "tool" | "function" = text::of(&message["role"]) {
         let result = words(content);
         let change = |step: &mut Step| {
-            let result = result.strip_prefix("OBSERVATION:\n").unwrap_or(&result);
-            step.output = text::output(result);
+            step.output = text::output(&result);
             step.is_error = message["is_error"].as_bool();
         };
         match message["tool_call_id"].as_str() {
