@@ -102,7 +102,7 @@ fn of_keys(keys: &Keys) -> Option<(Format, Shape)> {
     if has("payload") && of_codex.contains(&kind) {
         return Some((Format::Codex, Shape::Lines));
     }
-    if has("resourceSpans") || has("resource_spans") {
+    if has("resourceSpans") {
         return Some((Format::Otlp, Shape::Lines));
     }
     if has("messages") && has("info") {

@@ -15,7 +15,7 @@ pub mod gemini;
 mod markdown;
 mod messages;
 mod opencode;
-pub mod otlp;
+mod otlp;
 mod own_words;
 mod steps;
 mod text;
