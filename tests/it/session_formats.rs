@@ -1,4 +1,4 @@
-//! Session files of `OpenCode`, Cline, `SpecStory` and aider: detected, read, and learned from.
+//! Session files of `OpenCode`, Cline and `SpecStory`: detected, read, and learned from.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -47,21 +47,14 @@ fn each_format_is_detected_and_its_recovery_learnt() {
 
 #[test]
 fn messages_of_markdown_files_make_no_rule_and_reach_the_model() {
-    for (file, format, steps) in [
-        ("specstory-2.1.0.md", "specstory", 3),
-        ("aider.chat.history.md", "aider", 0),
-    ] {
-        let workspace = Workspace::empty();
-        workspace.run(&["init"]).succeeds();
-        let report = learn(&workspace, file);
-        assert_eq!(report["transcripts"][0]["format"], format, "{report}");
-        assert_eq!(report["transcripts"][0]["steps"], steps, "{report}");
-        // Nothing but an agent that is asked, or a person, makes a rule of what a person said.
-        let waiting = workspace.json(&["list", "rules", "--status", "candidate"]);
-        assert_eq!(waiting["total"], 0, "{format}: {waiting}");
-        let again = learn(&workspace, file);
-        assert_eq!(again["unchanged"], 1, "{again}");
-    }
+    let workspace = Workspace::empty();
+    workspace.run(&["init"]).succeeds();
+    learn(&workspace, "specstory-2.1.0.md");
+    // Nothing but an agent that is asked, or a person, makes a rule of what a person said.
+    let waiting = workspace.json(&["list", "rules", "--status", "candidate"]);
+    assert_eq!(waiting["total"], 0, "{waiting}");
+    let again = learn(&workspace, "specstory-2.1.0.md");
+    assert_eq!(again["unchanged"], 1, "{again}");
     let workspace = Workspace::empty();
     workspace.run(&["init"]).succeeds();
     let file = formats().join("specstory-2.1.0.md");
@@ -102,8 +95,6 @@ fn folders_have_sessions_in_markdown_and_other_markdown() {
     let shown = "# Notes\n\n{\"role\": \"user\", \"content\": \"never\"}\n";
     workspace.write("p/notes.md", shown);
     workspace.write("p/kept/README.md", "# Kept\n");
-    let history = fs::read_to_string(formats().join("aider.chat.history.md")).unwrap();
-    workspace.write("p/.aider.chat.history.md", history);
     let report = workspace.json(&["learn", "--dry-run", "p"]);
     let mut read: Vec<&str> = report["transcripts"]
         .as_array()
@@ -112,7 +103,7 @@ fn folders_have_sessions_in_markdown_and_other_markdown() {
         .map(|one| one["format"].as_str().unwrap())
         .collect();
     read.sort_unstable();
-    assert_eq!(read, ["aider", "specstory", "specstory"]);
+    assert_eq!(read, ["specstory", "specstory"]);
     assert_eq!(report["skipped"], 2, "{report}");
     let page = workspace.run(&["learn", "--dry-run", "p"]);
     page.succeeds();

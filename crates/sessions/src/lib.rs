@@ -12,11 +12,11 @@ mod codex;
 mod detect;
 mod document;
 pub mod gemini;
-mod markdown;
 mod messages;
 mod opencode;
 mod otlp;
 mod own_words;
+mod specstory;
 mod steps;
 mod text;
 mod trace;
@@ -61,8 +61,6 @@ pub enum Format {
     /// `SpecStory`: `.specstory/history/….md`.
     #[serde(rename = "specstory")]
     SpecStory,
-    /// aider: `.aider.chat.history.md`.
-    Aider,
     /// OpenTelemetry: traces in OTLP/JSON, with the conventions for generative AI.
     Otlp,
     /// Native format: JSON Lines of steps, which any agent can write.
@@ -71,7 +69,7 @@ pub enum Format {
 
 impl Format {
     /// All formats, each with its name for `--format` and in JSON output.
-    pub const ALL: [(Self, &str); 11] = [
+    pub const ALL: [(Self, &str); 10] = [
         (Self::ClaudeCode, "claude-code"),
         (Self::Codex, "codex"),
         (Self::Gemini, "gemini"),
@@ -80,7 +78,6 @@ impl Format {
         (Self::OpenCode, "opencode"),
         (Self::Cline, "cline"),
         (Self::SpecStory, "specstory"),
-        (Self::Aider, "aider"),
         (Self::Otlp, "otlp"),
         (Self::Steps, "steps"),
     ];
@@ -88,11 +85,6 @@ impl Format {
     /// Returns the name.
     pub const fn name(self) -> &'static str {
         Self::ALL[self as usize].1
-    }
-
-    /// Returns `true` for the formats of Markdown.
-    pub const fn is_markdown(self) -> bool {
-        matches!(self, Self::SpecStory | Self::Aider)
     }
 
     /// Format with this name; `None` if unknown.
@@ -122,8 +114,7 @@ pub fn read(named: Option<Format>, input: &mut dyn io::Read) -> io::Result<Sessi
             io::Read::read_to_end(&mut io::Read::take(input, MAX_LINE), &mut text)?;
             let text = String::from_utf8_lossy(&text);
             match (shape, format) {
-                (detect::Shape::Markdown, Format::Aider) => markdown::aider(&text, &mut calls),
-                (detect::Shape::Markdown, _) => markdown::specstory(&text, &mut calls),
+                (detect::Shape::Markdown, _) => specstory::export(&text, &mut calls),
                 (_, Format::Otlp) => otlp::document(&text, &mut calls),
                 _ => messages.document(&text, &mut calls),
             }

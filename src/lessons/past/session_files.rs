@@ -72,12 +72,6 @@ fn walk(directory: &Path, depth: usize, found: &mut Vec<SessionFile>) -> io::Res
 /// Returns the format of a file whose name and place are those of a tool's own history.
 fn by_name(path: &Path) -> Option<Format> {
     let is_of = |end: &str| path.parent().is_some_and(|parent| parent.ends_with(end));
-    if path
-        .file_name()
-        .is_some_and(|name| name == ".aider.chat.history.md")
-    {
-        return Some(Format::Aider);
-    }
     (is_markdown(path) && is_of(".specstory/history")).then_some(Format::SpecStory)
 }
 
@@ -126,7 +120,7 @@ pub(crate) fn read(path: &Path, format: Option<Format>) -> io::Result<Session> {
     if format.is_none() && is_markdown(path) {
         let mut start = Vec::new();
         file.by_ref().take(START).read_to_end(&mut start)?;
-        if !memctl_sessions::detect(&start).is_some_and(Format::is_markdown) {
+        if memctl_sessions::detect(&start) != Some(Format::SpecStory) {
             return Ok(Session::default());
         }
         file = named::open(path)?;
