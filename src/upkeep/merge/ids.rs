@@ -5,9 +5,8 @@
 //! the record too, or both texts must be equal. Any other record whose id is taken on our side gets
 //! a new id, and keeps the old one in its list of former ids.
 //!
-//! Git takes a file that only one side has changed as it is. So a record of theirs keeps its id if such a file
-//! of theirs holds or names it, and our record gets a new one ([`Ids::given_up`]). It also keeps an id that an
-//! earlier merge gave it.
+//! Git takes a file that only one side has changed as it is. So a record of theirs in such a file keeps its id,
+//! and our record gets a new one ([`Ids::given_up`]). It also keeps an id that an earlier merge gave it.
 //!
 //! The result depends only on the three versions of all files, so the ids are the same for every
 //! file that is merged.
@@ -29,17 +28,6 @@ pub(crate) struct Ids {
     pub(crate) theirs: NewIds,
     /// Records of theirs that get a new id in this merge.
     pub(crate) new: Vec<NewId>,
-}
-
-/// Words of the files that git takes from one side as they are.
-#[derive(Debug, Default)]
-pub(crate) struct AsIs {
-    /// Words of files that our side alone has changed.
-    pub(crate) ours: HashSet<String>,
-    /// Words of files that their side alone has changed.
-    pub(crate) theirs: HashSet<String>,
-    /// Kinds whose file their side alone has changed.
-    pub(crate) kinds: HashSet<Kind>,
 }
 
 type Births<'a> = HashMap<(Kind, &'a str, &'a str), &'a Record>;
@@ -135,41 +123,31 @@ fn taken(sides: [&Side; 3]) -> Taken {
 }
 
 impl Ids {
-    /// Other ids for records of ours, where git takes files that name theirs as they are.
-    pub(crate) fn given_up(base: &Side, ours: &Side, theirs: &Side, as_is: &AsIs) -> Vec<NewId> {
+    /// Other ids for records of ours. `as_is` are the kinds whose file git takes from theirs as it is.
+    pub(crate) fn given_up(
+        base: &Side,
+        ours: &Side,
+        theirs: &Side,
+        as_is: &HashSet<Kind>,
+    ) -> Vec<NewId> {
         let lookup = Lookup::new(base, ours);
         let mut taken = taken([base, ours, theirs]);
         let mut given: HashMap<(Kind, &str), String> = HashMap::new();
         let mut displaced = Vec::new();
         for (kind, record) in theirs.all().filter(|(_, r)| !r.id.is_empty()) {
-            let found = lookup.find(kind, record);
-            let is_named = as_is.theirs.contains(&record.id);
-            let is_free = |ours: &Record| !as_is.ours.contains(&ours.id);
-            let stays = match found {
-                Found::Fits => continue,
+            let stays = as_is.contains(&kind);
+            match lookup.find(kind, record) {
                 // An earlier merge gave it the id that it has.
-                Found::Renamed { same, other: None } => {
-                    is_free(same) && (is_named || record.before.contains(&same.id))
+                Found::Renamed { same, other }
+                    if stays || other.is_none() && record.before.contains(&same.id) =>
+                {
+                    given.insert((kind, &same.id), record.id.clone());
+                    displaced.extend(other.map(|other| (kind, other)));
                 }
-                Found::Renamed {
-                    same,
-                    other: Some(other),
-                } => is_free(same) && is_free(other) && is_named,
-                Found::Clashes(other) => is_free(other) && is_named,
-                Found::Removed => is_named,
-            };
-            if !stays && !as_is.kinds.contains(&kind) {
-                continue;
+                Found::Clashes(other) if stays => displaced.push((kind, other)),
+                Found::Removed if stays => displaced.push((kind, record)),
+                _ => {}
             }
-            if let Found::Renamed { same, .. } = found {
-                given.insert((kind, &same.id), record.id.clone());
-            }
-            displaced.extend(match found {
-                Found::Renamed { other, .. } => other.map(|other| (kind, other)),
-                Found::Clashes(other) => Some((kind, other)),
-                Found::Removed => Some((kind, record)),
-                Found::Fits => None,
-            });
         }
         for (kind, record) in displaced {
             let to = || taken.free(kind, &record.created, DateTime::UNIX_EPOCH);

@@ -5,9 +5,8 @@
 //! reads all versions of all files, and the result is a pure function of them: each file gets the
 //! same new ids, in any order of the files.
 //!
-//! Git takes a file that only one branch has changed as it is, without calling this program. So the
-//! records that such a file holds or names keep their ids. If both branches have such files that give one id to
-//! two records, ours counts, and `Joined::outdated` lists the other file.
+//! Git takes a file that only one branch has changed as it is, without calling this program. So the records of
+//! such a file keep their ids. `Joined::outdated` lists those that name records by former ids.
 //!
 //! Deliberately absent: git itself. The caller reads the three versions.
 
@@ -29,7 +28,7 @@ use crate::model::Kind;
 use crate::store::renaming::{NewId, NewIds, tests};
 use crate::store::workspace::{Error, Workspace, entry, locate, redacting_writer, repair_warnings};
 use crate::store::{DIRECTORY, Entry, Frame, IDENTITY, Identity, raw_field, text_field};
-use ids::{AsIs, Ids};
+use ids::Ids;
 use side::{Record, Side, file_of, tombstones_file};
 use three_way::{Union, Versions as RecordVersions};
 
@@ -138,26 +137,14 @@ impl Versions {
         })
     }
 
-    /// Names in those files.
-    fn as_is(&self) -> AsIs {
-        let [ours, theirs] = self.one_sided();
-        let words = |files: &[(&String, &Vec<u8>)]| {
-            let mut words = HashSet::new();
-            for (_, bytes) in files {
-                let text = String::from_utf8_lossy(bytes);
-                words.extend(skills::all_words(&text).map(str::to_owned));
-            }
-            words
-        };
+    /// Kinds whose file their side alone has changed.
+    fn as_is(&self) -> HashSet<Kind> {
+        let [_, theirs] = self.one_sided();
         let is_theirs = |kind: &Kind| {
             let file = format!("{DIRECTORY}/{}", kind.file());
             theirs.iter().any(|(path, _)| **path == file)
         };
-        AsIs {
-            ours: words(&ours),
-            theirs: words(&theirs),
-            kinds: Kind::ALL.into_iter().filter(is_theirs).collect(),
-        }
+        Kind::ALL.into_iter().filter(is_theirs).collect()
     }
 }
 
