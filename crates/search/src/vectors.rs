@@ -9,8 +9,7 @@
 //! A document has one slot, or several if it is long, for its windows. They are filled together. A slot
 //! of zeros is empty: its document has no vector yet. The factor restores length 1.
 //! Quantization changes a cosine by less than 0.01, less than the model's own 8-bit weights do.
-//! Slots are written in place. A partial write fails the checksum and affects only one document in
-//! one result.
+//! Damage fails the checksum of a slot and affects only one document in one result.
 //!
 //! One vector of a long text says a little about everything in it, and the model reads only its
 //! beginning. So a long document has the vector of its beginning and those of windows of some 60

@@ -95,12 +95,6 @@ impl List {
         covers.collect()
     }
 
-    /// Reserves a number for a new file.
-    pub(super) fn number(&mut self) -> u64 {
-        self.next += 1;
-        self.next
-    }
-
     /// Names of all files in the list.
     pub(super) fn names(&self) -> impl Iterator<Item = String> {
         self.segments.iter().flat_map(|files| {
@@ -111,25 +105,25 @@ impl List {
         })
     }
 
-    /// Reserves a number for a new file, and writes it with these parts; `None` on failure.
-    pub(super) fn write(
+    /// Writes a new file with these parts, and returns its number; `None` on failure.
+    fn write(
         &mut self,
         writer: &DerivedWriter,
         ending: &str,
         parts: &[&[u8]],
     ) -> Option<u64> {
-        let number = self.number();
-        let written = writer.write(&name(number, ending), parts);
-        written.then_some(number)
+        self.next += 1;
+        let written = writer.write(&name(self.next, ending), parts);
+        written.then_some(self.next)
     }
 }
 
 /// Endings of the files of a segment.
 const WORDS: &str = "words";
 const PLACES: &str = "places";
-pub(super) const VECTORS: &str = "vectors";
+const VECTORS: &str = "vectors";
 
-pub(super) fn name(number: u64, ending: &str) -> String {
+fn name(number: u64, ending: &str) -> String {
     format!("{number}.{ending}")
 }
 
@@ -208,7 +202,12 @@ impl IndexedSegment {
     }
 
     /// Writes the parts that are not saved yet or have changed; `None` on failure.
-    pub(super) fn save(&mut self, writer: &DerivedWriter, list: &mut List) -> Option<Files> {
+    pub(super) fn save(
+        &mut self,
+        writer: &DerivedWriter,
+        derived: &Derived,
+        list: &mut List,
+    ) -> Option<Files> {
         if self.words_file.is_none() {
             self.words_file = Some(list.write(writer, WORDS, &[&self.words])?);
         }
@@ -218,7 +217,12 @@ impl IndexedSegment {
         }
         let mut vectors = self.vectors.iter_mut();
         if let Some(vectors) = vectors.find(|vectors| vectors.file.is_none()) {
-            vectors.file = Some(list.write(writer, VECTORS, &[&vectors.slots])?);
+            let file = list.write(writer, VECTORS, &[&vectors.slots])?;
+            vectors.file = Some(file);
+            // The vectors of a million records are no longer held in memory.
+            if let Some(saved) = derived.map(&name(file, VECTORS)) {
+                vectors.slots = saved;
+            }
         }
         self.files()
     }
@@ -241,11 +245,6 @@ impl IndexedSegment {
                 None => None,
             },
         })
-    }
-
-    /// Returns true if words and places are those of the files in the list.
-    pub(super) fn is_of(&self, listed: &Files) -> bool {
-        (self.words_file, self.places_file) == (Some(listed.words), Some(listed.places))
     }
 
     pub(super) fn segment(&self) -> Result<Segment<'_>, Damaged> {

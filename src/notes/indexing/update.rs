@@ -83,7 +83,7 @@ impl Index {
     }
 
     /// Saves everything, unless another process is writing or has written since.
-    fn save(&mut self) -> Result<(), Damaged> {
+    pub(super) fn save(&mut self) -> Result<(), Damaged> {
         let Some(writer) = self.writer() else {
             return Ok(());
         };
@@ -92,7 +92,7 @@ impl Index {
         list.covered = self.covered();
         list.segments.clear();
         for indexed in &mut self.segments {
-            let Some(files) = indexed.save(&writer, &mut list) else {
+            let Some(files) = indexed.save(&writer, &self.derived, &mut list) else {
                 return Ok(());
             };
             list.segments.push(files);
@@ -102,7 +102,7 @@ impl Index {
     }
 
     /// Returns the write lock if the saved state is still the one that was opened.
-    pub(super) fn writer(&self) -> Option<DerivedWriter> {
+    fn writer(&self) -> Option<DerivedWriter> {
         let writer = self.derived.writer()?;
         let saved = self.derived.list().and_then(|bytes| List::parse(&bytes));
         let same = match saved {
@@ -113,7 +113,7 @@ impl Index {
         same.then_some(writer)
     }
 
-    pub(super) fn publish(&mut self, writer: &DerivedWriter, list: List) {
+    fn publish(&mut self, writer: &DerivedWriter, list: List) {
         let names: HashSet<String> = list.names().collect();
         if writer.keep(&list.to_bytes(), &names) {
             self.list = list;

@@ -5,10 +5,10 @@ use std::collections::HashMap;
 use memctl_search::embedder::{Embedder, Embedding};
 use memctl_search::{Admission, Ranker, SLOTS_HEADER, slot, slot_width, slots_header, texts_of};
 
-use super::segment::{IndexedSegment, List, SegmentVectors, VECTORS, name};
+use super::segment::{IndexedSegment, SegmentVectors};
 use super::{Error, Filter, Index};
 use crate::model::{Kind, Scope, Viewer};
-use crate::store::{DerivedWriter, Map, Scoped};
+use crate::store::{Map, Scoped};
 
 /// Number of vectors that are computed between two saves.
 const BATCH: usize = 64;
@@ -96,9 +96,10 @@ impl Index {
         let of_document = |count| vectors.by_ref().take(count).collect();
         let vectors = counts.into_iter().map(of_document);
         let filled: Vec<(Place, Vec<Vec<f32>>)> = missing.into_iter().zip(vectors).collect();
-        self.fill(&filled, &embedding);
+        let count = filled.len();
+        self.fill(filled, &embedding)?;
         self.embedding = Some(embedding);
-        Ok(filled.len())
+        Ok(count)
     }
 
     /// Returns the vectors of the beginnings of all records of a kind, by id, and adds those that are missing.
@@ -157,8 +158,7 @@ impl Index {
                     // All windows of a long text have it.
                     let windows = indexed.layout(embedding).of_document(place).len().max(1);
                     let vectors = vec![vector.to_vec(); windows];
-                    self.fill(&[((part, place), vectors)], embedding);
-                    return Ok(());
+                    return self.fill(vec![((part, place), vectors)], embedding);
                 }
             }
         }
@@ -167,80 +167,27 @@ impl Index {
 
     /// Sets the vectors of documents. They are saved if no other process is writing, otherwise kept
     /// in memory for this run.
-    pub(super) fn fill(&mut self, vectors: &[(Place, Vec<Vec<f32>>)], embedding: &Embedding) {
+    fn fill(
+        &mut self,
+        vectors: Vec<(Place, Vec<Vec<f32>>)>,
+        embedding: &Embedding,
+    ) -> Result<(), Error> {
         let mut of_parts: Vec<Vec<(usize, Vec<u8>)>> = vec![Vec::new(); self.segments.len()];
         for ((part, place), vectors) in vectors {
             let slots = vectors.iter().flat_map(|vector| slot(vector)).collect();
-            of_parts[*part].push((*place, slots));
+            of_parts[part].push((place, slots));
         }
-        let writer = self.writer();
-        let mut list = self.list.clone();
-        for (part, slots) in of_parts.into_iter().enumerate() {
-            if slots.is_empty() {
-                continue;
-            }
-            let indexed = &mut self.segments[part];
-            let before = indexed.filled(Some(embedding));
-            let saved = writer.as_ref().and_then(|writer| {
-                let listed = list.segments.get(part)?;
-                if !indexed.is_of(listed) {
-                    return None;
-                }
-                // Listed vectors that are not loaded are from another embedder, or damaged.
-                let file = match indexed.vectors.as_ref().filter(|_| before > 0) {
-                    Some(vectors) => vectors.file?,
-                    None => reserve(writer, &mut list, indexed, embedding)?,
-                };
-                let width = slot_width(embedding.dimensions);
-                let layout = indexed.layout(embedding);
-                let first = |place| layout.of_document(place).start;
-                let at = |place| (SLOTS_HEADER + first(place) * width) as u64;
-                let places = slots
-                    .iter()
-                    .map(|(place, slot)| (at(*place), slot.as_slice()));
-                let name = name(file, VECTORS);
-                writer.fill(&name, places).then_some(())?;
-                Some((file, self.derived.map(&name)?))
-            });
-            let filled = before + slots.len();
-            if let Some((file, map)) = saved {
-                indexed.vectors = Some(SegmentVectors {
-                    slots: map,
-                    embedding: embedding.clone(),
-                    filled,
-                    file: Some(file),
-                });
-                if let Some(files) = indexed.files() {
-                    list.segments[part] = files;
-                }
-            } else {
-                indexed.fill_own(&slots, embedding, filled);
-            }
+        let parts = self.segments.iter_mut().zip(of_parts);
+        for (indexed, slots) in parts.filter(|(_, slots)| !slots.is_empty()) {
+            indexed.fill(&slots, embedding);
         }
-        if let Some(writer) = writer.filter(|_| list != self.list) {
-            self.publish(&writer, list);
-        }
+        Ok(self.save()?)
     }
 }
 
-/// Reserves a file for the vectors of a segment.
-fn reserve(
-    writer: &DerivedWriter,
-    list: &mut List,
-    indexed: &IndexedSegment,
-    embedding: &Embedding,
-) -> Option<u64> {
-    let file = list.number();
-    let slots = indexed.layout(embedding).slots();
-    let size = (SLOTS_HEADER + slots * slot_width(embedding.dimensions)) as u64;
-    let header = slots_header(embedding, slots);
-    let reserved = writer.reserve(&name(file, VECTORS), &header, size);
-    reserved.then_some(file)
-}
-
 impl IndexedSegment {
-    /// Sets slots in memory only.
-    fn fill_own(&mut self, slots: &[(usize, Vec<u8>)], embedding: &Embedding, filled: usize) {
+    /// Sets slots, in memory.
+    fn fill(&mut self, slots: &[(usize, Vec<u8>)], embedding: &Embedding) {
         let width = slot_width(embedding.dimensions);
         let layout = self.layout(embedding);
         let empty = || {
@@ -259,7 +206,7 @@ impl IndexedSegment {
         self.vectors = Some(SegmentVectors {
             slots: Map::Memory(bytes),
             embedding: embedding.clone(),
-            filled,
+            filled: self.filled(Some(embedding)) + slots.len(),
             file: None,
         });
     }
@@ -325,8 +272,9 @@ mod tests {
         let mut index = open(dir.path());
         let vectors: Vec<_> = (0..89).map(|n| ((0, n), vec![vector(n)])).collect();
         let embedding = index.embedding.clone().unwrap();
-        index.fill(&vectors, &embedding);
-        index.fill(&[((0, 89), vec![vector(89)])], &embedding);
+        index.fill(vectors, &embedding).unwrap();
+        let last = vec![((0, 89), vec![vector(89)])];
+        index.fill(last, &embedding).unwrap();
         assert_eq!(nearest(&index, 33), 33);
         drop(index);
 

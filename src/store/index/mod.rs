@@ -19,7 +19,7 @@ pub(crate) mod terms;
 use std::collections::HashSet;
 use std::fs::File;
 
-use memctl_files::{Directory, PositionedFile as _};
+use memctl_files::Directory;
 
 use crate::model::Kind;
 use crate::store::files::Map;
@@ -99,25 +99,6 @@ impl DerivedWriter {
     /// harmless for derived data.
     pub fn write(&self, name: &str, parts: &[&[u8]]) -> bool {
         self.directory.replace_derived(name, parts).is_ok()
-    }
-
-    /// Creates a sparse file of this size under a unique name, with these first bytes and zeros
-    /// after them.
-    pub fn reserve(&self, name: &str, first: &[u8], size: u64) -> bool {
-        let made = self.directory.replace_derived(name, &[first]).is_ok();
-        let file = made.then(|| self.directory.open_for_update(name).ok().flatten());
-        file.flatten()
-            .is_some_and(|file| file.set_len(size).is_ok())
-    }
-
-    /// Writes bytes at offsets of a file.
-    pub fn fill<'b>(&self, name: &str, places: impl Iterator<Item = (u64, &'b [u8])>) -> bool {
-        let Ok(Some(file)) = self.directory.open_for_update(name) else {
-            return false;
-        };
-        places
-            .into_iter()
-            .all(|(at, bytes)| file.write_all_at(bytes, at).is_ok())
     }
 
     /// Replaces the list, and removes every file that it does not name.
@@ -251,12 +232,11 @@ mod tests {
         let derived = derived(dir.path());
         let writer = derived.writer().unwrap();
         assert!(writer.write("1", &[b"one", b"!"]));
-        assert!(writer.reserve("2", b"two", 8));
-        assert!(writer.fill("2", [(4u64, &b"x"[..])].into_iter()));
+        assert!(writer.write("2", &[b"two"]));
         let names = |names: &[&str]| names.iter().map(|n| (*n).to_owned()).collect();
         assert!(writer.keep(b"both", &names(&["1", "2"])));
         let (one, two) = (derived.map("1").unwrap(), derived.map("2").unwrap());
-        assert_eq!((&*one, &*two), (&b"one!"[..], &b"two\0x\0\0\0"[..]));
+        assert_eq!((&*one, &*two), (&b"one!"[..], &b"two"[..]));
         assert!(writer.keep(b"second", &names(&["2"])));
         // Windows removes a mapped file only when nobody reads it any more.
         assert!(derived.map("1").is_none() || cfg!(windows));
