@@ -29,7 +29,7 @@ use crate::cli::start::hooks::Statuses;
 use crate::cli::start::setup;
 use crate::model::error::{ErrorDocument, UserError};
 use crate::notes::{self, sessions};
-use crate::upkeep::{self, exchange, merge};
+use crate::upkeep::{self, merge};
 use crate::{host, lessons, remote, review, rules, serve as server, skills};
 
 /// Print the JSON Schema of a command's `--json` document
@@ -90,8 +90,8 @@ const SCHEMAS: &[(&str, Documents)] = documents! {
     "memory conflicts": change::Related, rules::MergeReport, rules::Separated;
     "memory disable": memory::SwitchReport;
     "memory enable": memory::SwitchReport;
-    "memory export": exchange::ExportReport, exchange::AgentsMdReport;
-    "memory import": exchange::ImportReport;
+    "memory export": upkeep::ExportReport, upkeep::AgentsMdReport;
+    "memory import": upkeep::ImportReport;
     "memory pin": rules::PinReport;
     "memory promote": review::Promoted;
     "memory prompt": skills::PromptReport;

@@ -7,16 +7,19 @@
 //! - `undo`: reverts the changes of one command. `forget`: removes one record, the expired ones, or everything.
 //! - `init`: a new memory directory. `doctor`: checks every file and repairs damage. `secrets`: finds and
 //!   redacts secrets. `reindex`: the search index and its vectors.
-//! - `exchange`: export, import, and the rules in `AGENTS.md`. `merge`: joins two versions in git.
+//! - `export`, `import`: records as JSON Lines. `agents_md`: rules in `AGENTS.md`. `merge`: joins two versions in
+//!   git.
 //!
 //! Invariants: a removal leaves a tombstone, so that no merge or sync brings the record back. An operation that
 //! changes files names every file that it changed.
 //!
 //! Deliberately absent: judgement of content. That is `review`.
 
+pub(crate) mod agents_md;
 pub(crate) mod doctor;
-pub mod exchange;
+pub(crate) mod export;
 pub(crate) mod forget;
+pub(crate) mod import;
 pub(crate) mod init;
 pub mod merge;
 pub(crate) mod reindex;
@@ -26,10 +29,13 @@ pub(crate) mod status;
 pub mod undo;
 pub(crate) mod why;
 
+pub use agents_md::{AgentsMdReport, FileChange, export as export_agents_md};
 pub use doctor::{DoctorReport, NewerFile, doctor};
+pub use export::{ExportOptions, ExportReport, OnRecords, export, export_user};
 pub use forget::{
     ForgetReport, PruneReport, Pruned, PurgeReport, Removed, forget, prune, purge, purge_user,
 };
+pub use import::{ImportOptions, ImportReport, Skipped, import};
 pub use init::{InitReport, initialise, with_lines};
 pub use reindex::{IndexOptions, IndexReport, IndexStage, index};
 pub use secrets::{SecretAt, SecretsReport, secrets};

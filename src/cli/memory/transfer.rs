@@ -10,7 +10,7 @@ use crate::cli::output::{Done, Page, Report, Style, plural};
 use crate::model::error::UserError;
 use crate::model::{Kind, SkillPath};
 use crate::review::approve;
-use crate::upkeep::exchange::{
+use crate::upkeep::{
     self, AgentsMdReport, ExportOptions, ExportReport, FileChange, ImportOptions, ImportReport,
 };
 
@@ -90,7 +90,7 @@ pub(crate) fn export(context: &Context, args: &ExportArgs) -> Done {
         let root = context.places.project(&context.environment);
         let file = output.unwrap_or_else(|| root.join("AGENTS.md"));
         let workspace = context.workspace(None)?;
-        let report = exchange::export_agents_md(&workspace, &root, &file)?;
+        let report = upkeep::export_agents_md(&workspace, &root, &file)?;
         return Ok(Box::new(report));
     }
     let options = ExportOptions {
@@ -103,7 +103,7 @@ pub(crate) fn export(context: &Context, args: &ExportArgs) -> Done {
     let report = context.printer.counting("exporting", |reach| {
         let count = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
         let progress = &mut |done, of| reach(count(done), count(of));
-        exchange::export(&workspace, &options, progress)
+        upkeep::export(&workspace, &options, progress)
     });
     Ok(Box::new(report?))
 }
@@ -200,7 +200,7 @@ pub(crate) fn import(context: &Context, args: &ImportArgs) -> Done<ImportReport>
         trust: args.trust,
     };
     let workspace = context.workspace(None)?;
-    let import = || exchange::import(&workspace, &options);
+    let import = || upkeep::import(&workspace, &options);
     let mut report = context.printer.during("importing", import)?;
     if !args.dry_run && !report.approved.is_empty() {
         let approved = approve(&workspace, &report.approved, None, None)?;

@@ -6,7 +6,7 @@
 //! Copies of a workspace share its identity and differ in the name of the copy. That name stays out of version
 //! control, and a purge keeps it.
 //!
-//! Deliberately absent: the choice of records and ids to import; see `upkeep::exchange`.
+//! Deliberately absent: the choice of records and ids to import; see `upkeep::import`.
 
 use std::borrow::Cow;
 use std::collections::HashSet;

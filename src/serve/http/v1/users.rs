@@ -10,7 +10,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::upkeep;
-use crate::upkeep::exchange;
 
 use super::super::input::{Answer, Parameters, reply};
 use super::super::problem::Problem;
@@ -19,7 +18,7 @@ use super::super::state::{Call, Use};
 /// `GET /v1/users/me/export`
 pub(crate) async fn export_user(call: Call) -> Answer {
     let work = call.work(Use::OwnData, "serve export", async move |workspace| {
-        Ok(exchange::export_user(workspace)?)
+        Ok(upkeep::export_user(workspace)?)
     });
     let text = work.await?;
     Ok(([(header::CONTENT_TYPE, "application/x-ndjson")], text).into_response())

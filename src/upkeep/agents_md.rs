@@ -28,7 +28,7 @@ use crate::model::text::told_line;
 use crate::model::{CHAT, Reflexion};
 use crate::store::workspace::{Error, Workspace, redacting_writer};
 use crate::store::{DIRECTORY, Here, Selection};
-use crate::upkeep::exchange::unreadable;
+use crate::upkeep::export::unreadable;
 
 const BEGIN: &str = "<!-- memctl:begin";
 pub(crate) const END: &str = "<!-- memctl:end";

@@ -11,9 +11,8 @@ use std::collections::{BTreeMap, HashSet};
 use memctl_files::json::{with_fields, with_other_strings};
 use serde_json::{Value, json};
 
-use super::existing::{self, Existing, Origin};
 use super::sources::Opened;
-use super::{ImportOptions, ImportReport, Ready};
+use super::{Existing, ImportOptions, ImportReport, Origin, Ready, Skipped, observed};
 use crate::model::{Kind, local_number};
 use crate::store::renaming::{
     IMPORTED_FROM, NewId, NewIds, created, digest, is_exact, rename, with_new_ids,
@@ -24,8 +23,7 @@ use crate::store::{
     DataFile, Entry, RawEntry, Role, Tombstone, TrustSnapshot, foreign_lines, logs, redact,
     text_field,
 };
-use crate::upkeep::exchange::Skipped;
-use crate::upkeep::exchange::export::Of;
+use crate::upkeep::export::Of;
 
 const FORGOTTEN: &str = "it was forgotten here on purpose; `--restore` takes it in";
 
@@ -163,7 +161,7 @@ impl Import<'_> {
             id: text_field(text.as_bytes(), kind.id_field()).unwrap_or_default(),
             created: created(kind, &text),
             renamed: None,
-            observed: existing::observed(&self.own, kind, &text),
+            observed: observed(&self.own, kind, &text),
             text,
         }
     }

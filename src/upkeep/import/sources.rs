@@ -4,11 +4,11 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use super::Skipped;
 use crate::model::Kind;
 use crate::store::workspace::Error;
 use crate::store::{DIRECTORY, DataFile, foreign_entries, foreign_lines, foreign_origin, logs};
-use crate::upkeep::exchange::export::{Header, Line, Of, VERSION};
-use crate::upkeep::exchange::{Skipped, unreadable};
+use crate::upkeep::export::{Header, Line, Of, VERSION, unreadable};
 use memctl_files::{decoded, named};
 
 /// Maximum size of a file to read: 4 GiB.

@@ -25,7 +25,6 @@ use memctl_files::named;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::unreadable;
 use crate::model::{Kind, SkillPath};
 use crate::store::workspace::redacting_writer::{self, redaction_warning};
 use crate::store::workspace::{Error, Workspace};
@@ -277,6 +276,12 @@ fn is_export(path: &Path) -> Result<bool, Error> {
     drop(file.take(64 << 10).read_to_end(&mut start));
     let start = String::from_utf8_lossy(&start);
     Ok(start.lines().next().and_then(Header::of).is_some())
+}
+
+/// Error of a file that cannot be read.
+pub(super) fn unreadable(path: &Path) -> impl FnOnce(std::io::Error) -> Error {
+    let path = path.to_owned();
+    move |source| Error::Unreadable { path, source }
 }
 
 /// Value of `format` in the first line.
