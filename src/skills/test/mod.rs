@@ -7,13 +7,12 @@
 //! Rules act through a prompt, so without a model no case runs. The only check is then whether a
 //! case accepts the expected output.
 //!
-//! - `trial`: the run of one case, and its effect on the rule. `verdict`: the decision about one output.
+//! - `trial`: the run of one case, the decision about each output, and the effect on the rule.
 //!
 //! Out of scope: repeating a case until it passes, the search for a rule that spoils the case of another, and
 //! recording the answers as executions.
 
 mod trial;
-mod verdict;
 
 use serde::Serialize;
 use serde_json::Value;
@@ -30,9 +29,8 @@ use crate::store::skill::{Skill, Skills};
 use crate::store::workspace::providers::Chosen;
 use crate::store::workspace::{Error, Workspace, dollars, repair_warnings};
 use crate::store::{Scoped, Selection};
-use trial::{Trial, credit};
-use verdict::{Meter, Stop};
-pub use verdict::{OutputVerdict, decide_output};
+use trial::{Meter, Stop, Trial, credit};
+pub use trial::{OutputVerdict, decide_output};
 
 /// Tokens of an answer, assumed for the cost estimate.
 const USUAL_ANSWER: u64 = 500;

@@ -2,7 +2,7 @@
 //!
 //! - Here: an embedder in use, the name and shape of its vectors, and a cache of the built-in one.
 //! - `config`: which embedder is configured, and how it is opened.
-//! - `local`: the built-in model and its inference. `wordpiece`: tokenization. `words`: embeddings of the pieces.
+//! - `local`: the built-in model and its inference. `wordpiece`: tokenization.
 //!
 //! All vectors have the length 1, and those of an embedder have one size.
 //!
@@ -11,7 +11,6 @@
 pub mod config;
 mod local;
 mod wordpiece;
-mod words;
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::{io, thread};
