@@ -281,23 +281,11 @@ pub fn resolve(workspace: &Workspace, id: &str, side: ResolveSide) -> Result<Res
         return Err(Error::missing(message, hint));
     };
     let decided: Vec<String> = open.keys().cloned().collect();
-    // One object may hold two open fields.
-    let mut changes: BTreeMap<String, Value> = BTreeMap::new();
-    for (pointer, theirs) in open.into_iter().filter(|_| side == ResolveSide::Theirs) {
-        let path = pointer.trim_start_matches('/');
-        let (top, below) = path.split_at(path.find('/').unwrap_or(path.len()));
-        let top = unescaped(top);
-        let stored = raw_field(&text, &top).and_then(|raw| serde_json::from_str(&raw).ok());
-        let value = changes
-            .entry(top)
-            .or_insert_with(|| stored.unwrap_or_default());
-        put(value, below, theirs);
-    }
-    let (removed, changes): (Vec<_>, Vec<_>) =
-        changes.iter().partition(|(_, value)| value.is_null());
-    let names = removed.into_iter().map(|(name, _)| name.as_str());
+    let theirs = open.iter().filter(|_| side == ResolveSide::Theirs);
+    let theirs = theirs.map(|(pointer, value)| (pointer.trim_start_matches('/'), value));
+    let (removed, changes): (Vec<_>, Vec<_>) = theirs.partition(|(_, value)| value.is_null());
+    let names = removed.into_iter().map(|(name, _)| name);
     let removed: Vec<&str> = names.chain([CONFLICT]).collect();
-    let changes: Vec<(&str, &Value)> = changes.into_iter().map(|(n, v)| (n.as_str(), v)).collect();
     writer.update_without(kind, &id, &changes, &removed)?;
     Ok(ResolveReport {
         id,
@@ -326,24 +314,6 @@ fn open_fields(text: &str) -> Option<serde_json::Map<String, Value>> {
     memchr::memmem::find(text.as_bytes(), CONFLICT.as_bytes())?;
     let open: serde_json::Map<_, _> = serde_json::from_str(&raw_field(text, CONFLICT)?).ok()?;
     (!open.is_empty()).then_some(open)
-}
-
-fn unescaped(name: &str) -> String {
-    name.replace("~1", "/").replace("~0", "~")
-}
-
-/// Sets the value at a JSON pointer, or removes the field if the value is null.
-fn put(value: &mut Value, pointer: &str, new: Value) {
-    let Some((parent, name)) = pointer.rsplit_once('/') else {
-        *value = new;
-        return;
-    };
-    let parent = value.pointer_mut(parent).and_then(Value::as_object_mut);
-    match (parent, new) {
-        (Some(object), Value::Null) => drop(object.shift_remove(&unescaped(name))),
-        (Some(object), new) => drop(object.insert(unescaped(name), new)),
-        (None, _) => {}
-    }
 }
 
 #[cfg(test)]
