@@ -6,7 +6,7 @@
 use memctl_files::parallel::each;
 
 use super::attributes::{Attributes, KINDS};
-use super::fusion::{Best, FLOOR, Fusion, Half, Hit, View, between, coverage, ranks, rrf};
+use super::fusion::{Best, FLOOR, Fusion, Half, Hit, View, above, coverage, rrf};
 use super::keyword::{self, Scores, query_words};
 use super::segment::{Damaged, Part, Segment};
 use super::segment_builder::Builder;
@@ -177,14 +177,13 @@ impl<'a> Ranker<'a> {
                 Some(Hit { score, ..*hit })
             };
             let wanted: Vec<Option<Hit>> = fused.iter().map(of_half).collect();
-            let ranks = ranks(&wanted, |sorted| {
-                let of_parts = each(views, self.total >= MANY_SCORES, |view| {
-                    between(sorted, view.hits(half))
-                });
-                let sum = |place| of_parts.iter().map(|part| part[place]).sum();
-                (0..sorted.len()).map(sum).collect()
+            let of_parts = each(views, self.total >= MANY_SCORES, |view| {
+                above(&wanted, view.hits(half))
             });
-            wanted.into_iter().zip(ranks).collect::<Vec<_>>()
+            let rank = |place| of_parts.iter().map(|part| part[place]).sum::<usize>() + 1;
+            let ranked = wanted.into_iter().enumerate();
+            let ranked = ranked.map(|(place, hit)| (hit, hit.map(|_| rank(place))));
+            ranked.collect::<Vec<_>>()
         });
         let halves = fused.iter().zip(keyword).zip(semantic);
         let ranked = halves.map(|((hit, (by_words, keyword)), (_, semantic))| {

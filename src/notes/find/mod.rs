@@ -44,7 +44,6 @@ pub fn find(
     progress: Progress<'_>,
 ) -> Result<FindReport, Error> {
     let mut report = compare(workspace, options, progress)?;
-    report::add(&workspace.store, &mut report.results)?;
     let read = report.results.iter().map(|found| {
         let touched = (found.id.as_str(), found.user_id.as_deref());
         (found.kind, touched)
@@ -53,7 +52,7 @@ pub fn find(
     Ok(report)
 }
 
-/// Searches without a trace: no read is audited, and procedures come without their steps. For callers that show only some of the results.
+/// Searches without a trace: no read is audited. For callers that show only some of the results.
 pub(crate) fn compare(
     workspace: &Workspace,
     options: &FindOptions,
@@ -184,27 +183,27 @@ fn search(
     let mut read = Vec::new();
     for ranked in ranker.rank(&question)? {
         let (part, place) = ranker.place(ranked.document).ok_or(Error::Index)?;
-        if let Some((origin, document)) = index.record(part, place)? {
+        if let Some((origin, entry, document)) = index.record(part, place)? {
             // The index holds the trust that a file claims; only this user's approvals count.
             if options
                 .filter
                 .trust
                 .is_none_or(|least| document.trust >= least)
             {
-                read.push((ranked, origin.map(str::to_owned), document));
+                read.push((ranked, origin.map(str::to_owned), entry, document));
             }
         }
     }
     let dated = read
         .iter()
-        .map(|(ranked, _, document)| dated(&ranker, ranked, document));
+        .map(|(ranked, .., document)| dated(&ranker, ranked, document));
     let dated: Vec<Dated<'_>> = dated.collect();
     let order = newer_first(&dated, &query_words, |one, other| {
         ranker.nearness(one, other)
     });
     let mut found = Vec::new();
     for (at, earlier) in order {
-        let (hit, origin, document) = &read[at];
+        let (hit, origin, entry, document) = &read[at];
         let earlier = earlier.map(|at| &read[at]);
         let score = earlier.map_or(hit.score, |(earlier, ..)| earlier.score.max(hit.score));
         if options.min_score.is_none_or(|least| score >= least) {
@@ -212,6 +211,11 @@ fn search(
             let mut found_one = result(document.clone(), &hit, &query_words, options.explain);
             if let (Some(explain), Some((.., earlier))) = (&mut found_one.explain, earlier) {
                 explain.later_than = Some(earlier.id.clone());
+            }
+            if found_one.kind == Kind::Procedure
+                && let Ok(procedure) = entry.parse()
+            {
+                found_one.add_steps(&procedure);
             }
             found.push(Found {
                 pulled: origin.is_some(),

@@ -1,6 +1,5 @@
 //! Request and result of a search, and the query's vector: computed by the embedder, or given by the caller.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use memctl_search::Fusion;
@@ -10,7 +9,6 @@ use serde::Serialize;
 use crate::model::{Kind, MemoryType, Procedure, ProcedureFields, Trust, with_origin};
 use crate::notes::indexing::{Filter, Index};
 use crate::store::workspace::{Error, Providers, Workspace};
-use crate::store::{Pulled, Scoped};
 
 /// Search request.
 #[derive(Debug)]
@@ -173,48 +171,17 @@ pub struct Explanation {
     pub later_than: Option<String>,
 }
 
-/// Adds the steps to the procedures of a list, and puts them first in the full text.
-pub(crate) fn add(store: &Scoped, found: &mut [Found]) -> Result<(), Error> {
-    of_store(store, None, found)?;
-    if found.iter().any(|found| found.pulled) {
-        for Pulled { origin, store } in store.others() {
-            of_store(&store, Some(&origin), found)?;
+impl Found {
+    /// Adds the steps of a procedure, and puts them first in the full text. Older versions or other programs may have
+    /// stored secrets.
+    pub(crate) fn add_steps(&mut self, procedure: &Procedure) {
+        let fields = procedure.fields();
+        let redacted = |text: &str| memctl_redact::redact(text).text.into_owned();
+        self.steps = fields.steps().map(redacted).collect();
+        if !self.steps.is_empty() {
+            self.content = redacted(&laid_out(&fields));
         }
     }
-    Ok(())
-}
-
-/// Returns the steps for display. Older versions or other programs may have stored secrets.
-pub(crate) fn of(fields: &ProcedureFields) -> Vec<String> {
-    let steps = fields.steps();
-    let steps = steps.map(|step| memctl_redact::redact(step).text.into_owned());
-    steps.collect()
-}
-
-fn of_store(store: &Scoped, origin: Option<&str>, found: &mut [Found]) -> Result<(), Error> {
-    let is_here = |found: &Found| {
-        let of_it = origin.is_none() || found.origin.as_deref() == origin;
-        found.kind == Kind::Procedure && found.pulled == origin.is_some() && of_it
-    };
-    let names = found.iter().filter(|found| is_here(found));
-    let names: Vec<String> = names.map(|found| found.id.clone()).collect();
-    let ids: HashSet<&str> = names.iter().map(String::as_str).collect();
-    if ids.is_empty() {
-        return Ok(());
-    }
-    store.each_of(Kind::Procedure, &ids, &mut |entry| {
-        let one = found
-            .iter_mut()
-            .find(|one| is_here(one) && one.id == entry.id);
-        if let (Some(one), Ok(procedure)) = (one, entry.parse::<Procedure>()) {
-            let fields = procedure.fields();
-            one.steps = of(&fields);
-            if !one.steps.is_empty() {
-                one.content = laid_out(&fields);
-            }
-        }
-    })?;
-    Ok(())
 }
 
 /// Name, condition and numbered steps of a procedure, then its other texts.

@@ -204,13 +204,13 @@ impl Index {
 
     /// Returns the record of a document by its place in the ranker's parts. `None` if the caller
     /// may not see it or it cannot be read.
-    pub(crate) fn record(&self, part: usize, place: usize) -> Result<Option<Document>, Error> {
+    fn record(&self, part: usize, place: usize) -> Result<Option<(Entry, Document)>, Error> {
         let snapshot = || self.store.trust_snapshot();
         let trust_snapshot = self.trust_snapshot.get_or_init(snapshot);
         let found = self.read(part, place, Positions::entry)?;
-        Ok(found.map(|(entry, document)| Document {
-            trust: trust_snapshot.of_entry(&entry, document.trust),
-            ..document
+        Ok(found.map(|(entry, document)| {
+            let trust = trust_snapshot.of_entry(&entry, document.trust);
+            (entry, Document { trust, ..document })
         }))
     }
 
@@ -349,11 +349,12 @@ impl MultiIndex {
         &self,
         mut part: usize,
         place: usize,
-    ) -> Result<Option<(Option<&str>, Document)>, Error> {
+    ) -> Result<Option<(Option<&str>, Entry, Document)>, Error> {
         for index in self.iter() {
             if part < index.segments.len() {
-                let document = index.record(part, place)?;
-                return Ok(document.map(|document| (index.origin.as_deref(), document)));
+                let record = index.record(part, place)?;
+                let origin = index.origin.as_deref();
+                return Ok(record.map(|(entry, document)| (origin, entry, document)));
             }
             part -= index.segments.len();
         }
