@@ -257,7 +257,11 @@ fn plain(any: &Value) -> Value {
     };
     match kind.as_str() {
         "intValue" => value.as_i64().map_or_else(
-            || text::of(value).parse::<i64>().map_or(Value::Null, Value::from),
+            || {
+                text::of(value)
+                    .parse::<i64>()
+                    .map_or(Value::Null, Value::from)
+            },
             Value::from,
         ),
         "arrayValue" => list(value, "values").iter().map(plain).collect(),

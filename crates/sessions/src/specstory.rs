@@ -153,8 +153,7 @@ fn step(tool: &str, first: &str, lines: &[&str]) -> Step {
 mod tests {
     use serde_json::{Value, json};
 
-    use crate::Speaker;
-    use crate::{Format, tests::read_all};
+    use crate::tests::read_all;
 
     #[test]
     fn missing_input_is_reported_as_missing() {

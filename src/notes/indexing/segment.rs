@@ -106,12 +106,7 @@ impl List {
     }
 
     /// Writes a new file with these parts, and returns its number; `None` on failure.
-    fn write(
-        &mut self,
-        writer: &DerivedWriter,
-        ending: &str,
-        parts: &[&[u8]],
-    ) -> Option<u64> {
+    fn write(&mut self, writer: &DerivedWriter, ending: &str, parts: &[&[u8]]) -> Option<u64> {
         self.next += 1;
         let written = writer.write(&name(self.next, ending), parts);
         written.then_some(self.next)

@@ -359,7 +359,6 @@ mod tests {
         assert_eq!(request.user.matches("</rule>").count(), 1);
     }
 
-
     fn rule(fields: &Value) -> Value {
         let mut all = json!({"reflexion_id": "REFL-001", "rule": "r", "confidence": 0.9});
         for (name, value) in fields.as_object().unwrap() {

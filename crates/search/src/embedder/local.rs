@@ -253,7 +253,6 @@ mod tests {
         assert_eq!(bits(&vectors[0]), bits(&vectors[1]));
     }
 
-
     #[test]
     fn a_row_is_its_steps_times_the_scales_of_their_groups() {
         let mut row = [0x88; SCALES + STEPS];
