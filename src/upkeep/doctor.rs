@@ -170,18 +170,6 @@ struct Findings {
     dangling: Vec<String>,
 }
 
-/// Findings in an entry beside its own problems.
-enum Seen {
-    Conflict(MergeConflict),
-    /// Reference to a record of the kind that is read next.
-    Refers {
-        id: String,
-        to: String,
-    },
-    /// Record that one read before refers to.
-    There(String),
-}
-
 /// Reads every record once: kinds that refer to others before those, so that only ids that are named are
 /// kept. The lists have the order of [`Kind::ALL`].
 fn read_all(store: &Scoped) -> Result<Findings, Error> {
@@ -191,22 +179,16 @@ fn read_all(store: &Scoped) -> Result<Findings, Error> {
     let mut referring: Vec<(String, String)> = Vec::new();
     for kind in Kind::ALL.into_iter().rev() {
         let named: HashSet<&str> = referring.iter().map(|(_, to)| to.as_str()).collect();
-        let look = |entry: &Entry| look(store, entry, &named);
-        let (problems, seen) = store.inspect(kind, &look)?;
-        let (mut conflicts, mut refers) = (Vec::new(), Vec::new());
         // References to deleted records are intended.
-        let mut there = if referring.is_empty() {
-            HashSet::new()
-        } else {
-            forgotten.ids(kind).map(str::to_owned).collect()
-        };
-        for seen in seen {
-            match seen {
-                Seen::Conflict(conflict) => conflicts.push(conflict),
-                Seen::Refers { id, to } => refers.push((id, to)),
-                Seen::There(id) => drop(there.insert(id)),
+        let mut there: HashSet<String> = forgotten.ids(kind).map(str::to_owned).collect();
+        let (mut conflicts, mut refers) = (Vec::new(), Vec::new());
+        let problems = store.inspect(kind, &mut |entry| {
+            if store.admits(entry) {
+                conflicts.extend(merge::conflicts_in(entry));
+                refers.extend(refers_to(entry).map(|to| (entry.id.clone(), to)));
+                there.extend(named.get(entry.id.as_str()).map(|id| (*id).to_owned()));
             }
-        }
+        })?;
         referring.retain(|(_, to)| !there.contains(to));
         let relation = match kind {
             Kind::Execution => "corrects",
@@ -229,24 +211,14 @@ fn read_all(store: &Scoped) -> Result<Findings, Error> {
     Ok(findings)
 }
 
-/// Looks at one entry; `named` are the ids of its kind that other records refer to.
-fn look(store: &Scoped, entry: &Entry, named: &HashSet<&str>) -> Vec<Seen> {
-    if !store.admits(entry) {
-        return Vec::new();
-    }
-    let refers = match entry.kind {
+/// Returns the id of the record that an entry comes from; `None` if it names none, as a rule written by hand.
+fn refers_to(entry: &Entry) -> Option<String> {
+    let to = match entry.kind {
         Kind::Reflexion => entry.parse().map(|rule: Reflexion| rule.correction_id),
         Kind::Correction => entry.parse().map(|one: Correction| one.execution_id),
-        _ => Ok(String::new()),
+        _ => return None,
     };
-    // Rules written by hand have no correction.
-    let refers = refers.ok().filter(|to| !to.is_empty());
-    let id = || entry.id.clone();
-    let conflicts = merge::conflicts_in(entry).into_iter().map(Seen::Conflict);
-    conflicts
-        .chain(refers.map(|to| Seen::Refers { id: id(), to }))
-        .chain(named.contains(entry.id.as_str()).then(|| Seen::There(id())))
-        .collect()
+    to.ok().filter(|to| !to.is_empty())
 }
 
 /// Maximum size of a file of a skill that is searched for conflict markers, in bytes.

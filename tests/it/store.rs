@@ -387,10 +387,7 @@ fn damage_in_the_middle_is_kept_and_the_rest_stays_usable() {
         [DataFile::shared(Kind::Correction)]
     );
 
-    let problems = store
-        .inspect(Kind::Correction, &|_| Vec::<()>::new())
-        .unwrap()
-        .0;
+    let problems = store.inspect(Kind::Correction, &mut |_| {}).unwrap();
     assert_eq!(
         problems
             .iter()

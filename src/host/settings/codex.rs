@@ -75,42 +75,28 @@ pub(super) fn with(text: &str, start: &Start) -> Result<String, Fault> {
     }
 }
 
-/// Returns a text without the lines of our table and of those below it. Comments between tables stay.
+/// Returns a text without the lines of our table and of those below it. Comments stay.
 pub(super) fn without(text: &str) -> Result<String, Fault> {
-    let lines: Vec<&str> = text.split_inclusive('\n').collect();
-    let is_heading = |line: &str| line.trim_start_matches('\u{feff}').starts_with('[');
     // A heading is a table by itself.
-    let is_ours = |line: &str| {
-        let table = line.parse::<Table>().unwrap_or_default();
+    let is_ours = |heading: &str| {
+        let table = heading.parse::<Table>().unwrap_or_default();
         let servers = table.get(SERVERS).and_then(Value::as_table);
-        is_heading(line) && servers.is_some_and(|servers| servers.contains_key(NAME))
+        servers.is_some_and(|servers| servers.contains_key(NAME))
     };
-    let mut rest_of_file = String::new();
-    let mut at = 0;
-    while at < lines.len() {
-        if !is_ours(lines[at]) {
-            rest_of_file.push_str(lines[at]);
-            at += 1;
-            continue;
+    let mut left = String::new();
+    let mut within = false;
+    for line in text.split_inclusive('\n') {
+        if line.trim_start_matches('\u{feff}').starts_with('[') {
+            within = is_ours(line);
         }
-        // A line of a list can look like a heading: a section ends where it is whole.
-        let is_end = |end: &usize| {
-            let is_whole = || lines[at..*end].concat().parse::<Table>().is_ok();
-            *end == lines.len() || is_heading(lines[*end]) && is_whole()
-        };
-        let end = (at + 1..=lines.len()).find(is_end).unwrap_or(lines.len());
-        let is_comment = |line: &&str| line.starts_with('#') || line.trim().is_empty();
-        let comments = lines[at..end]
-            .iter()
-            .rev()
-            .take_while(|line| is_comment(line));
-        let section_end = end - comments.count();
-        let comments = lines[section_end..end].iter();
-        rest_of_file.extend(comments.skip_while(|line| line.trim().is_empty()).copied());
-        at = end;
+        if !within || line.starts_with('#') {
+            left.push_str(line);
+        }
     }
-    if started(&rest_of_file)?.is_none() && rest(&rest_of_file)? == rest(text)? {
-        Ok(rest_of_file)
+    // A line of a list may look like a heading.
+    let is_whole = rest(&left).is_ok_and(|left| Some(left) == rest(text).ok());
+    if is_whole && started(&left)?.is_none() {
+        Ok(left)
     } else {
         Err(format!(
             "has `{SERVERS}.{NAME}` in a form that you must remove by hand"

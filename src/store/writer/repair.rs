@@ -17,14 +17,12 @@ use serde::Serialize;
 use crate::model::{Expiry, Kind, Record, by_kind};
 use crate::store::access::expiry;
 use crate::store::access::query::unreadable;
-use crate::store::files::data::file::ReadAhead;
 use crate::store::files::data::scan::patience;
 use crate::store::files::data::write::retried;
 use crate::store::files::directory::{self, RECOVERED};
 use crate::store::primary::copy::{self, AtPrimary, Sent};
 use crate::store::{
-    DataFile, Entry, Error, JsonFile, Lock, Problem, ProblemKind, Row, Scoped, Snapshot, atomic,
-    redact,
+    DataFile, Entry, Error, JsonFile, Lock, Problem, ProblemKind, Scoped, Snapshot, atomic, redact,
 };
 
 /// Maximum wait for other writers.
@@ -57,22 +55,18 @@ pub struct Cleaned {
 }
 
 impl Scoped {
-    /// Returns all problems of the files of a kind, and what `look` finds in their entries, oldest first.
-    /// Reads every entry, on all processors. Requires full access.
-    pub fn inspect<T: Send>(
-        &self,
-        kind: Kind,
-        look: &(dyn Fn(&Entry) -> Vec<T> + Sync),
-    ) -> Result<(Vec<Problem>, Vec<T>), Error> {
-        let (mut problems, mut found) = (Vec::new(), Vec::new());
+    /// Returns all problems of the files of a kind, and calls `look` with each of their entries, oldest first.
+    /// Requires full access.
+    pub fn inspect(&self, kind: Kind, look: &mut dyn FnMut(&Entry)) -> Result<Vec<Problem>, Error> {
+        let mut problems = Vec::new();
         for file in DataFile::of(kind) {
             self.must_see_all(file)?;
             let snapshot = self.file(file).by_scan()?;
-            let misfits = misfits_of(&snapshot, look, &mut found)?;
+            let misfits = misfits_of(&snapshot, look)?;
             problems.extend(snapshot.problems);
             problems.extend(self.problems_at(file, misfits)?);
         }
-        Ok((problems, found))
+        Ok(problems)
     }
 
     /// Returns what is wrong with the identity of the workspace.
@@ -184,43 +178,16 @@ const TYPED: &[(Kind, &str, &[u8])] = &[
 /// Problem of an entry, at its offset.
 type Misfit = (u64, ProblemKind, String);
 
-/// Number of entries that one processor takes at a time.
-const SHARE: usize = 1024;
-
-/// Returns the problems of the entries of a file, in its order, and adds what `look` finds.
-fn misfits_of<T: Send>(
-    snapshot: &Snapshot,
-    look: &(dyn Fn(&Entry) -> Vec<T> + Sync),
-    found: &mut Vec<T>,
-) -> Result<Vec<Misfit>, Error> {
-    let rows: Vec<Row> = snapshot.rows().collect();
-    let read = |rows: &[Row]| -> Result<_, Error> {
-        let ahead = ReadAhead::default();
-        let (mut misfits, mut found) = (Vec::new(), Vec::new());
-        for row in rows {
-            let entry = snapshot.entry_by(&ahead, row)?;
-            misfits.extend(misfits_in(&entry));
-            found.extend(look(&entry));
-        }
-        Ok((misfits, found))
-    };
-    let shares = memctl_files::parallel::each(rows.chunks(SHARE), rows.len() > SHARE, read);
+/// Returns the problems of the entries of a file, in its order, and calls `look` with each entry.
+fn misfits_of(snapshot: &Snapshot, look: &mut dyn FnMut(&Entry)) -> Result<Vec<Misfit>, Error> {
     let mut misfits = Vec::new();
-    for share in shares {
-        let (own, mut seen) = share?;
-        misfits.extend(own);
-        found.append(&mut seen);
-    }
     let mut ids = HashSet::new();
-    for row in &rows {
-        let id = if row.id_is_cut() {
-            Cow::Owned(snapshot.entry(row)?.id.into_bytes())
-        } else {
-            Cow::Borrowed(row.id())
-        };
-        if !id.is_empty() && !ids.insert(id.clone()) {
-            let id = String::from_utf8_lossy(&id);
-            let message = format!("`{id}` is the id of an entry before it");
+    for row in snapshot.rows() {
+        let entry = snapshot.entry(&row)?;
+        misfits.extend(misfits_in(&entry));
+        look(&entry);
+        if !entry.id.is_empty() && !ids.insert(entry.id.clone()) {
+            let message = format!("`{}` is the id of an entry before it", entry.id);
             misfits.push((row.at, ProblemKind::Duplicate, message));
         }
     }

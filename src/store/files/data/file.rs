@@ -57,13 +57,8 @@ pub(crate) struct Snapshot {
 impl Snapshot {
     /// Reads the entry of a row.
     pub(crate) fn entry(&self, row: &Row) -> Result<Entry, Error> {
-        self.entry_by(&self.ahead, row)
-    }
-
-    /// The file, with bytes that a thread has read ahead for itself.
-    pub(crate) fn entry_by(&self, ahead: &ReadAhead, row: &Row) -> Result<Entry, Error> {
         let kind = self.of.kind;
-        let text = self.read_by(ahead, row)?;
+        let text = self.read(row)?;
         let id = if row.id_is_cut() {
             json::string_field(&text, kind.id_field())
                 .unwrap_or_default()
@@ -82,15 +77,11 @@ impl Snapshot {
 
     /// Reads the text of an entry.
     pub(crate) fn read(&self, row: &Row) -> Result<Vec<u8>, Error> {
-        self.read_by(&self.ahead, row)
-    }
-
-    fn read_by(&self, ahead: &ReadAhead, row: &Row) -> Result<Vec<u8>, Error> {
         let Some(file) = &self.file else {
             return Ok(Vec::new());
         };
         let (length, tail) = (row.length as usize, self.table.header.tail);
-        let bytes = ahead.read(file, row.at, length, tail);
+        let bytes = self.ahead.read(file, row.at, length, tail);
         bytes.map_err(Error::io("read", &self.path))
     }
 
@@ -363,7 +354,7 @@ const GAP: u64 = 64;
 
 /// Bytes that were read ahead.
 #[derive(Debug, Default)]
-pub(crate) struct ReadAhead(Mutex<Window>);
+struct ReadAhead(Mutex<Window>);
 
 #[derive(Debug, Default)]
 struct Window {

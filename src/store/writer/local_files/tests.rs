@@ -252,8 +252,8 @@ fn a_pulled_record_and_a_local_one_never_have_one_id() {
         ("theirs".into(), "mine".into())
     );
     memory.writer().check(Kind::Procedure).unwrap();
-    let look = &|_: &crate::store::Entry| Vec::<()>::new();
-    assert_eq!(memory.store.inspect(Kind::Procedure, look).unwrap().0, []);
+    let problems = memory.store.inspect(Kind::Procedure, &mut |_| {});
+    assert_eq!(problems.unwrap(), []);
     assert_eq!(
         memory.files(),
         [vec!["PROC-001".to_owned()], vec![local(1)]]
