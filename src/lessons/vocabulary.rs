@@ -82,6 +82,8 @@ pub(crate) struct Vocabulary {
     pub(crate) loose_words: WordList,
     /// Words of a call that acts where others see it.
     pub(crate) reaches_others: WordList,
+    /// Further words of commands whose effect others see.
+    pub(crate) seen_by_others: WordList,
     /// Words of paths that are a part of what is tested.
     pub(crate) parts_of_tests: WordList,
     /// Words of the names of checkers of code.

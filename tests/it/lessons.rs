@@ -592,6 +592,47 @@ fn a_model_words_the_lessons_of_past_sessions_once() {
 }
 
 #[test]
+fn a_later_session_replaces_what_an_earlier_one_said_and_doubts_are_left_out() {
+    let workspace = initialised();
+    let answer = |when: &str, lessons: Value| {
+        let when = json!({"contains": [when]});
+        let line = json!({"when": when, "reply": {"lessons": lessons}});
+        workspace.write("model.jsonl", format!("{line}\n"));
+    };
+    let run = || {
+        let report = workspace.json_of(&["learn", "past", "--model", "scripted:model.jsonl"]);
+        report["lessons"]["sessions"][0].clone()
+    };
+    let seen = "would not be reproducible";
+    let lesson = json!({"seen": seen, "doubt": "", "lesson": "Build with `tools/build --epoch 0 web`.",
+        "commands": ["tools/build"]});
+    past(&workspace, "s1");
+    answer("1 FAILED bash: tools/build web", json!([lesson]));
+    let first = run()["lessons"][0]["id"].as_str().unwrap().to_owned();
+    past(&workspace, "s2");
+    let better = json!({"seen": seen, "lesson": "Build any bundle with `tools/build --epoch 0 <bundle>`.",
+        "commands": ["tools/build"], "replaces": first});
+    let doubted = json!({"seen": seen, "doubt": "the person stopped it", "lesson": "Use `tools/build web`.",
+        "commands": ["tools/build"]});
+    // The question names what there is.
+    answer(
+        ": Build with `tools/build --epoch 0 web`.\n</lessons>",
+        json!([better, doubted]),
+    );
+    let session = run();
+    assert_eq!(session["lessons"][0]["replaced"], first, "{session}");
+    assert_eq!(session["refused"][0]["field"], "doubt", "{session}");
+    let stored = procedures(&workspace);
+    assert_eq!(stored[0]["superseded_by"], session["lessons"][0]["id"]);
+    // What the question did not name is not replaced.
+    past(&workspace, "s3");
+    let other = json!({"seen": seen, "lesson": "Build the web last.", "commands": ["tools/build"],
+        "replaces": first});
+    answer(": Build any bundle", json!([other]));
+    assert_eq!(run()["lessons"][0]["replaced"], Value::Null);
+}
+
+#[test]
 fn a_model_that_cannot_be_reached_is_asked_once() {
     let workspace = initialised();
     past(&workspace, "s1");

@@ -114,7 +114,7 @@ fn past_lessons(
         return Ok(None);
     };
     if options.sessions.dry_run || plan.calls() == 0 {
-        return Ok(Some(plan.unasked()));
+        return Ok(Some(plan.unasked(workspace)?));
     }
     let left_out = match plan.report.left_out {
         0 => String::new(),
@@ -146,6 +146,9 @@ pub(crate) fn show_past(past: &PastReport, page: &mut Page) {
             let of = if stored.added { "" } else { " (known)" };
             let lesson = format!("{}{of}", stored.lesson);
             page.sentence(Style::Good, &format!("{}  ", stored.id), &lesson);
+            if let Some(old) = &stored.replaced {
+                page.note("  replaces ", old);
+            }
             for warning in &stored.warnings {
                 page.note("  ", warning);
             }

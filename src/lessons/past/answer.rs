@@ -24,7 +24,7 @@ const MOST_PRESCRIBED: usize = 6;
 const SHORTEST: usize = 4;
 
 /// Fields of a lesson that a model words; it may leave out all but the lesson.
-const FIELDS: &[&str] = &["lesson", "commands", "errors", "not", "scope"];
+const FIELDS: &[&str] = &["lesson", "commands", "errors", "not", "scope", "replaces"];
 
 #[derive(Deserialize)]
 struct Answer {
@@ -36,6 +36,8 @@ struct Answer {
 pub(super) struct Answered {
     /// Words of the session that show it, as the model copied them; empty if it copied none.
     pub(super) seen: String,
+    /// What the model itself has to say against it; empty if nothing.
+    pub(super) doubt: String,
     /// `true` if a document of the project prescribes it.
     pub(super) is_prescribed: bool,
     /// The lesson, repaired.
@@ -68,8 +70,8 @@ pub(super) fn lessons_in(text: &str) -> Result<Vec<Result<Answered, BadItem>>, S
 }
 
 fn lesson(mut value: Value, is_prescribed: bool) -> Result<Answered, BadItem> {
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let (seen, content) = (text(&value["seen"]), text(&value["lesson"]));
+    let text = |value: &Value| value.as_str().unwrap_or_default().trim().to_owned();
+    let [seen, doubt, content] = ["seen", "doubt", "lesson"].map(|name| text(&value[name]));
     if let Some(fields) = value.as_object_mut() {
         fields.retain(|name, value| FIELDS.contains(&name.as_str()) && !value.is_null());
         if let Some(Value::String(scope)) = fields.get_mut("scope") {
@@ -79,6 +81,7 @@ fn lesson(mut value: Value, is_prescribed: bool) -> Result<Answered, BadItem> {
     match serde_json::from_value(value) {
         Ok(args) => Ok(Answered {
             seen,
+            doubt,
             is_prescribed,
             args: repaired(args),
         }),
@@ -128,6 +131,7 @@ pub(super) fn borne_out(answered: Answered, session: &ReadSession) -> (LessonArg
         seen,
         is_prescribed,
         mut args,
+        ..
     } = answered;
     let calls = &session.calls.calls;
     let peeled = peeled(calls);
@@ -171,7 +175,6 @@ fn repaired(mut args: LessonArgs) -> LessonArgs {
         lesson: without_home(&args.lesson),
         files: Vec::new(),
         same: None,
-        replaces: None,
         ..args
     };
     for texts in [&mut args.commands, &mut args.not] {
@@ -263,6 +266,7 @@ mod tests {
         };
         let answered = |seen: &str, scope, commands: &[&str], errors: &[&str]| Answered {
             seen: seen.to_owned(),
+            doubt: String::new(),
             is_prescribed: !seen.is_empty(),
             args: LessonArgs {
                 commands: texts(commands),

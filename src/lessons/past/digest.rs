@@ -21,29 +21,84 @@ use crate::lessons::session::redacted;
 
 /// Maximum length of a digest, in characters.
 pub(crate) const BUDGET: usize = 48_000;
-/// Maximum length of the result of a failing call, in characters.
-const FAILURE: usize = 700;
-/// Maximum length of a result that worked, in characters: of a document, of another look around, and of any
-/// other call. The first row with which all fits is taken.
-const BUDGETS: [[usize; 3]; 5] = [
-    [3_600, 220, 220],
-    [900, 220, 220],
-    [440, 73, 73],
-    [0, 0, 73],
-    [0, 0, 73],
+/// Maximum lengths of the parts of a digest, in characters.
+struct Row {
+    /// Result of a failing call.
+    failure: usize,
+    /// Result of a document, of another look around, and of any other call that worked.
+    document: usize,
+    look: usize,
+    other: usize,
+    /// Command, and another input: an edit.
+    command: usize,
+    input: usize,
+    /// Message of the person, and of the agent.
+    message: usize,
+    remark: usize,
+}
+
+const ROW: Row = Row {
+    failure: 700,
+    document: 3_600,
+    look: 220,
+    other: 220,
+    command: 400,
+    input: 180,
+    message: 400,
+    remark: 240,
+};
+/// The first row with which all fits is taken: a short session is told nearly whole.
+const ROWS: [Row; 7] = [
+    Row {
+        failure: 2_000,
+        document: 6_000,
+        look: 1_200,
+        other: 1_200,
+        command: 1_200,
+        input: 1_200,
+        message: 1_600,
+        remark: 600,
+    },
+    Row {
+        failure: 1_200,
+        look: 500,
+        other: 500,
+        command: 700,
+        input: 500,
+        message: 900,
+        ..ROW
+    },
+    ROW,
+    Row {
+        document: 900,
+        ..ROW
+    },
+    Row {
+        document: 440,
+        look: 73,
+        other: 73,
+        ..ROW
+    },
+    Row {
+        document: 0,
+        look: 0,
+        other: 73,
+        ..ROW
+    },
+    Row {
+        document: 0,
+        look: 0,
+        other: 73,
+        ..ROW
+    },
 ];
 /// First row without the messages of the agent, and the one without calls of looking around.
-const WITHOUT_REMARKS: usize = 2;
-const WITHOUT_LOOKS: usize = 4;
+const WITHOUT_REMARKS: usize = 4;
+const WITHOUT_LOOKS: usize = 6;
 /// Files that say how a project is worked on, by the end or a part of their names.
 const DOCUMENTS: &[&str] = &[
     ".md", ".mdc", ".rst", ".adoc", "README", "Makefile", "justfile", "package.json",
 ];
-/// Maximum length of a command, of another input, and of a message.
-const COMMAND: usize = 400;
-const INPUT: usize = 180;
-const MESSAGE: usize = 400;
-const REMARK: usize = 240;
 
 /// Content of a session file, redacted.
 #[derive(Debug)]
@@ -103,7 +158,7 @@ pub(super) fn read(
 pub(super) fn digest(calls: &[SessionCall], remarks: &[Remark]) -> String {
     let length = |line: &String| line.chars().count() + 1;
     let mut lines = Vec::new();
-    for row in 0..BUDGETS.len() {
+    for row in 0..ROWS.len() {
         lines = written(calls, remarks, row);
         if lines.iter().map(length).sum::<usize>() <= BUDGET {
             return lines.join("\n");
@@ -129,9 +184,15 @@ pub(super) fn digest(calls: &[SessionCall], remarks: &[Remark]) -> String {
 
 fn written(calls: &[SessionCall], remarks: &[Remark], row: usize) -> Vec<String> {
     let as_line = |remark: &Remark| match remark.by {
-        Speaker::User => Some(format!("PERSON: {}", on_one_line(&remark.text, MESSAGE))),
+        Speaker::User => Some(format!(
+            "PERSON: {}",
+            on_one_line(&remark.text, ROWS[row].message)
+        )),
         _ if row >= WITHOUT_REMARKS => None,
-        _ => Some(format!("AGENT: {}", on_one_line(&remark.text, REMARK))),
+        _ => Some(format!(
+            "AGENT: {}",
+            on_one_line(&remark.text, ROWS[row].remark)
+        )),
     };
     let mut lines = Vec::new();
     let mut looked = 0;
@@ -144,7 +205,7 @@ fn written(calls: &[SessionCall], remarks: &[Remark], row: usize) -> Vec<String>
         let is_left_out = |call: &&SessionCall| row == WITHOUT_LOOKS && !call.failed && looks(call);
         let call = calls.get(at);
         let shown = call.filter(|call| !is_left_out(call));
-        next.extend(shown.map(|call| of_call(at + 1, call, row)));
+        next.extend(shown.map(|call| of_call(at + 1, call, &ROWS[row])));
         if looked > 0 && !next.is_empty() {
             lines.push(format!("[{looked} calls of looking around]"));
             looked = 0;
@@ -155,21 +216,20 @@ fn written(calls: &[SessionCall], remarks: &[Remark], row: usize) -> Vec<String>
     lines
 }
 
-fn of_call(number: usize, call: &SessionCall, row: usize) -> String {
+fn of_call(number: usize, call: &SessionCall, row: &Row) -> String {
     let most = if call.command().is_some() {
-        COMMAND
+        row.command
     } else {
-        INPUT
+        row.input
     };
     let outcome = if call.failed { "FAILED" } else { "ok" };
     let text = call_line(&call.call, most);
     let mut line = format!("{number} {outcome} {}: {text}", call.tool);
-    let [document, look, other] = BUDGETS[row];
     let budget = match call {
-        _ if call.failed => FAILURE,
-        _ if !looks(call) => other,
-        _ if DOCUMENTS.iter().any(|name| call.call.contains(name)) => document,
-        _ => look,
+        _ if call.failed => row.failure,
+        _ if !looks(call) => row.other,
+        _ if DOCUMENTS.iter().any(|name| call.call.contains(name)) => row.document,
+        _ => row.look,
     };
     let result = excerpt(&call.output, budget, call.failed);
     if !result.is_empty() {
@@ -240,7 +300,7 @@ mod tests {
 
     #[test]
     fn a_digest_has_every_call_and_more_of_a_failure() {
-        let noise = "line of noise\n".repeat(100);
+        let noise = "line of noise\n".repeat(300);
         let remark = |before, by, text: &str| Remark {
             before,
             by,
@@ -263,7 +323,7 @@ mod tests {
         assert!(text.contains("error: no epoch is set"), "{text}");
         assert!(text.contains("2 ok Bash: BUILD_EPOCH=0 tools/build web\n"));
         assert!(text.ends_with("\nAGENT: It is built."));
-        assert!(text.chars().count() < 1_300, "{}", text.chars().count());
+        assert!(text.chars().count() < 4_500, "{}", text.chars().count());
     }
 
     #[test]

@@ -11,21 +11,18 @@ use crate::model::{ActionType, ExecutionLog, Trust};
 use crate::store::ProcessedFile;
 use crate::store::workspace::providers::Chosen;
 use crate::store::workspace::{Error, Refusal, Scribe, Workspace, data, dollars};
-use memctl_llm::{ErrorKind, Llm, OnProgress, Request, Schema};
-use memctl_sessions::Format;
+use memctl_llm::{ErrorKind, Llm, OnProgress};
 
-use super::answer::{Answered, BadItem, borne_out, is_seen, lessons_in, schema};
-use super::digest::{ReadSession, digest, read};
+use super::answer::{Answered, BadItem, borne_out, is_seen, lessons_in};
+use super::digest::{ReadSession, read};
 use super::learn::LearnOptions;
+use super::question::{Existing, PROMPT, existing, question};
 use super::session_files::files;
 use crate::lessons::storage::new_lesson::{LessonOrigin, StoredLesson, store_lesson};
 use crate::lessons::storage::support::check;
 use crate::lessons::storage::words::check_words;
 
-/// Default instructions; users can replace them.
-pub const PROMPT: &str = include_str!("prompts/past_session.md");
-/// Maximum length of an answer, and its usual length, in tokens.
-const LONGEST_ANSWER: u32 = 4_000;
+/// Usual length of an answer, in tokens.
 const USUAL_ANSWER: u64 = 1_400;
 /// Bytes of a question per token, for the price estimate.
 const BYTES_PER_TOKEN: u64 = 4;
@@ -49,7 +46,6 @@ struct PastSession {
     path: String,
     file: ProcessedFile,
     read: ReadSession,
-    request: Request,
 }
 
 /// Planned questions.
@@ -58,6 +54,8 @@ pub struct PastPlan {
     /// Report so far: the model, what is left out, and the estimated cost.
     pub report: PastReport,
     sessions: Vec<PastSession>,
+    /// Instructions.
+    system: String,
     llm: Box<Llm>,
     session: Option<String>,
 }
@@ -69,7 +67,7 @@ pub struct PastQuestion {
     pub path: String,
     /// Instructions.
     pub system: String,
-    /// Digest of the session.
+    /// Existing lessons, and the digest of the session.
     pub user: String,
 }
 
@@ -141,20 +139,30 @@ impl PastPlan {
     }
 
     /// Returns the report of a run that asks nothing, with the questions.
-    pub fn unasked(self) -> PastReport {
-        let question = |session: PastSession| PastQuestion {
-            path: session.path,
-            system: session.request.system,
-            user: session.request.user,
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] if the lessons of the store cannot be read.
+    pub fn unasked(self, workspace: &Workspace) -> Result<PastReport, Error> {
+        let of_session = |session: &PastSession| {
+            let existing = existing(&workspace.store, &session.read)?;
+            let request = question(&self.system, &session.read, &existing);
+            Ok::<_, Error>(PastQuestion {
+                path: session.path.clone(),
+                system: request.system,
+                user: request.user,
+            })
         };
-        PastReport {
-            questions: self.sessions.into_iter().map(question).collect(),
+        let questions: Result<Vec<_>, _> = self.sessions.iter().map(of_session).collect();
+        Ok(PastReport {
+            questions: questions?,
             ..self.report
-        }
+        })
     }
 }
 
-/// Plans the questions, newest sessions first. `None` without a model.
+/// Plans the questions: of the newest sessions, in their order, so that a later one may replace what an earlier one says.
+/// `None` without a model.
 ///
 /// # Errors
 ///
@@ -176,6 +184,7 @@ pub async fn plan(workspace: &Workspace, options: &PastOptions) -> Result<Option
     let mut plan = PastPlan {
         report,
         sessions: Vec::new(),
+        system: system.to_owned(),
         llm,
         session: options.sessions.session.clone(),
     };
@@ -197,7 +206,7 @@ pub async fn plan(workspace: &Workspace, options: &PastOptions) -> Result<Option
             plan.report.nothing += 1;
             continue;
         }
-        let request = question(system, &read);
+        let request = question(system, &read, &existing(&workspace.store, &read)?);
         let length = (request.system.len() + request.user.len()) as u64;
         let calls = plan.sessions.len() as u64 + 1;
         let cost = plan
@@ -228,9 +237,9 @@ pub async fn plan(workspace: &Workspace, options: &PastOptions) -> Result<Option
                 steps: read.calls.calls.len() as u64,
             },
             read,
-            request,
         });
     }
+    plan.sessions.reverse();
     Ok(Some(plan))
 }
 
@@ -247,7 +256,9 @@ pub async fn ask(
     };
     let scribe = Scribe::new(workspace.now, workspace.random, plan.session.as_deref());
     for session in &plan.sessions {
-        let answer = plan.llm.ask(&session.request, progress).await;
+        let existing = existing(&workspace.store, &session.read)?;
+        let request = question(&plan.system, &session.read, &existing);
+        let answer = plan.llm.ask(&request, progress).await;
         let (cost, text, model) = match answer {
             Ok(reply) => (reply.cost_usd, Ok(reply.text), reply.model),
             Err(error) => {
@@ -278,7 +289,7 @@ pub async fn ask(
         };
         match answer {
             Ok(lessons) => {
-                take(workspace, session, &model, lessons, &mut outcome)?;
+                take(workspace, session, &model, lessons, &existing, &mut outcome)?;
                 let mut processed = workspace.store.processed_files();
                 processed.insert(format!("{MARK}{}", session.path), session.file);
                 processed.save();
@@ -319,6 +330,7 @@ fn take(
     session: &PastSession,
     model: &str,
     lessons: Vec<Result<Answered, BadItem>>,
+    existing: &[Existing],
     report: &mut SessionLessons,
 ) -> Result<(), Error> {
     let calls = &session.read.calls;
@@ -338,18 +350,27 @@ fn take(
                 continue;
             }
         };
+        let mut refuse = |field, reason: String| {
+            let refused = RefusedLesson::of(&answered.args.lesson, field, reason);
+            report.refused.push(refused);
+        };
+        if !answered.doubt.is_empty() {
+            let doubt = memctl_redact::redact(&answered.doubt).text;
+            refuse("doubt", format!("the model doubts it: {doubt}"));
+            continue;
+        }
         let seen = &answered.seen;
         if !is_seen(seen, &session.read) {
             let seen = memctl_redact::redact(seen).text;
-            let reason = format!("no result of the session has `{seen}`");
-            let refused = RefusedLesson::of(&answered.args.lesson, "seen", reason);
-            report.refused.push(refused);
+            refuse("seen", format!("no result of the session has `{seen}`"));
             continue;
         }
         let is_quoted = !seen.is_empty();
         let is_prescribed = answered.is_prescribed;
         let is_of_document = is_quoted && is_prescribed;
-        let (args, left_out) = borne_out(answered, &session.read);
+        let (mut args, left_out) = borne_out(answered, &session.read);
+        let is_shown = |id: &str| existing.iter().any(|(own, _)| own.starts_with(id));
+        args.replaces.take_if(|id| id.is_empty() || !is_shown(id));
         if is_prescribed && args.commands.is_empty() && !names_a_place(&args.lesson) {
             let reason = "it names no call, file or folder of the project at which it holds";
             let refused = RefusedLesson::of(&args.lesson, "lesson", reason.to_owned());
@@ -391,21 +412,6 @@ fn names_a_place(text: &str) -> bool {
         let (folder, name) = word.split_once('/').unwrap_or_default();
         is_name(folder) && !folder.ends_with(':') && (name.is_empty() || is_name(name))
     })
-}
-
-fn question(system: &str, session: &ReadSession) -> Request {
-    let of = session.format.map_or("", Format::name);
-    let digest = digest(&session.calls.calls, &session.remarks).replace("</", "<\\/");
-    let project = &session.calls.head.project;
-    Request {
-        system: system.to_owned(),
-        user: format!("<session project=\"{project}\" host=\"{of}\">\n{digest}\n</session>"),
-        schema: Some(Schema {
-            name: "lessons".to_owned(),
-            json: schema(),
-        }),
-        max_tokens: LONGEST_ANSWER,
-    }
 }
 
 #[cfg(test)]

@@ -113,6 +113,20 @@ pub(crate) fn occurs(written: &str, line: &str, is_whole: bool) -> bool {
     !written.is_empty() && written.iter().all(is_run)
 }
 
+/// Returns `true` if a command of a call is a part of what somebody wrote, apart from moving about.
+pub(crate) fn is_part(written: &str, own: &Simple, is_whole: bool) -> bool {
+    let parts = commands(&without_angles(written));
+    let mut parts = parts.iter().filter(|part| !is_around(&part.words));
+    parts.any(|part| runs_as(part, own, is_whole))
+}
+
+/// Returns `true` if a command of a call, or what it runs, is a written one.
+pub(crate) fn runs_as(written: &Simple, own: &Simple, is_whole: bool) -> bool {
+    let run = wrapped(&own.words);
+    let mut forms = run.iter().chain([&own.words]);
+    forms.any(|words| begins(&written.words, words, is_whole))
+}
+
 /// Returns `true` if quotes in a line keep from the shell what somebody wrote as a pattern of files.
 pub(crate) fn quotes_a_glob(written: &str, line: &str) -> bool {
     let (own, globs) = (Globs::of(&without_angles(written)), Globs::of(line));
@@ -264,7 +278,7 @@ fn is_template(word: &str) -> bool {
 }
 
 /// Returns `true` if a word is the other one, with any text for `<…>`, `…`, `...`, `{…}` and `*`, but none that makes an
-/// option of it.
+/// option or a path above of it.
 fn is_like(word: &str, actual: &str) -> bool {
     if word == actual {
         return true;
@@ -272,7 +286,7 @@ fn is_like(word: &str, actual: &str) -> bool {
     let Some(pieces) = pieces(word) else {
         return false;
     };
-    if pieces[0].is_empty() && actual.starts_with('-') {
+    if pieces[0].is_empty() && (actual.starts_with('-') || actual.starts_with("../")) {
         return false;
     }
     let mut rest = actual;

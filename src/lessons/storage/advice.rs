@@ -3,9 +3,9 @@
 use memctl_shell::is_assignment;
 
 use super::words::code_spans;
-use crate::lessons::call::commands;
+use crate::lessons::call::{Simple, commands};
 use crate::lessons::recovery::change::{Change, common};
-use crate::lessons::session::call_match::{occurs, opens_a_glob, without_angles};
+use crate::lessons::session::call_match::{is_part, occurs, opens_a_glob, runs_as, without_angles};
 use crate::model::{Pattern, Procedure};
 
 /// Returns `true` if a lesson or a pattern says what made a failing call work. Who has it needs to find out, to
@@ -21,26 +21,29 @@ pub(crate) fn covers(procedure: &Procedure, recovery: &Pattern) -> bool {
         || procedure.pattern.as_ref().is_some_and(is_said)
 }
 
-/// Returns the commands that a lesson advises: those in its backticks, without those that it warns of. A form that one of
-/// its own commands follows is none, in any language: the lesson would never be told there.
+/// Returns the commands that a lesson advises: those in its backticks, without those that it warns of or that only name
+/// the place. A form that one of its own commands follows is none, in any language: the lesson would never be told there.
+/// Nor is one behind the first that begins like its commands: it is what went wrong, or an example of it.
 pub(crate) fn advice(procedure: &Procedure) -> Vec<String> {
     let spans = code_spans(&procedure.lesson);
     // Operators begin a part of a command: `| grep -v`.
-    let is_part = |code: &str| code.starts_with(['|', '&', ';', '>']);
-    let advised = spans.filter(|(before, code)| !warns(before) && !is_part(code));
+    let is_behind = |code: &str| code.starts_with(['|', '&', ';', '>']);
+    let advised = spans.filter(|(before, code)| !is_no_advice(before) && !is_behind(code));
     let mut found: Vec<String> = advised.map(|(_, code)| code.to_owned()).collect();
     let Some(applies) = &procedure.applies else {
         return found;
     };
+    let commands = &applies.commands;
     // The only form of a lesson, with templates, is what to run: who runs it needs no lesson.
     if !matches!(found.as_slice(), [form] if form.contains('<')) {
-        found.retain(|form| {
-            !applies
-                .commands
-                .iter()
-                .any(|told_at| follows(told_at, form))
-        });
+        found.retain(|form| !commands.iter().any(|told_at| follows(told_at, form)));
     }
+    let mut is_first = true;
+    found.retain(|form| {
+        let form = without_angles(form);
+        let is_begun = |told_at: &String| occurs(told_at, &form, false);
+        std::mem::take(&mut is_first) || !commands.iter().any(is_begun)
+    });
     found
 }
 
@@ -52,8 +55,8 @@ pub(crate) fn follows(form: &str, other: &str) -> bool {
     )
 }
 
-/// Returns `true` if a call does what a lesson advises. One with an option of the command that it is told at, which the
-/// advice has not, is that command.
+/// Returns `true` if a call does all that a lesson advises, and nothing else at the commands that it is told at. One with
+/// an option of these commands, which the advice has not, is such a command.
 pub(crate) fn is_heeded(code: &str, advice: &[String], told_at: &[String]) -> bool {
     let is_other = |form: &String| {
         let options = told_at
@@ -62,17 +65,26 @@ pub(crate) fn is_heeded(code: &str, advice: &[String], told_at: &[String]) -> bo
         let mut options = options.filter(|word| word.starts_with("--") && word.len() > 2);
         options.any(|option| code.contains(option) && !form.contains(option))
     };
-    let forms = advice.iter().filter(|form| !is_other(form)).cloned();
-    is_followed(code, &forms.collect::<Vec<_>>())
+    let forms = advice
+        .iter()
+        .filter(|form| !is_other(form) && says_more(form));
+    let forms: Vec<&String> = forms.collect();
+    let is_meant = |own: &Simple| told_at.iter().any(|one| is_part(one, own, false));
+    let is_right = |own: &Simple| forms.iter().any(|form| is_part(form, own, true));
+    !forms.is_empty()
+        && forms.iter().all(|form| does(code, form))
+        && commands(code)
+            .iter()
+            .all(|own| !is_meant(own) || is_right(own))
 }
 
-/// Words before a command that say not to run it.
+/// Words before a command that say not to run it, or what comes before or after it.
 const WARNINGS: &[&str] = &[
-    "not", "never", "no", "without", "don't", "avoid", "than", "instead of",
+    "not", "never", "no", "without", "don't", "avoid", "than", "instead of", "before", "after",
 ];
 
-/// Returns `true` if the prose before a command ends in a warning of it: "never with", "rather than".
-fn warns(before: &str) -> bool {
+/// Returns `true` if the prose before a command warns of it or names it as the place: "never with", "rather than".
+fn is_no_advice(before: &str) -> bool {
     let clause = before.rsplit(['.', ';', ':', ',', '(']).next();
     let clause = clause.unwrap_or_default().to_lowercase();
     let words: Vec<&str> = clause.split_whitespace().collect();
@@ -83,21 +95,34 @@ fn warns(before: &str) -> bool {
         .any(|warning| last.contains(&format!(" {warning} ")))
 }
 
-/// Returns `true` if a call runs one of these commands, with the variables that it sets. Of a chain, it
-/// must run each part.
+/// Returns `true` if a call runs one of these commands.
 pub(crate) fn is_followed(code: &str, advice: &[String]) -> bool {
-    advice.iter().any(|text| {
-        let mut variables = variables(text).peekable();
-        let names_more = variables.peek().is_some()
-            || commands(&without_angles(text))
-                .iter()
-                .any(|one| one.words.len() > 1 || one.words.iter().any(|word| word.contains('/')));
-        names_more
-            && !opens_a_glob(text, code)
-            && variables.all(|set| code.contains(set))
-            && directories(text).all(|directory| code.contains(&directory))
-            && occurs(text, code, true)
-    })
+    advice
+        .iter()
+        .any(|form| says_more(form) && does(code, form))
+}
+
+/// Returns `true` for a form that says more than the name of a program: another word, a path, a variable.
+fn says_more(form: &str) -> bool {
+    let names_more = |words: &[String]| {
+        let is_program = words[0].contains(char::is_alphanumeric);
+        is_program && (words.len() > 1 || words[0].contains('/'))
+    };
+    let mut parts = commands(&without_angles(form)).into_iter();
+    variables(form).next().is_some() || parts.any(|one| names_more(&one.words))
+}
+
+/// Returns `true` if a call runs a command, with the variables that it sets and the pipe that it reads. Of a chain, it must
+/// run each part.
+fn does(code: &str, form: &str) -> bool {
+    let parts = commands(&without_angles(form));
+    let own = commands(code);
+    let is_read = |part: &Simple| own.iter().any(|own| own.piped && runs_as(part, own, true));
+    !opens_a_glob(form, code)
+        && variables(form).all(|set| code.contains(set))
+        && directories(form).all(|directory| code.contains(&directory))
+        && parts.iter().filter(|part| part.piped).all(is_read)
+        && occurs(form, code, true)
 }
 
 /// Directories that a command moves to.
@@ -214,6 +239,37 @@ mod tests {
         check(
             lesson, "go build -o app ./...", "go build -o app ./...", false,
         );
+        // What went wrong may say more than the command, and so may an example of it.
+        let lesson = "Link with `hub link --to red --yes`: `hub link --yes` took another one.";
+        check(lesson, "hub link", "hub link --yes", false);
+        check(lesson, "hub link", "hub link --to red --yes", true);
+        let lesson = "Run `hub open <file>` first: a name (`hub edit 2:2 a.py`) was refused.";
+        check(
+            lesson,
+            "hub edit <n>:<n> <file>.py",
+            "hub edit 2:2 a.py",
+            false,
+        );
+        // A form that names the place.
+        let lesson = "Take the dashes out before `hub note <n> --file -`.";
+        check(lesson, "hub note <n>", "hub note 7 --file -", false);
+        // One of two steps.
+        let lesson = "Ask with `hub send -d <mail>`, then read the code: `grep CODE <log>`.";
+        check(lesson, "hub send", "hub send -d a", false);
+        check(lesson, "hub send", "hub send -d a; grep CODE x.log", true);
+        // One right command behind a wrong one.
+        let lesson = "List with `ls <folder>/`, without a pattern.";
+        let command = "ls <dir>/plan/*.md";
+        check(lesson, command, "ls a/plan/*.md; ls a/plan/", false);
+        check(lesson, command, "ls a/plan/", true);
+        // What it reads belongs to it.
+        let lesson = "Give it the list: `cat <list> | hub rm --from -`.";
+        check(lesson, "hub rm", "hub rm --from -", false);
+        check(lesson, "hub rm", "cat a.txt | hub rm --from -", true);
+        // A template is not the directory above.
+        let lesson = "Run it here with `node <script>.js`, not as `node ../<script>.js`.";
+        check(lesson, "node ../<script>.js", "node ../a.js", false);
+        check(lesson, "node ../<script>.js", "node lib/a.js", true);
         // A template is no option.
         let lesson = "Run one with `pn test -- <name>.spec`: a pattern is taken as a name.";
         let command = "pn test -- --only=<pattern>";

@@ -59,9 +59,6 @@ fn answers_for_a_person(form: &str) -> bool {
     program == "yes" || matches!(program, "echo" | "printf") && is_yes
 }
 
-/// Words of commands whose effect others see.
-const SEEN_BY_OTHERS: &[&str] = &["push", "prod", "production"];
-
 /// Returns `true` if a lesson runs something that others see or that destroys: what was wanted in one project is not in
 /// every other.
 fn acts_on_others(args: &LessonArgs) -> bool {
@@ -74,7 +71,7 @@ fn acts_on_others(args: &LessonArgs) -> bool {
         let word = word.as_str();
         WORDS.destroys.contains(word)
             || WORDS.reaches_others.contains(word)
-            || SEEN_BY_OTHERS.contains(&word)
+            || WORDS.seen_by_others.contains(word)
     })
 }
 

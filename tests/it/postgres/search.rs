@@ -263,7 +263,7 @@ fn indexes_are_used_at_a_hundred_thousand_rows() {
     for n in 0..50 {
         let question = ann.value(&format!(
             "select (embedding + ((select array_agg(((random() - 0.5) * 0.5)::real) from generate_series(1, 64)) || array_fill(0::real, array[1472]))::vector)::text
-             from context_eng_memories order by id offset {} limit 1", n * 997 * rows / 100_000
+             from context_eng_memories order by id offset {} limit 1", n * 997 * (rows / 100_000)
         ));
         let ids = |sql: &str| ann.run(sql).concat();
         let by_index = ids(&format!(
