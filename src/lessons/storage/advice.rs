@@ -35,14 +35,23 @@ pub(crate) fn advice(procedure: &Procedure) -> Vec<String> {
     };
     let commands = &applies.commands;
     // The only form of a lesson, with templates, is what to run: who runs it needs no lesson.
-    if !matches!(found.as_slice(), [form] if form.contains('<')) {
-        found.retain(|form| !commands.iter().any(|told_at| follows(told_at, form)));
+    if matches!(found.as_slice(), [form] if form.contains('<')) {
+        return found;
     }
     let mut is_first = true;
     found.retain(|form| {
-        let form = without_angles(form);
-        let is_begun = |told_at: &String| occurs(told_at, &form, false);
-        std::mem::take(&mut is_first) || !commands.iter().any(is_begun)
+        if !says_more(form) {
+            return true;
+        }
+        let plain = without_angles(form);
+        let is_in_command = commands.iter().any(|told_at| follows(told_at, form));
+        let has_command = commands
+            .iter()
+            .any(|told_at| occurs(told_at, &plain, false));
+        // What a command is without its wrong part is still the first form, though it silences nothing.
+        let was_first = is_first;
+        is_first &= is_in_command && has_command;
+        !is_in_command && (was_first || !has_command)
     });
     found
 }
@@ -250,6 +259,12 @@ mod tests {
             "hub edit 2:2 a.py",
             false,
         );
+        let lesson =
+            "Lint with `pn run`, not one file: `pn run main.go` reports what is used elsewhere.";
+        check(lesson, "pn run <file>.go", "pn run main.go", false);
+        let lesson = "`hub search` finds nothing here: take `hub search --all <words>`.";
+        check(lesson, "hub search", "hub search --all x", true);
+        check(lesson, "hub search", "hub search x", false);
         // A form that names the place.
         let lesson = "Take the dashes out before `hub note <n> --file -`.";
         check(lesson, "hub note <n>", "hub note 7 --file -", false);
