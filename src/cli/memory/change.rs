@@ -10,7 +10,7 @@ use crate::cli::output::{Done, Page, Report};
 use crate::cli::review::queue;
 use crate::model::error::UserError;
 use crate::model::{SkillPath, USER_STORE, with_origin};
-use crate::review::queue::{NEAREST, Waiting, WaitingKind};
+use crate::review::queue::{Waiting, WaitingKind};
 use crate::review::{self, Draft, EditReport};
 use crate::rules::{self, MergeReport, Separated};
 use crate::store::workspace::Workspace;
@@ -166,7 +166,7 @@ impl Report for ForgetReport {
     }
 }
 
-/// List related rules, and near ones that nobody has related
+/// List rules that contradict each other or say the same
 ///
 /// Shows the pairs of rules that wait in `review`. Only `--merge` and `--keep-both` change anything. A merged
 /// rule passes its counts, receipts, corrections, tests and patterns on to the kept one. Nothing is deleted.
@@ -209,7 +209,6 @@ pub(crate) fn conflicts(context: &Context, args: &ConflictsArgs) -> Done {
         };
         let pairs = match waiting.kind {
             WaitingKind::Contradiction => &mut related.contradictions,
-            _ if pair.reason.starts_with(NEAREST) => &mut related.near,
             _ => &mut related.duplicates,
         };
         pairs.push(pair);
@@ -224,8 +223,6 @@ pub(crate) struct Related {
     duplicates: Vec<RulePair>,
     /// Rules that a model or a person found to contradict each other.
     contradictions: Vec<RulePair>,
-    /// Rules that are near in meaning, and that nobody has related.
-    near: Vec<RulePair>,
     /// Non-fatal problems.
     warnings: Vec<String>,
 }
@@ -268,7 +265,6 @@ impl Report for Related {
         let kinds = [
             ("contradiction ", &self.contradictions),
             ("duplicate ", &self.duplicates),
-            ("near ", &self.near),
         ];
         for (name, pairs) in kinds {
             for pair in pairs {
@@ -279,7 +275,7 @@ impl Report for Related {
         }
         let first = kinds.into_iter().find_map(|(_, pairs)| pairs.first());
         match first {
-            None => page.line("No related or near rules."),
+            None => page.line("No related rules."),
             Some(RulePair { a, b, command, .. }) => page.dim(format!(
                 "to keep both: memctl memory conflicts --keep-both {a} {b}\n\
                  to merge two rules: {command}"

@@ -64,9 +64,8 @@ pub(crate) fn review(context: &Context, args: &ReviewArgs) -> Result<u8, UserErr
 pub(crate) fn queue(context: &Context, skill: Option<&SkillPath>) -> Result<Queue, UserError> {
     let workspace = context.workspace(None)?;
     let past = past_sessions(context);
-    Ok(context.printer.counting("comparing rules", |progress| {
-        Queue::read(&workspace, skill, &past, progress)
-    })?)
+    let read = || Queue::read(&workspace, skill, &past);
+    Ok(context.printer.during("reading past calls", read)?)
 }
 
 /// Returns the user's own sessions of this project, which rules are tried on and in which they said something. No

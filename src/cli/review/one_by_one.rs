@@ -261,7 +261,7 @@ fn keys_of(waiting: &Waiting) -> Vec<(char, &'static str)> {
         (waits, 'a', "approve"),
         (may_act, 'A', "approve, ask me"),
         (may_act, 'D', "approve, refuse"),
-        (is_pair || waiting.near.is_some(), 'm', "merge"),
+        (is_pair, 'm', "merge"),
         (is_pair, 'b', "keep both"),
         (waiting.kind == Of::Doubtful && is_rule, 'b', "keep"),
         (true, 'e', "edit"),
@@ -360,14 +360,11 @@ pub(crate) fn record(page: &mut Page, waiting: &Waiting) {
     if let Some(part) = first {
         lines(page, part, "", Style::Strong);
     }
-    let similar = waiting.near.as_ref();
-    let similar = similar.map(|near| format!("{} ({:.2}): {}", near.id, near.score, near.rule));
     let fields = [
         ("why", waiting.reason.clone()),
         ("careful", waiting.suspicious.clone().unwrap_or_default()),
         ("from", origin(waiting, page)),
         ("seen", evidence(waiting)),
-        ("similar", similar.unwrap_or_default()),
     ];
     // Redacted before it is wrapped, so that no secret is cut in two.
     page.fields(

@@ -1,17 +1,12 @@
 //! Vectors of documents: computed on demand and stored.
 
-use std::collections::HashMap;
-
 use memctl_search::embedder::{Embedder, Embedding};
 use memctl_search::{Admission, Ranker, SLOTS_HEADER, slot, slot_width, slots_header, texts_of};
 
 use super::segment::{IndexedSegment, SegmentVectors};
-use super::{Error, Filter, Index};
-use crate::model::{Kind, Scope, Viewer};
-use crate::store::{Map, Scoped};
-
-/// Number of vectors that are computed between two saves.
-const BATCH: usize = 64;
+use super::{Error, Index};
+use crate::model::Kind;
+use crate::store::Map;
 
 /// Number of a segment, and place of a document there.
 type Place = (usize, usize);
@@ -102,43 +97,6 @@ impl Index {
         Ok(count)
     }
 
-    /// Returns the vectors of the beginnings of all records of a kind, by id, and adds those that are missing.
-    /// `progress` gets their number so far. Records with a vector of another embedder are left out.
-    pub(crate) fn vectors_of(
-        store: &Scoped,
-        kind: Kind,
-        embedder: &Embedder,
-        progress: &mut dyn FnMut(usize),
-    ) -> Result<HashMap<String, Vec<f32>>, Error> {
-        let mut index = Self::open(store)?;
-        index.update(true, &mut |_, _| {})?;
-        index.embedding = embedder.embedding();
-        let filter = Filter {
-            kind: Some(kind),
-            ..Filter::default()
-        };
-        let admission = filter.admission(i64::MIN, &Scope::All, &Viewer::Owner);
-        let mut made = 0;
-        while let more @ 1.. = index.fill_missing("", &admission, BATCH, embedder)? {
-            made += more;
-            progress(made);
-        }
-        let mut vectors = HashMap::new();
-        for (part, indexed) in index.segments.iter().enumerate() {
-            let mut admitted = indexed.in_force();
-            indexed.segment()?.admit(&admission, &mut admitted);
-            let slots = indexed.slots(index.embedding.as_ref());
-            for place in (0..admitted.len()).filter(|place| admitted[*place]) {
-                if let Some(vector) = slots.and_then(|slots| slots.vector(place))
-                    && let Some(record) = index.any_record(part, place)?
-                {
-                    vectors.insert(record.id, vector);
-                }
-            }
-        }
-        Ok(vectors)
-    }
-
     /// Sets the vector of a record that was just added: it is among the last ones. Does nothing if its segment has
     /// vectors of another embedder.
     pub(crate) fn set_vector(
@@ -219,8 +177,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use memctl_search::embedder::EmbedderConfig;
-    use memctl_search::embedder::config::Patience;
+    use crate::model::Scope;
+    use crate::store::Scoped;
     use memctl_search::{Fusion, Question};
 
     fn write(dir: &Path, notes: std::ops::Range<usize>) {
@@ -288,31 +246,5 @@ mod tests {
         let index = open(dir.path());
         assert_eq!(nearest(&index, 33), 32);
         assert_ne!(nearest(&index, 0), 0);
-    }
-
-    #[test]
-    fn vectors_of_a_kind_are_computed_once() {
-        let dir = tempfile::tempdir().unwrap();
-        let texts = ["Sign each tag.", "Keep the lock file.", "Sign every tag."];
-        let rule = |(n, text)| json!({"reflexion_id": format!("REFL-{n}"), "rule": text});
-        let entries: Vec<_> = texts.into_iter().enumerate().map(rule).collect();
-        let text = json!({ "entries": entries }).to_string();
-        std::fs::write(dir.path().join(Kind::Reflexion.file()), text).unwrap();
-        write(dir.path(), 0..3);
-        let store = Scoped::new(dir.path(), Scope::All);
-        let embedder = EmbedderConfig::BuiltIn
-            .open(Patience::Search, true)
-            .unwrap();
-        let mut made = Vec::new();
-        for _ in 0..2 {
-            let mut progress = |count| made.push(count);
-            let vectors = Index::vectors_of(&store, Kind::Reflexion, &embedder, &mut progress);
-            let vectors = vectors.unwrap();
-            assert_eq!(vectors.len(), 3);
-            let of = |n: usize| &vectors[&format!("REFL-{n}")];
-            let cosine = |a, b| -> f32 { of(a).iter().zip(of(b)).map(|(x, y)| x * y).sum() };
-            assert!(cosine(0, 2) > 0.9 && cosine(0, 1) < 0.6);
-        }
-        assert_eq!(made, [3]);
     }
 }

@@ -161,52 +161,36 @@ fn records_of_others_wait() {
 }
 
 #[test]
-fn pairs_are_contradictions_or_nearest_to_each_other() {
-    let rule = |id: &str, text: &str, status: &str| -> Reflexion {
-        let mut rule = rule(id, &json!({"status": status}));
+fn pairs_have_the_same_words_or_are_judged() {
+    let rule = |id: &str, text: &str, more: Value| -> Reflexion {
+        let mut rule = rule(id, &more);
         rule["rule"] = json!(text);
         serde_json::from_value(rule).unwrap()
     };
+    let judged =
+        json!({"relations": [{"id": "REFL-001", "relation": "contradicts", "reason": "r", "by": "user"}]});
     let rules = [
-        rule(
-            "REFL-001",
-            "ALWAYS name the salary range in the advertisement.",
-            "",
-        ),
-        rule(
-            "REFL-002",
-            "NEVER name the salary range in the advertisement.",
-            "",
-        ),
-        rule("REFL-003", "ALWAYS answer the customer in German.", ""),
-        rule(
-            "REFL-004",
-            "Write replies to clients in the German language.",
-            "",
-        ),
+        rule("REFL-001", "ALWAYS name the salary range.", json!({})),
+        rule("REFL-002", "NEVER name the salary range.", judged),
+        rule("REFL-003", "Answer the customer in German.", json!({})),
+        rule("REFL-004", "answer  the customer in German.", json!({})),
         rule(
             "REFL-005",
-            "Reply to every customer in German.",
-            "candidate",
+            "Answer the customer in German.",
+            json!({"status": "candidate"}),
         ),
-        rule("REFL-006", "Run the linter before each commit.", ""),
+        rule("REFL-006", "Reply to every customer in German.", json!({})),
     ];
-    let found = pairs(&comparable(&rules), HashMap::new(), &mut |_, _| {});
-    let pair = |kind: WaitingKind| -> Vec<(&str, Option<&str>)> {
-        let of_kind = found.waiting.iter().filter(|one| one.kind == kind);
-        of_kind
-            .map(|one| (one.id.as_str(), one.other.as_deref()))
-            .collect()
-    };
-    // Nothing but a person or a model says that two rules contradict each other.
-    assert_eq!(pair(WaitingKind::Contradiction), []);
+    let found = pairs(&rules);
+    let pairs: Vec<_> = found
+        .iter()
+        .map(|one| (one.kind, one.id.as_str(), one.other.as_deref()))
+        .collect();
     assert_eq!(
-        pair(WaitingKind::Similar),
+        pairs,
         [
-            ("REFL-001", Some("REFL-002")),
-            ("REFL-003", Some("REFL-004"))
+            (WaitingKind::Contradiction, "REFL-001", Some("REFL-002")),
+            (WaitingKind::Similar, "REFL-003", Some("REFL-004")),
         ]
     );
-    assert_eq!(found.near["REFL-005"].id, "REFL-003");
-    assert_eq!(found.near.len(), 1);
 }

@@ -15,7 +15,7 @@ use crate::model::{
     Reflexion, Trust, utc,
 };
 use crate::review::Replay;
-use crate::rules::{SimilarRule, acting};
+use crate::rules::acting;
 use crate::store::TrustSnapshot;
 
 names! {
@@ -113,9 +113,6 @@ pub struct Waiting {
     pub origin: Provenance,
     /// Evidence for the record.
     pub evidence: Backing,
-    /// Nearest rule in use, for a candidate.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub near: Option<SimilarRule>,
     /// Command that decides about the entry.
     pub command: String,
     /// Replay of the rule over past calls; `None` before it is tried, and for other records.
@@ -144,7 +141,6 @@ impl Waiting {
             parts: Vec::new(),
             origin: Provenance::default(),
             evidence: Backing::default(),
-            near: None,
             command,
             replay: None,
             patterns: Vec::new(),
