@@ -3,17 +3,17 @@
 //! Without a terminal nothing is asked: the command itself is the decision, and `--max-calls` is
 //! the cap.
 
-use std::io::ErrorKind;
+use std::io::{BufRead as _, ErrorKind};
 use std::sync::atomic::Ordering;
 
-use console::{Key, Term, measure_text_width};
+use console::Term;
 use dialoguer::{Confirm, Editor};
 use memctl_files::process::USUAL_EDITOR;
 
 use crate::cli::config::Environment;
 use crate::cli::context::Context;
 use crate::cli::ending::END_AT_ONCE;
-use crate::cli::output::{plural, wrap};
+use crate::cli::output::{Style, end, plural};
 use crate::model::error::{Explain, Explanation, Kind, UserError};
 
 /// Asks, and waits for the answer. An interrupt returns an error here, so that the cursor is shown
@@ -37,104 +37,45 @@ pub(crate) fn confirms(prompt: impl Into<String>, default: bool) -> Result<bool,
     ask(|| question.interact())
 }
 
-/// Lets the user edit one line, which begins with `text`. `None` if they give up with Esc. The line stays in its
-/// row of the terminal, and scrolls there if it is longer.
-pub(crate) fn line(prompt: &str, text: &str) -> Result<Option<String>, UserError> {
-    let term = Term::stderr();
-    let mut prompt = prompt;
-    if measure_text_width(prompt) > usize::from(term.size().1) / 2 {
-        term.write_line(prompt)?;
-        prompt = "> ";
+/// Asks for a line, which the terminal lets the user edit. Returns it without the spaces around it; `None` at the end of
+/// the input.
+pub(crate) fn answer(question: &str) -> Result<Option<String>, UserError> {
+    Term::stderr().write_str(question)?;
+    let mut line = Vec::new();
+    std::io::stdin().lock().read_until(b'\n', &mut line)?;
+    if line.is_empty() {
+        return Ok(None);
     }
-    let mut line = Line {
-        text: text.chars().collect(),
-        at: text.chars().count(),
-    };
-    let done = ask(|| {
-        loop {
-            let room = usize::from(term.size().1).saturating_sub(measure_text_width(prompt) + 1);
-            let (shown, behind) = line.shown(room);
-            term.clear_line()?;
-            term.write_str(&[prompt, &shown].concat())?;
-            term.move_cursor_left(behind)?;
-            match term.read_key()? {
-                Key::Enter => return Ok(true),
-                Key::Escape => return Ok(false),
-                key => line.take(&key),
-            }
-        }
-    })?;
-    let text: String = line.text.into_iter().collect();
-    term.clear_line()?;
-    let shown = [prompt.trim_start(), if done { &text } else { "" }].concat();
-    let indent = &prompt[..prompt.len() - prompt.trim_start().len()];
-    for row in wrap(
-        &shown,
-        usize::from(term.size().1).saturating_sub(indent.len()),
-    ) {
-        term.write_line(&[indent, &row].concat())?;
-    }
-    Ok(done.then_some(text))
+    Ok(Some(String::from_utf8_lossy(&line).trim().to_owned()))
 }
 
-/// Line that is edited, and the place of the cursor in it.
-struct Line {
-    text: Vec<char>,
-    at: usize,
-}
-
-impl Line {
-    /// Acts on a key, as shells do. Any other key does nothing.
-    fn take(&mut self, key: &Key) {
-        match key {
-            Key::ArrowLeft => self.at = self.at.saturating_sub(1),
-            Key::ArrowRight => self.at = self.text.len().min(self.at + 1),
-            Key::Home => self.at = 0,
-            Key::End => self.at = self.text.len(),
-            Key::Backspace => self.cut(self.at.saturating_sub(1)),
-            Key::Del if self.at < self.text.len() => drop(self.text.remove(self.at)),
-            // Ctrl-K, Ctrl-U, Ctrl-W.
-            Key::Char('\u{b}') => self.text.truncate(self.at),
-            Key::Char('\u{15}') => self.cut(0),
-            Key::Char('\u{17}') => {
-                let before = &self.text[..self.at];
-                let word = before.iter().rposition(|c| !c.is_whitespace());
-                let space = before[..word.unwrap_or(0)]
-                    .iter()
-                    .rposition(|c| c.is_whitespace());
-                self.cut(space.map_or(0, |space| space + 1));
-            }
-            Key::Char(c) if !c.is_control() => {
-                self.text.insert(self.at, *c);
-                self.at += 1;
-            }
-            _ => {}
-        }
-    }
-
-    /// Removes the text from a place to the cursor.
-    fn cut(&mut self, from: usize) {
-        self.text.drain(from..self.at);
-        self.at = from;
-    }
-
-    /// Returns the part around the cursor that fits into `room` columns, and the columns behind the cursor.
-    fn shown(&self, room: usize) -> (String, usize) {
-        let width = |c: &char| measure_text_width(c.encode_utf8(&mut [0; 4]));
-        let mut used = 0;
-        let mut fits = |c: &&char| {
-            used += width(c);
-            used <= room
+/// Shows keys with their effects, and asks until a line begins with one of them. Returns it, and the words behind it,
+/// which only `x` takes. The last key is the way out, also at the end of the input.
+pub(crate) fn choice(
+    context: &Context,
+    keys: &[(char, &str)],
+) -> Result<(char, String), UserError> {
+    let all = keys.iter().map(|(key, name)| format!("{key} {name}"));
+    let all = all.collect::<Vec<_>>().join(" · ");
+    let mut page = context.printer.page();
+    page.sentence(Style::Strong, "", &all);
+    Term::stderr().write_str(&page.into_text())?;
+    loop {
+        let Some(line) = answer("> ")? else {
+            let way_out = keys.last().map(|(key, _)| *key);
+            return Ok((way_out.unwrap_or_default(), String::new()));
         };
-        let before = self.text[..self.at]
-            .iter()
-            .rev()
-            .take_while(&mut fits)
-            .count();
-        let after = self.text[self.at..].iter().take_while(&mut fits).count();
-        let (from, to) = (self.at - before, self.at + after);
-        let behind = self.text[self.at..to].iter().map(width).sum();
-        (self.text[from..to].iter().collect(), behind)
+        let mut letters = line.chars();
+        let Some(key) = letters.next() else {
+            continue;
+        };
+        let words = letters.as_str();
+        let takes_words = key == 'x' && words.starts_with(' ');
+        if keys.iter().any(|(own, _)| *own == key) && (words.is_empty() || takes_words) {
+            return Ok((key, words.trim().to_owned()));
+        }
+        let unknown = format!("`{}` is no key here", end(&line, 20));
+        context.printer.warn(&unknown);
     }
 }
 
@@ -219,46 +160,6 @@ pub(crate) fn price(cost: Option<f64>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_line_is_edited_as_in_a_shell_and_stays_in_its_row() {
-        let check = |begun: &str, keys: &[Key], expected: &str| {
-            let (text, at) = (begun.chars().collect(), begun.chars().count());
-            let mut line = Line { text, at };
-            for key in keys {
-                line.take(key);
-            }
-            line.text.insert(line.at, '|');
-            assert_eq!(line.text.iter().collect::<String>(), expected, "{keys:?}");
-        };
-        let typed = Key::Char;
-        check("make", &[typed('\u{15}'), typed('é')], "é|");
-        check("make", &[Key::Home, Key::Del, Key::ArrowRight], "a|ke");
-        check("make", &[Key::ArrowLeft, Key::Backspace], "ma|e");
-        check(
-            "make",
-            &[Key::Home, Key::Backspace, Key::End, Key::Del],
-            "make|",
-        );
-        check("make web now ", &[typed('\u{17}')], "make web |");
-        check("make", &[typed('\u{17}'), typed('\u{17}')], "|");
-        check(
-            "make",
-            &[Key::ArrowLeft, typed('\u{b}'), typed('\u{1}')],
-            "mak|",
-        );
-        let text: Vec<char> = "make the 日本".chars().collect();
-        let shown = |at: usize| {
-            Line {
-                text: text.clone(),
-                at,
-            }
-            .shown(6)
-        };
-        assert_eq!(shown(11), ("e 日本".to_owned(), 0));
-        assert_eq!(shown(0), ("make t".to_owned(), 6));
-        assert_eq!(shown(4), ("make t".to_owned(), 2));
-    }
 
     #[test]
     fn only_dear_calls_and_many_of_unknown_price_are_asked_about() {

@@ -4,12 +4,9 @@
 //! record or the person's own words, another takes new words. A third lets the person's own agent word the
 //! lessons of that session, after it shows the price.
 
-use std::io;
-
-use console::{Key, Term};
 use memctl_llm::Progress;
 
-use crate::cli::ask::{ask, confirms, line, price};
+use crate::cli::ask::{answer, choice, confirms, price};
 use crate::cli::context::Context;
 use crate::cli::ending::wait;
 use crate::cli::learn::sessions::show_past;
@@ -105,8 +102,7 @@ fn show_one(number: usize, repeat: &Repeat, page: &mut Page) {
     text("   error: ", error.unwrap_or(&repeat.error), Style::Bad);
     text("   then: ", &repeat.worked, Style::Good);
     if let Some(waits) = &repeat.waits {
-        let when = ["told at the next failure", "ends it"][usize::from(waits.ends)];
-        page.dim(format!("   {when}: memctl approve {}", waits.id));
+        page.dim(format!("   to have it told: memctl approve {}", waits.id));
         if waits.text != repeat.worked {
             page.sentence(Style::Dim, "   ", &end(&waits.text, page.width() * ROWS));
         }
@@ -157,7 +153,7 @@ pub(crate) fn go_through(
         });
         loop {
             let context = &context.for_next_change();
-            let answer = match key(&keys)? {
+            let done = match choice(context, &keys)?.0 {
                 'y' => keep(context, repeat, &repeat.what),
                 'e' => in_own_words(context, repeat),
                 'w' => worded(context, repeat, model.unwrap_or_default()),
@@ -167,7 +163,7 @@ pub(crate) fn go_through(
                 }
                 _ => return Ok(()),
             };
-            match answer {
+            match done {
                 Ok(Answer::Decided(ids)) => {
                     decide(&context.workspace(None)?.store, repeat, &ids);
                     break;
@@ -186,37 +182,6 @@ pub(crate) fn go_through(
 fn note(context: &Context, what: &str) {
     let note = |page: &mut Page| page.sentence(Style::Plain, "   ", what);
     context.printer.note_page(note);
-}
-
-/// Waits for one of these keys. The last one is the way out: Esc and Ctrl-D mean it, too. Any other shows the keys
-/// again.
-fn key(keys: &[(char, &str)]) -> Result<char, UserError> {
-    let term = Term::stderr();
-    let all: Vec<String> = keys
-        .iter()
-        .map(|(key, what)| format!("{key} {what}"))
-        .collect();
-    let line = format!("   {}  ", all.join(" · "));
-    term.write_str(&line)?;
-    ask(|| {
-        loop {
-            let typed = match term.read_key()? {
-                Key::CtrlC | Key::Char('\u{3}') => {
-                    return Err(io::Error::from(io::ErrorKind::Interrupted).into());
-                }
-                Key::Escape | Key::Char('\u{4}') => keys.last().map(|(key, _)| *key),
-                Key::Char(typed) => Some(typed.to_ascii_lowercase()),
-                _ => None,
-            };
-            let typed = typed.filter(|typed| keys.iter().any(|(key, _)| key == typed));
-            if let Some(typed) = typed {
-                term.write_line(&typed.to_string())?;
-                return Ok(typed);
-            }
-            term.write_line("")?;
-            term.write_str(&line)?;
-        }
-    })
 }
 
 /// Lets what waits, or the person's words, act from now on.
@@ -255,18 +220,14 @@ fn approved(context: &Context, workspace: &Workspace, ids: &[String]) -> Result<
 
 /// Asks for a line of the person, and keeps it.
 fn in_own_words(context: &Context, repeat: &Repeat) -> Result<Answer, UserError> {
-    let begun = match repeat.kind {
-        RepeatKind::Failure => &repeat.worked,
-        RepeatKind::Correction | RepeatKind::Detour => &repeat.what,
-    };
-    let line = line("   One line for agents: ", begun)?.unwrap_or_default();
-    if line.trim().is_empty() {
+    let line = answer("One line for agents: ")?.unwrap_or_default();
+    if line.is_empty() {
         return Ok(Answer::Nothing);
     }
     if repeat.kind == RepeatKind::Correction {
         let mut own = repeat.clone();
         own.waits = None;
-        return keep(context, &own, line.trim());
+        return keep(context, &own, &line);
     }
     let workspace = context.workspace(None)?;
     let person = context.environment.person();
@@ -277,7 +238,7 @@ fn in_own_words(context: &Context, repeat: &Repeat) -> Result<Answer, UserError>
         root: Some(context.project()),
     };
     let lesson = LessonArgs {
-        lesson: line.trim().to_owned(),
+        lesson: line,
         commands: vec![beginning_of(&repeat.what)],
         ..LessonArgs::default()
     };
@@ -326,7 +287,8 @@ fn worded(context: &Context, repeat: &Repeat, model: &str) -> Result<Answer, Use
     if ids.is_empty() {
         return Ok(Answer::Nothing);
     }
-    if key(&[('y', "keep them"), ('n', "later, in memctl review")])? == 'y' {
+    let keys = [('y', "keep them"), ('n', "later, in memctl review")];
+    if choice(context, &keys)?.0 == 'y' {
         return approved(context, &workspace, &ids);
     }
     note(context, "they wait in memctl review");

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use clap::Args;
 
-use crate::cli::ask::line;
+use crate::cli::ask::answer;
 use crate::cli::context::Context;
 use crate::cli::ending::wait;
 use crate::cli::output::{Done, Page, Report, clean};
@@ -199,7 +199,7 @@ fn confirm(context: &Context, plan: &PurgeReport) -> Result<(), UserError> {
         "This cannot be undone. Type `{}` to confirm: ",
         clean(&name)
     );
-    if line(&prompt, "")?.is_some_and(|typed| typed.trim() == name) {
+    if answer(&prompt)?.is_some_and(|typed| typed == name) {
         return Ok(());
     }
     Err(UserError::usage(

@@ -16,7 +16,7 @@ pub(crate) use crate::cli::output::page::Page;
 pub(crate) use crate::cli::output::printer::Printer;
 pub(crate) use crate::cli::output::table::Table;
 pub(crate) use crate::cli::output::text::{
-    change, clean, day, end, ms, number, plural, product, usd, when, wrap,
+    change, clean, day, end, ms, number, plural, product, usd, when,
 };
 use crate::model::error::UserError;
 

@@ -7,6 +7,7 @@ use crate::cli::ask::confirms;
 use crate::cli::context::Context;
 use crate::cli::learn::lesson::in_other_projects;
 use crate::cli::output::{Done, Page, Report, Style};
+use crate::cli::review::parts;
 use crate::cli::skills::correct::at_calls_too;
 use crate::model::error::UserError;
 use crate::model::{CallAction, Trust, USER_STORE, split_origin, with_origin};
@@ -98,20 +99,7 @@ impl Report for Approval {
             if i > 0 {
                 page.line("");
             }
-            for (at, part) in (1..).zip(&record.parts) {
-                // A rule that a person typed is its own quote.
-                if !record.parts[at..]
-                    .iter()
-                    .any(|other| other.text == part.text)
-                {
-                    // At the beginning of a line, `error:` is that of a command.
-                    let label = match part.name {
-                        "error" => "at the error",
-                        name => name,
-                    };
-                    page.field(label, &part.text);
-                }
-            }
+            parts(page, &record.parts);
             let (style, now) = match (record.before, record.trust) {
                 ("user", Trust::User) => (Style::Dim, "written by a person; needs no approval"),
                 ("approved", _) => (Style::Dim, "already approved"),

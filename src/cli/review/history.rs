@@ -76,7 +76,7 @@ pub(crate) fn undo(context: &Context, args: &UndoArgs) -> Done {
 }
 
 /// Reverts a change of the workspace, with its part in the user store.
-pub(crate) fn revert(context: &Context, name: Option<&str>, dry_run: bool) -> Done<UndoReport> {
+fn revert(context: &Context, name: Option<&str>, dry_run: bool) -> Done<UndoReport> {
     let workspace = context.workspace(None)?;
     let user = context.of_user_store().ok();
     let user = user.filter(Context::has_memory);

@@ -18,11 +18,11 @@ use clap::Args;
 
 use crate::cli::context::Context;
 use crate::cli::learn::sessions::host_sessions;
-use crate::cli::output::{Page, Report, change, end};
+use crate::cli::output::{Page, Report, change, end, plural};
 use crate::model::error::UserError;
 use crate::model::{Kind, SkillPath};
 use crate::review::PastSessions;
-use crate::review::queue::{Queue, Waiting, WaitingKind};
+use crate::review::queue::{Part, Queue, Waiting, WaitingKind};
 
 /// Maximum time of a replay: a person waits.
 const REPLAY: Duration = Duration::from_secs(3);
@@ -35,8 +35,7 @@ const CHANGE: usize = 100;
 ///
 /// Lists candidate rules, and lessons from sessions, contradictions and similar rules, and rules with
 /// evidence against them. On a terminal, shows one entry after the other, and asks: a letter and Enter
-/// decide, `?` explains the letters. Through a pipe, one line for each entry with the command that
-/// decides about it.
+/// decide. Through a pipe, one line for each entry with the command that decides about it.
 ///
 /// ```console
 /// $ memctl review
@@ -87,6 +86,31 @@ fn word(kind: WaitingKind) -> &'static str {
         WaitingKind::Procedure => Kind::Procedure.noun(),
         WaitingKind::Memory => Kind::Memory.noun(),
         kind => kind.name(),
+    }
+}
+
+/// Maximum number of lines of one text.
+const LONGEST: usize = 200;
+
+/// Adds the texts of a record. A rule that a person typed is its own quote, and is shown once.
+fn parts(page: &mut Page, parts: &[Part]) {
+    for (at, part) in (1..).zip(parts) {
+        if parts[at..].iter().any(|other| other.text == part.text) {
+            continue;
+        }
+        // At the beginning of a line, `error:` is that of a command.
+        let label = match part.name {
+            "error" => "at the error",
+            name => name,
+        };
+        // Redacted before it is wrapped, so that no secret is cut in two.
+        let text = memctl_redact::redact(&part.text).text;
+        let lines: Vec<&str> = text.lines().take(LONGEST).collect();
+        page.field(label, &lines.join("\n"));
+        let more = text.lines().count() - lines.len();
+        if more > 0 {
+            page.dim(format!("… and {}", plural(more as u64, "more line")));
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use clap::Args;
 use dialoguer::Select;
 use memctl_files::json::compact;
 
-use crate::cli::ask::{ask, editor, line};
+use crate::cli::ask::{answer, ask, editor};
 use crate::cli::context::Context;
 use crate::cli::ending::wait;
 use crate::cli::learn::lesson::in_other_projects;
@@ -112,10 +112,7 @@ pub(crate) fn correct(context: &Context, args: CorrectArgs) -> Done {
     }
     args.check()?;
     if args.skill.is_none() && context.is_interactive() && !has_execution(context)? {
-        let words = line(
-            "What should the agents of this project do from now on? ",
-            "",
-        )?;
+        let words = answer("What should the agents of this project do from now on? ")?;
         let words = words.ok_or_else(UserError::interrupted)?;
         return say(context, &words, &args);
     }
@@ -524,7 +521,7 @@ pub(crate) fn write(context: &Context, execution: &Execution) -> Result<String, 
         .edit(&template);
     let Ok(text) = edited else {
         // Without an editor, one line is enough.
-        let written = line("What was wrong, and what should change? ", "")?;
+        let written = answer("What was wrong, and what should change? ")?;
         return written.ok_or_else(UserError::interrupted);
     };
     let text = text.unwrap_or_default();

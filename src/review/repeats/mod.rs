@@ -12,7 +12,7 @@
 //! Not counted: a failure that an edit follows, which is work on the project; a failed search or a failed file
 //! tool, which is an answer; and a script for one call, which belongs to one session.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 
 use memctl_files::hex;
@@ -32,7 +32,7 @@ use crate::lessons::recovery::outcome::is_shell_error;
 use crate::lessons::recovery::pattern::of_files;
 use crate::lessons::session::calls::SessionCall;
 use crate::lessons::telling::hint::Hint;
-use crate::lessons::telling::matching::{at_failure, before_call, is_told_before};
+use crate::lessons::telling::matching::{at_failure, before_call};
 use crate::model::{Kind, Procedure, Record as _, Reflexion, Trust};
 use crate::review::{PastSessions, replay};
 use crate::rules::hearing::{self, Message};
@@ -85,9 +85,6 @@ pub struct Repeat {
     /// Newest session file with it.
     #[serde(skip)]
     pub path: PathBuf,
-    /// Calls that it was met at, once each.
-    #[serde(skip)]
-    met_at: BTreeSet<String>,
     /// Texts by which it is known again; a session may add one.
     #[serde(skip)]
     keys: Vec<String>,
@@ -100,8 +97,6 @@ pub struct Waits {
     pub id: String,
     /// Words of the record; those of the calls if nobody has worded it.
     pub text: String,
-    /// `true` if agents are told before each of its calls, once it is approved; `false` if at the next failure.
-    pub ends: bool,
 }
 
 /// Repetitions in the past sessions of a project, most sessions first.
@@ -133,7 +128,6 @@ impl Repeat {
             sessions: 1,
             calls: steps.len(),
             tokens: lengths.sum::<usize>() as u64 / BYTES_PER_TOKEN,
-            met_at: BTreeSet::from([what.clone()]),
             what,
             error: String::new(),
             worked: String::new(),
@@ -217,7 +211,6 @@ pub fn repeats(store: &Scoped, here: &Here<'_>, past: &PastSessions) -> Result<R
             repeat.sessions = sessions.len();
             repeat.calls += once.calls;
             repeat.tokens += once.tokens;
-            repeat.met_at.extend(once.met_at);
             if repeat.worked.is_empty() {
                 repeat.worked = once.worked;
             }
@@ -240,10 +233,6 @@ pub fn repeats(store: &Scoped, here: &Here<'_>, past: &PastSessions) -> Result<R
             repeat.waits = match hint_for(store, here, &repeat) {
                 Some(hint) if hint.trust > Trust::Observed => continue,
                 hint => hint.map(|hint| Waits {
-                    ends: {
-                        let mut calls = repeat.met_at.iter();
-                        calls.all(|call| is_ended(store, here, &hint, call))
-                    },
                     id: hint.id,
                     text: match hint.lesson.as_str() {
                         "" => hint.working_code,
@@ -266,16 +255,6 @@ fn hint_for(store: &Scoped, here: &Here<'_>, repeat: &Repeat) -> Option<Hint> {
         before_call(store, &repeat.what, here)
     };
     hints.ok()?.into_iter().next()
-}
-
-/// Returns `true` if a lesson or a pattern is told before a call, once it is approved.
-fn is_ended(store: &Scoped, here: &Here<'_>, hint: &Hint, call: &str) -> bool {
-    if hint.lesson.is_empty() {
-        let pattern = store.get::<Procedure>(&hint.id);
-        return pattern.is_ok_and(|pattern| is_told_before(&pattern, hint, call));
-    }
-    let told = before_call(store, call, here).unwrap_or_default();
-    told.iter().any(|told| told.id == hint.id)
 }
 
 /// Maximum number of messages that are compared, the newest ones.
@@ -361,7 +340,6 @@ fn repeated(
             rule => rule.map(|(rule, _)| Waits {
                 id: rule.reflexion_id.clone(),
                 text: rule.rule.clone(),
-                ends: true,
             }),
         };
         all.push(Repeat {

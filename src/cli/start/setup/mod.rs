@@ -100,15 +100,7 @@ pub(crate) fn setup(context: &Context, args: &SetupArgs) -> Done<SetupReport> {
     }
     if asks && !report.repeats.repeats.is_empty() {
         let repeats = std::mem::take(&mut report.repeats);
-        let gone_through = repeats::go_through(context, &repeats, model(context)?.as_deref());
-        if let Err(error) = gone_through {
-            report.note = Some("This is done. What repeats: memctl setup".to_owned());
-            context.printer.note_page(|page| {
-                page.line("");
-                report.page(page);
-            });
-            return Err(error);
-        }
+        repeats::go_through(context, &repeats, model(context)?.as_deref())?;
     }
     report.next = next_steps(context, &report);
     Ok(report)
