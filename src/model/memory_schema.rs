@@ -155,20 +155,6 @@ impl MemoryType {
         }
     }
 
-    /// Returns the field at a path of names separated by dots: `metrics.views`.
-    pub fn field(self, path: &str) -> Option<&'static MetadataField> {
-        let mut fields = self.fields();
-        let mut found = None;
-        for name in path.split('.') {
-            let field = fields.iter().find(|field| field.name == name)?;
-            fields = match field.shape {
-                Fields(inner) => inner,
-                _ => &[],
-            };
-            found = Some(field);
-        }
-        found
-    }
 }
 
 impl fmt::Display for Shape {
@@ -416,12 +402,9 @@ mod tests_of_misfit {
     }
 
     #[test]
-    fn names_are_those_of_the_files_and_paths_lead_to_fields() {
+    fn names_are_those_of_the_files() {
         for of in MemoryType::ALL {
             assert_eq!(serde_json::to_value(of).unwrap(), of.name());
         }
-        assert!(MemoryType::PerformanceMemory.field("metrics.ctr").is_some());
-        assert!(MemoryType::PerformanceMemory.field("metrics.x").is_none());
-        assert!(MemoryType::PerformanceMemory.field("video_id.x").is_none());
     }
 }

@@ -540,36 +540,17 @@ fn an_edited_memory_still_fits_its_type() {
     };
     let entry = |number: usize| workspace.stored("memories.json")["entries"][number - 1].clone();
     let untouched = entry(2);
-    edit(
-        "MEM-001",
-        &[
-            "metadata.tone=[\"calm\"]",
-            "metadata.source=uploaded_doc",
-            "metadata.team=red",
-        ],
-    )
-    .succeeds();
+    let with = |number: usize, name: &str, value: Value| {
+        let mut metadata = entry(number)["metadata"].clone();
+        metadata[name] = value;
+        format!("metadata={metadata}")
+    };
+    edit("MEM-001", &[&with(1, "tone", json!(["calm"]))]).succeeds();
     let metadata = &entry(1)["metadata"];
     assert_eq!(metadata["tone"], json!(["calm"]));
-    assert_eq!(
-        (&metadata["source"], &metadata["team"]),
-        (&json!("uploaded_doc"), &json!("red"))
-    );
     assert_eq!(metadata["brand_name"], "TechFlow");
-    edit(
-        "MEM-005",
-        &[
-            "metadata.metrics.views=60000",
-            "expires_at=2w",
-            "content=60k views",
-        ],
-    )
-    .succeeds();
+    edit("MEM-005", &["expires_at=2w", "content=60k views"]).succeeds();
     let edited = entry(5);
-    assert_eq!(
-        edited["metadata"]["metrics"],
-        json!({"views": 60000, "engagement_rate": 0.08, "conversion_rate": 0.01, "ctr": 0.02})
-    );
     assert_eq!(
         (&edited["content"], &edited["expires_at"]),
         (
@@ -582,16 +563,12 @@ fn an_edited_memory_still_fits_its_type() {
     for (id, sets, parts) in [
         (
             "MEM-001",
-            &["metadata.tone=calm", "metadata.source=me"][..],
-            &[
-                "2 problems with the brand_memory",
-                "metadata.tone",
-                "metadata.source",
-            ][..],
+            &[&*with(1, "tone", json!("calm"))][..],
+            &["metadata.tone"][..],
         ),
         (
             "MEM-002",
-            &["metadata.confidence_score=1.2"],
+            &[&*with(2, "confidence_score", json!(1.2))],
             &["`metadata.confidence_score` is `1.2`, and must be a number from 0 to 1"],
         ),
         (
@@ -603,11 +580,6 @@ fn an_edited_memory_still_fits_its_type() {
             "MEM-002",
             &["metadata={}"],
             &["preference_type", "confidence_score", "last_updated"],
-        ),
-        (
-            "MEM-002",
-            &["metadata.source.deep=1"],
-            &["holds `\"explicit_choice\"` where `deep`"],
         ),
         ("MEM-002", &["expires_at=2026-01-01"], &["over already"]),
         ("MEM-002", &["content= "], &["must say something"]),
@@ -666,14 +638,6 @@ fn entry_written_by_hand_without_a_user_works_for_the_owner() {
     }
     let list = workspace.json(&["memory", "list", "--type", "task_memory"]);
     assert_eq!(ids(&list["records"]), ["MEM-009"]);
-    // One field can be corrected before others; a valid field cannot become invalid.
-    let set = |set: &str| workspace.run(&["memory", "edit", "MEM-009", "--set", set]);
-    set("metadata.outcome=success").succeeds();
-    let ran = set("metadata.outcome=won");
-    assert!(
-        ran.code == 2 && !ran.stderr.contains("session_id"),
-        "{ran:?}"
-    );
 }
 
 fn json_value() -> impl Strategy<Value = String> {

@@ -28,7 +28,7 @@ use crate::upkeep::{self, ForgetReport};
 /// $ memctl edit REFL-001 "Escalate tickets that mention an audit."
 /// $ memctl edit REFL-001 --set confidence=0.9 \
 ///     --set "rule=When a ticket mentions an audit, ALWAYS escalate."
-/// $ memctl edit MEM-002 --set expires_at=30d --set metadata.tone='["calm"]'
+/// $ memctl edit MEM-002 --set expires_at=30d --set metadata='{"tone": ["calm"]}'
 /// ```
 #[derive(Debug, Args)]
 pub(crate) struct EditArgs {

@@ -1,17 +1,13 @@
-//! Editable fields of each kind, the form of their values, and fields inside the metadata of a memory,
-//! which are set by path and checked against the type.
+//! Editable fields of each kind, and the form of their values. The metadata of a memory is checked against its type.
 //!
 //! Fields outside these tables are not editable: ids, links, times and counts are facts, not opinions. The
 //! validation of a rule is a fact too, but a program with tests of its own reports it through an edit.
 
-use std::collections::HashMap;
-
 use chrono::{DateTime, Utc};
-use memctl_files::json::with_fields;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use crate::model::{Kind, MemoryType, Shape, ending};
+use crate::model::{Kind, MemoryType, ending};
 use crate::notes::remember::{misfits, timestamp};
 use crate::review::edit::Fields;
 use crate::store::workspace::Error;
@@ -73,7 +69,7 @@ pub(crate) const fn editable(kind: Kind) -> &'static [Field] {
         ],
         Kind::Memory => &[
             ("content", Form::Words),
-            ("memory_type", Form::NoteType),
+            (MEMORY_TYPE, Form::NoteType),
             (METADATA, Form::Object),
             ("expires_at", Form::Time),
         ],
@@ -84,6 +80,7 @@ pub(crate) const fn editable(kind: Kind) -> &'static [Field] {
 /// Field of a procedure that is beside its `data`.
 pub(crate) const LESSON: &str = "lesson";
 const METADATA: &str = "metadata";
+const MEMORY_TYPE: &str = "memory_type";
 
 impl Form {
     /// Parses the given value, or returns the form that it should have.
@@ -156,53 +153,23 @@ impl Form {
     }
 }
 
-/// Returns the path inside the metadata, or `None` if the name is not such a path.
-pub(crate) fn path(name: &str) -> Option<&str> {
-    let path = name.strip_prefix(METADATA)?.strip_prefix('.')?;
-    (!path.is_empty()).then_some(path)
-}
-
-/// Sets single fields in the given or stored metadata, and checks the result against the type.
-/// Without a change to the type or the metadata nothing is checked, so a memory that does not fit
-/// its type stays editable in its other fields.
-pub(crate) fn fit(
-    values: &mut Vec<(&'static str, Box<RawValue>)>,
-    paths: &[(&str, &str)],
-    stored: &Fields,
-) -> Result<(), Error> {
+/// Checks a given type or given metadata of a memory against the other one. Without either nothing is checked, so a
+/// memory that does not fit its type stays editable in its other fields.
+pub(crate) fn fit(values: &[(&'static str, Box<RawValue>)], stored: &Fields) -> Result<(), Error> {
     let given = |name: &str| {
         let given = values.iter().find(|(field, _)| *field == name);
-        given.map(|(_, value)| value.clone())
+        given.map(|(_, value)| value)
     };
-    let (new_type, new) = (given("memory_type"), given(METADATA));
-    let of = new_type.as_ref().or(stored.get("memory_type"));
+    let (new_type, new) = (given(MEMORY_TYPE), given(METADATA));
+    if new_type.is_none() && new.is_none() {
+        return Ok(());
+    }
+    let of = new_type.or(stored.get(MEMORY_TYPE));
     let of: Option<MemoryType> = of.and_then(|of| serde_json::from_str(of.get()).ok());
-    let start = new.as_ref().or(stored.get(METADATA));
-    let mut text = start.map_or("{}", |raw| raw.get()).to_owned();
-    for (path, value) in paths {
-        let shape = of.and_then(|of| of.field(path)).map(|field| field.shape);
-        text = with(&text, path, &as_json(shape, value)).map_err(|problem| Error::BadMemory {
-            memory_type: of.unwrap_or(MemoryType::BrandMemory),
-            problems: vec![memctl_redact::redact(&problem).text.into_owned()],
-        })?;
-    }
-    let metadata = RawValue::from_string(text)?;
-    if !paths.is_empty() {
-        values.retain(|(field, _)| *field != METADATA);
-        values.push((METADATA, metadata.clone()));
-    }
-    let is_whole = new_type.is_some() || new.is_some();
-    let Some(memory_type) = of.filter(|_| is_whole || !paths.is_empty()) else {
+    let Some((memory_type, metadata)) = of.zip(new.or(stored.get(METADATA))) else {
         return Ok(());
     };
-    let mut problems = misfits(memory_type, &metadata);
-    // Fixing one field of hand-written metadata does not require fixing all of them.
-    if !is_whole {
-        let none = RawValue::from_string("{}".to_owned())?;
-        let before = stored.get(METADATA).unwrap_or(&none);
-        let before = misfits(memory_type, before);
-        problems.retain(|problem| !before.contains(problem));
-    }
+    let problems = misfits(memory_type, metadata);
     if problems.is_empty() {
         return Ok(());
     }
@@ -210,132 +177,4 @@ pub(crate) fn fit(
         memory_type,
         problems,
     })
-}
-
-/// Converts typed input to JSON: a text needs no quotation marks.
-fn as_json(shape: Option<Shape>, typed: &str) -> String {
-    let is_text = matches!(shape, Some(Shape::Text | Shape::OneOf(_)));
-    let json = if is_text {
-        serde_json::from_str::<String>(typed).is_ok() || typed.trim() == "null"
-    } else {
-        serde_json::from_str::<serde::de::IgnoredAny>(typed).is_ok()
-    };
-    if json {
-        typed.trim().to_owned()
-    } else {
-        json!(typed).to_string()
-    }
-}
-
-/// Sets the field at a path and leaves every other byte unchanged. Missing parents are created.
-/// Fails if the path leads through a value that is not an object.
-fn with(object: &str, path: &str, value: &str) -> Result<String, String> {
-    let object = if object == "null" { "{}" } else { object };
-    let fields: HashMap<String, Box<RawValue>> = serde_json::from_str(object)
-        .map_err(|_| format!("`metadata` holds `{object}` where `{path}` was to be set"))?;
-    let (name, rest) = match path.split_once('.') {
-        Some((name, rest)) if !fields.contains_key(path) => (name, rest),
-        _ => return Ok(with_fields(object, &[(path, value.to_owned())], 8)),
-    };
-    let inner = fields.get(name).map_or("{}", |inner| inner.get());
-    let inner = with(inner, rest, value)?;
-    Ok(with_fields(object, &[(name, inner)], 8))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_field_takes_what_it_is_for() {
-        let check = |form: Form, given: &str, expected: Option<Value>| {
-            assert_eq!(
-                form.read(given, DateTime::UNIX_EPOCH).ok(),
-                expected,
-                "{form:?} {given}"
-            );
-        };
-        check(Form::Words, "Always x", Some(json!("Always x")));
-        check(Form::Words, " \n", None);
-        check(Form::Words, "<private>x</private>", None);
-        check(Form::Text, "", Some(json!("")));
-        check(Form::Share, "0.8", Some(json!(0.8)));
-        for given in ["1.1", "-0.1", "NaN", "", "high"] {
-            check(Form::Share, given, None);
-        }
-        check(Form::List, "[\"a\"]", Some(json!(["a"])));
-        check(Form::List, "[1]", None);
-        check(Form::List, "a", None);
-        check(Form::Object, "{\"a\": 1}", Some(json!({"a": 1})));
-        check(Form::Object, "[1]", None);
-        check(Form::Json, "60", Some(json!(60)));
-        check(Form::Json, "sixty", None);
-        let time = json!("2027-01-31T11:00:00.000000+00:00");
-        check(Form::Time, "2027-01-31T12:00:00+01:00", Some(time));
-        check(Form::Time, "", Some(Value::Null));
-        check(Form::Time, "tomorrow", None);
-        check(Form::NoteType, "task_memory", Some(json!("task_memory")));
-        check(Form::NoteType, "task", None);
-    }
-
-    #[test]
-    fn unedited_text_is_read_back_unchanged() {
-        let check = |form: Form, stored: &str| {
-            let raw = RawValue::from_string(stored.to_owned()).unwrap();
-            let text = form.text(Some(&raw));
-            let back = form.json(&text, DateTime::UNIX_EPOCH).unwrap();
-            let value = |raw: &RawValue| serde_json::from_str::<Value>(raw.get()).unwrap();
-            assert_eq!(value(&back), value(&raw), "{form:?} {stored}");
-        };
-        check(Form::Words, "\"a \\\"b\\\"\\nc\"");
-        check(Form::Share, "0.75");
-        check(Form::List, "[\"a\",\"b\"]");
-        check(Form::Object, "{\"z\": 1.0, \"a\": 12345678901234567890123}");
-        check(Form::Json, "\"text\"");
-        check(Form::Time, "null");
-    }
-
-    #[test]
-    fn one_field_is_set_and_every_other_byte_stays() {
-        let check = |object: &str, path: &str, value: &str, expected: Option<&str>| {
-            assert_eq!(with(object, path, value).ok().as_deref(), expected);
-        };
-        let object = r#"{"a":  1.0, "m": {"x": 1e3,  "y": 2}, "p.q": 0}"#;
-        check(
-            object,
-            "m.x",
-            "5",
-            Some(r#"{"a":  1.0, "m": {"x": 5,  "y": 2}, "p.q": 0}"#),
-        );
-        check(
-            object,
-            "p.q",
-            "7",
-            Some(r#"{"a":  1.0, "m": {"x": 1e3,  "y": 2}, "p.q": 7}"#),
-        );
-        check(object, "a.b", "7", None);
-        check(
-            "{}",
-            "a.b",
-            "7",
-            Some("{\n        \"a\": {\n        \"b\": 7}}"),
-        );
-        check("[]", "a", "7", None);
-    }
-
-    #[test]
-    fn texts_need_no_quotation_marks() {
-        let check = |shape, typed: &str, expected: &str| {
-            assert_eq!(as_json(shape, typed), expected, "{typed}");
-        };
-        check(Some(Shape::Text), "calm", "\"calm\"");
-        check(Some(Shape::Text), "7", "\"7\"");
-        check(Some(Shape::Text), "\"calm\"", "\"calm\"");
-        check(Some(Shape::Text), "null", "null");
-        check(Some(Shape::Number(None)), " 7 ", "7");
-        check(Some(Shape::Number(None)), "many", "\"many\"");
-        check(Some(Shape::Texts), "[\"a\"]", "[\"a\"]");
-        check(None, "7", "7");
-        check(None, "seven", "\"seven\"");
-    }
 }

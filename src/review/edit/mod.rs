@@ -186,7 +186,7 @@ pub fn edit(
     Ok(report)
 }
 
-/// Reads the given values: those of fields, and those inside the metadata of a memory.
+/// Reads the given values.
 fn read(
     kind: Kind,
     id: &str,
@@ -195,12 +195,7 @@ fn read(
     stored: &Fields,
 ) -> Result<Vec<(&'static str, Box<RawValue>)>, Error> {
     let mut values: Vec<(&'static str, Box<RawValue>)> = Vec::new();
-    let mut paths: Vec<(&str, &str)> = Vec::new();
     for (name, text) in given {
-        if let Some(path) = field::path(name).filter(|_| kind == Kind::Memory) {
-            paths.push((path, text));
-            continue;
-        }
         let found = editable(kind).iter().find(|(field, _)| field == name);
         let (field, form) = found.ok_or_else(|| not_editable(kind, id, Some(name)))?;
         let value = form.json(text, now).map_err(|reason| {
@@ -215,7 +210,7 @@ fn read(
         values.push((field, value));
     }
     if kind == Kind::Memory {
-        field::fit(&mut values, &paths, stored)?;
+        field::fit(&values, stored)?;
     }
     Ok(values)
 }
