@@ -65,7 +65,7 @@ const SCHEMAS: &[(&str, Documents)] = documents! {
     "approve": approve::Approval;
     "completions": Verbatim;
     "config show": settings::ConfigReport;
-    "correct": rules::CorrectReport, rules::CorrectPreview;
+    "correct": rules::CorrectReport;
     "doctor": upkeep::DoctorReport, upkeep::SecretsReport;
     "edit": review::EditReport;
     "error": ErrorDocument<'_>;

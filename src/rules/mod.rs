@@ -39,7 +39,7 @@ pub use acting::forbids_advice;
 pub use acting::matching::{breaks, fulfilled_by};
 pub use acting::patterns::{BadPattern, checked};
 pub use correct::{
-    CorrectOptions, CorrectPreview, CorrectReport, RelationReport, correct, preview_correction,
+    CorrectOptions, CorrectReport, RelationReport, correct,
 };
 pub use in_use::{UNREAD, are_unread};
 pub use place::conflicts::{Conflict, replace_rule};

@@ -24,7 +24,7 @@ use crate::rules::hearing::{
     Earlier, EarlierState, HeardArgs, HeardReport, PatternArg, record_heard, record_said,
 };
 use crate::rules::regression::assertion;
-use crate::rules::{self, CorrectOptions, CorrectPreview, CorrectReport};
+use crate::rules::{self, CorrectOptions, CorrectReport};
 use crate::store::workspace::Workspace;
 
 /// Maximum time to try a recorded rule on past calls: an agent waits for it.
@@ -42,7 +42,7 @@ const TRIED: Duration = Duration::from_millis(300);
 ///     --correction "When screening for senior roles, weigh system design separately."
 /// $ memctl correct hr/resume-screen --execution-id EXEC-20260220124341 \
 ///     --correction - --expected right.json
-/// $ memctl correct hr/resume-screen "Keep the summary under 120 words." --dry-run
+/// $ memctl correct hr/resume-screen "Keep the summary under 120 words."
 /// $ memctl correct "Use pnpm here, never npm." --command '^npm\b'
 /// $ memctl correct "Never edit web/dist by hand." --path '^web/dist/'
 /// $ memctl correct --heard '{"rule": "Search with rg, not grep.", "quote": "use rg, not grep"}'
@@ -82,9 +82,6 @@ pub(crate) struct CorrectArgs {
     /// Replace the rules that the new rule contradicts
     #[arg(long)]
     supersede: bool,
-    /// Show the request to the model, and the rule without one; write nothing
-    #[arg(long)]
-    dry_run: bool,
     /// Record what the user said in the chat, as JSON (for agents); `-` reads standard input
     ///
     /// Fields: `rule` (one line), `when`, `not`, `do`, `scope` (`project`, or `everywhere`, which
@@ -94,7 +91,7 @@ pub(crate) struct CorrectArgs {
     /// `after`. `replaces` and `withdraws` are an id, or true for the nearest rule. The rule
     /// is a candidate until a person approves it.
     #[arg(long, value_name = "JSON", conflicts_with_all = [
-        "skill", "text", "execution_id", "correction", "expected", "as_rule", "supersede", "dry_run", "model", "assertions", "replaces",
+        "skill", "text", "execution_id", "correction", "expected", "as_rule", "supersede", "model", "assertions", "replaces",
         "commands", "paths"
     ])]
     heard: Option<String>,
@@ -148,11 +145,6 @@ pub(crate) fn correct(context: &Context, args: CorrectArgs) -> Done {
         supersede: args.supersede,
         by_agent: false,
     };
-    if args.dry_run {
-        return Ok(Box::new(wait(rules::preview_correction(
-            &workspace, options,
-        ))??));
-    }
     let words = options.correction.clone();
     let has_check = !options.assertions.is_empty();
     let spinner = context.printer.work("learning");
@@ -372,32 +364,6 @@ impl Report for CorrectReport {
             page.field("", UNJUDGED);
         }
         self.show_others(page);
-    }
-}
-
-impl Report for CorrectPreview {
-    fn page(&self, page: &mut Page) {
-        for (name, text) in [
-            ("instructions", &self.request.system),
-            ("question", &self.request.user),
-        ] {
-            page.styled(&[(Style::Strong, name)]);
-            page.line(text.trim_end());
-            page.line("");
-        }
-        let price = match (self.model.as_str(), self.cost_usd) {
-            ("offline", _) => "no model is configured, so nothing would be sent".to_owned(),
-            (model, Some(cost)) => format!("1 call to `{model}`, about ${cost:.4}"),
-            (model, None) => format!("1 call to `{model}`, price not known"),
-        };
-        let own = &self.without_model;
-        let no_rule = own
-            .not_learned
-            .as_ref()
-            .map(|reason| format!("no rule: {reason}"));
-        page.some("offline", own.rule.clone().or(no_rule));
-        page.some("", own.doubt.map(|doubt| format!("only proposed: {doubt}")));
-        page.dim(format!("{price} · nothing was written"));
     }
 }
 

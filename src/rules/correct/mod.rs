@@ -17,7 +17,6 @@ use crate::store::workspace::{Error, Workspace};
 use memctl_llm::OnProgress;
 
 pub use placement::{CorrectReport, RelationReport};
-pub use reflection::{CorrectPreview, preview_correction};
 
 /// Correction from the caller.
 #[derive(Debug, Clone)]

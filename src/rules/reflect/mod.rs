@@ -41,7 +41,7 @@ pub struct CorrectionContext<'a> {
 }
 
 /// Existing rule near a correction.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Neighbour {
     /// Id of the rule.
     pub id: String,
