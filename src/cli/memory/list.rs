@@ -1,9 +1,7 @@
 //! `list` and `show`: the newest records of one kind or of all, and one record as stored.
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 
-use chrono::DateTime;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use serde::Serialize;
@@ -20,11 +18,11 @@ use crate::notes::{self, ListReport, Listed, ShowReport};
 use crate::serve::arguments::{LISTED, TYPED};
 use crate::store::workspace::{Error, Workspace};
 
-/// Maximum width of a change: of one line, and of two.
-const CHANGE: [usize; 2] = [55, 110];
+/// Maximum width of a change.
+const CHANGE: usize = 110;
 /// Maximum width of the error that a pattern is about.
 const ERROR: usize = 60;
-/// Maximum number of lines of a text, in the list of one kind: those of a lesson or a rule of usual length.
+/// Maximum number of lines of a text: those of a lesson or a rule of usual length.
 const LINES: usize = 5;
 /// Statuses of rules and procedures.
 const STATUSES: [&str; 8] = [
@@ -33,7 +31,7 @@ const STATUSES: [&str; 8] = [
 
 /// List the newest records
 ///
-/// Without a kind, it lists all kinds; their document has the rules at the top, and the list of each
+/// Without a kind, it lists each kind; the document has the rules at the top, and the list of each
 /// kind in `kinds`. A lesson with the status `episode` is the pattern of a recovery that nobody has
 /// worded or approved.
 ///
@@ -61,7 +59,7 @@ pub(crate) struct ListArgs {
     /// List only the user store
     #[arg(long)]
     user_store: bool,
-    /// Maximum number of records; with `--json` and without a kind, of each kind
+    /// Maximum number of records; without a kind, of each kind
     #[arg(short = 'n', long, default_value_t = LISTED.usual, value_parser = clap::value_parser!(u32).range(TYPED), value_name = "N")]
     limit: u32,
 }
@@ -123,7 +121,6 @@ pub(crate) fn list(context: &Context, args: &ListArgs) -> Done {
     Ok(Box::new(AllKinds {
         rules: kinds[Kind::Reflexion.name()].clone(),
         kinds,
-        limit,
     }))
 }
 
@@ -142,38 +139,31 @@ fn of_kind(
     Ok(report)
 }
 
-/// Adds records as a table, whose empty columns are left out: those of all kinds, or of one with the columns of that.
-/// The outcome of a record is on a line of its own, since the text needs the width.
-fn table(page: &mut Page, records: &[(Kind, &Listed)], is_of_all: bool) {
-    let lines = if is_of_all { 1 } else { LINES };
-    let columns = "Kind|ID|Skill|Type|User|>Age|Expires|~Text";
-    let mut table = Table::new(columns, &[7, 2]).with_lines(lines);
-    for (kind, record) in records {
-        let of_one =
-            |cell: Option<&str>| cell.filter(|_| !is_of_all).unwrap_or_default().to_owned();
+/// Adds records as a table, whose empty columns are left out. The outcome of a record is on a line of its own, since
+/// the text needs the width.
+fn table(page: &mut Page, kind: Kind, records: &[Listed]) {
+    let columns = "ID|Skill|Type|User|>Age|Expires|~Text";
+    let mut table = Table::new(columns, &[6, 1]).with_lines(LINES);
+    for record in records {
+        let cell = |cell: Option<&str>| cell.unwrap_or_default().to_owned();
         let (status, source) = (record.status.as_deref(), record.source.as_deref());
         let pinned = if record.pinned { "pinned: " } else { "" };
         // Advice, before the error that it is about.
-        let change = change_of(record, CHANGE[usize::from(!is_of_all)]);
+        let change = change_of(record, CHANGE);
         let shown = change.as_ref().unwrap_or(&record.summary);
         let text = [pinned, shown].concat();
         table.row([
-            if is_of_all { kind.noun() } else { "" }.to_owned(),
             record.id.clone(),
-            of_one(record.skill.as_deref()),
-            of_one(record.memory_type.map(MemoryType::name)),
-            of_one(record.user_id.as_deref()),
+            cell(record.skill.as_deref()),
+            cell(record.memory_type.map(MemoryType::name)),
+            cell(record.user_id.as_deref()),
             page.age(&record.created),
-            of_one(record.expires_at.as_deref().map(day).as_deref()),
-            marked(status, source, of_rule(*kind, record.trust), &text),
+            cell(record.expires_at.as_deref().map(day).as_deref()),
+            marked(status, source, of_rule(kind, record.trust), &text),
         ]);
-        let more = if is_of_all {
-            String::new()
-        } else {
-            more(*kind, record)
-        };
+        let more = more(kind, record);
         if !more.is_empty() {
-            let mut row = vec![(Style::Plain, String::new()); 7];
+            let mut row = vec![(Style::Plain, String::new()); 6];
             row.push((Style::Dim, more));
             table.styled_row(row);
         }
@@ -234,8 +224,7 @@ impl Report for ListReport {
         } else if self.records.is_empty() {
             page.line(format!("No {} yet.", self.kind.nouns()));
         } else {
-            let records = self.records.iter().map(|record| (self.kind, record));
-            table(page, &records.collect::<Vec<_>>(), false);
+            table(page, self.kind, &self.records);
         }
         page.newest(self.records.len(), self.total);
         let is_waiting = |record: &&Listed| record.status.as_deref() == Some(CANDIDATE);
@@ -261,51 +250,28 @@ pub(crate) struct AllKinds {
     rules: ListReport,
     /// List of each kind, by its name.
     kinds: BTreeMap<&'static str, ListReport>,
-    /// Maximum number of records on the page.
-    #[serde(skip)]
-    limit: usize,
-}
-
-impl AllKinds {
-    /// Returns the records of all kinds, newest first; those without a readable time at the end.
-    fn newest(&self) -> Vec<(Kind, &Listed)> {
-        let lists = self.kinds.values();
-        let records = lists.flat_map(|list| list.records.iter().map(|record| (list.kind, record)));
-        let mut records: Vec<_> = records.collect();
-        records.sort_by_cached_key(|(_, record)| {
-            Reverse(DateTime::parse_from_rfc3339(&record.created).ok())
-        });
-        records.truncate(self.limit);
-        records
-    }
 }
 
 impl Report for AllKinds {
     fn page(&self, page: &mut Page) {
-        let others = self
-            .kinds
-            .values()
-            .filter(|list| list.kind != self.rules.kind);
-        others.for_each(|list| page.warnings(&list.warnings));
-        let records = self.newest();
-        if records.is_empty() {
-            return page.line("No records yet.");
+        for list in self.kinds.values() {
+            if list.kind != self.rules.kind {
+                page.warnings(&list.warnings);
+            }
+            if !list.records.is_empty() {
+                page.styled(&[(Style::Strong, list.kind.nouns())]);
+                list.page(page);
+            }
         }
-        table(page, &records, true);
-        let total: u64 = self.kinds.values().map(|list| list.total).sum();
-        let shown = records.len() as u64;
-        if total > shown {
-            page.dim(format!(
-                "the newest {shown} of {total}; of one kind: memctl list KIND"
-            ));
+        if page.is_empty() {
+            page.line("No records yet.");
         }
     }
 }
 
 /// Show one record as stored
 ///
-/// Secrets are redacted. A long text that the record repeats is shown once; `--json` has the record
-/// as stored. Ids of remote records and of the user store work too.
+/// Secrets are redacted. Ids of remote records and of the user store work too.
 ///
 /// ```console
 /// $ memctl show REFL-003
@@ -330,25 +296,6 @@ impl Report for ShowReport {
             let hint = waits.then(|| format!("  memctl approve {}", self.id));
             page.warn(mark, hint.unwrap_or_default());
         }
-        page.verbatim(&once(&clean(self.record.get()).replace("\n    ", "\n")));
+        page.verbatim(&clean(self.record.get()).replace("\n    ", "\n"));
     }
-}
-
-/// Length from which a text that is repeated is left out.
-const LONG: usize = 60;
-
-/// Leaves out each long text that is printed above. A lesson has the same words in several fields of the source
-/// documents.
-fn once(record: &str) -> String {
-    let mut seen = HashSet::new();
-    let lines = record.lines().map(|line| {
-        let value = line.trim().trim_end_matches(',');
-        let value = value.split_once("\": ").map_or(value, |(_, value)| value);
-        if value.len() > LONG && !seen.insert(value) {
-            line.replace(value, "\"…\"")
-        } else {
-            line.to_owned()
-        }
-    });
-    lines.collect::<Vec<_>>().join("\n")
 }
