@@ -28,9 +28,6 @@ pub struct InitReport {
     /// Skill to run first; filled in by the caller.
     #[serde(skip)]
     pub first_skill: Option<String>,
-    /// Offer to join a database; filled in by the caller.
-    #[serde(skip)]
-    pub offer: Option<String>,
     /// Warnings for the user.
     pub warnings: Vec<String>,
 }
@@ -63,7 +60,6 @@ pub fn initialise(
         created,
         git: Vec::new(),
         first_skill: None,
-        offer: None,
         warnings: Vec::new(),
     })
 }

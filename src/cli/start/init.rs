@@ -9,7 +9,6 @@ use memctl_files::{SharedFile, named};
 use crate::cli::context::{Context, random};
 use crate::cli::output::{Done, Page, Report};
 use crate::cli::start::hooks::program;
-use crate::cli::start::setup::offer_to_join;
 use crate::host;
 use crate::model::error::UserError;
 use crate::model::{Kind, SkillPath};
@@ -49,7 +48,6 @@ pub(crate) fn init(context: &Context, args: &InitArgs) -> Done<InitReport> {
     let mut random = random;
     let mut report = initialise(&store, &context.places.skills, &mut random)?;
     report.first_skill = first_skill(context).map(|skill| skill.to_string());
-    report.offer = offer_to_join(context);
     report.git = seen_by_git(context, Vec::new());
     if let Some(repository) = repository {
         let (done, warnings) = install(context, &repository)?;
@@ -81,9 +79,6 @@ impl Report for InitReport {
         page.line(
             "  memctl setup                  let agents use it, and learn from past sessions",
         );
-        self.offer
-            .iter()
-            .for_each(|offer| page.line(format!("  {offer}")));
         if let Some(skill) = &self.first_skill {
             page.line(format!("  memctl run {skill} --input FILE"));
         } else {

@@ -16,7 +16,6 @@ use serde::Serialize;
 
 use crate::cli::arguments::hosts;
 use crate::cli::ask::confirms;
-use crate::cli::connections;
 use crate::cli::context::Context;
 use crate::cli::learn::repeats;
 use crate::cli::output::{Done, Page, Report, Style, plural};
@@ -25,11 +24,9 @@ use crate::cli::start::init::show_git;
 use crate::cli::start::setup::steps::{State, Step};
 use crate::host::Host;
 use crate::lessons::LearnReport;
-use crate::model::Scope;
 use crate::model::error::UserError;
 use crate::review::Repeats;
 use crate::skills::installed_agents;
-use crate::store::Scoped;
 
 pub(crate) mod steps;
 
@@ -102,7 +99,7 @@ pub(crate) fn setup(context: &Context, args: &SetupArgs) -> Done<SetupReport> {
         let repeats = std::mem::take(&mut report.repeats);
         repeats::go_through(context, &repeats, model(context)?.as_deref())?;
     }
-    report.next = next_steps(context, &report);
+    report.next = next_steps(&report);
     Ok(report)
 }
 
@@ -143,7 +140,7 @@ fn model(context: &Context) -> Result<Option<String>, UserError> {
 const MOST: usize = 3;
 
 /// Returns the next steps, the most useful first.
-fn next_steps(context: &Context, report: &SetupReport) -> Vec<String> {
+fn next_steps(report: &SetupReport) -> Vec<String> {
     let is_new = |step: &&Step| step.name == "hooks" && step.state == State::Done;
     let new = report.steps.iter().find(is_new).and_then(|step| step.host);
     let new = report.hosts.iter().find(|host| Some(host.name) == new);
@@ -154,20 +151,10 @@ fn next_steps(context: &Context, report: &SetupReport) -> Vec<String> {
     let steps = [
         new.map(|new| line(new.host.profile().program, start)),
         has_learned.then_some(review),
-        offer_to_join(context),
         Some(line("memctl search \"…\"", "find what is remembered")),
         Some(line("memctl stats", "see what hints and rules were worth")),
     ];
     steps.into_iter().flatten().take(MOST).collect()
-}
-
-/// Returns the offer to keep the memory in a database, if one is named and the memory is in files.
-pub(crate) fn offer_to_join(context: &Context) -> Option<String> {
-    let is_named = connections::database_url(&context.environment).is_some();
-    let store = Scoped::new(&context.places.memory, Scope::All);
-    let is_joined = store.primary_name().is_ok_and(|name| name.is_some());
-    let offer = "memctl remote join NAME       keep this memory in the database of DATABASE_URL";
-    (is_named && !is_joined).then(|| offer.to_owned())
 }
 
 /// Agent host that is set up.
