@@ -67,7 +67,6 @@ fn show_one(number: usize, repeat: &Repeat, page: &mut Page) {
     let verb = match repeat.kind {
         RepeatKind::Correction => "you said it",
         RepeatKind::Failure => "failed",
-        RepeatKind::Detour => "found out",
     };
     let times = match repeat.times {
         1 => "once".to_owned(),

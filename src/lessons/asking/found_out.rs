@@ -30,8 +30,6 @@ const TELLING: usize = 4;
 pub(crate) struct FoundOut {
     /// Index of the failing call; `None` for a detour without one.
     pub(crate) failed: Option<usize>,
-    /// Index of the first call that it took.
-    pub(crate) since: usize,
     /// Index of the call that worked.
     pub(crate) worked: usize,
     /// Number of calls that it took.
@@ -64,7 +62,6 @@ fn recoveries(session: &SessionCalls) -> Vec<FoundOut> {
         let worked = call.command()?;
         (one_line(failed) != one_line(worked) && Work::of(worked).is_some()).then(|| FoundOut {
             failed: Some(episode.fail_step),
-            since: episode.fail_step,
             worked: episode.success_step,
             effort: 1 + episode.also_fail_steps.len(),
         })
@@ -92,7 +89,6 @@ fn other_forms(calls: &[SessionCall]) -> Vec<FoundOut> {
         if let Some((worked, _)) = worked {
             all.push(FoundOut {
                 failed: Some(at),
-                since: at,
                 worked,
                 effort: worked - at,
             });
@@ -109,7 +105,7 @@ fn is_alike(a: &str, b: &str) -> bool {
 }
 
 /// Finds commands that first worked after several looks around.
-pub(crate) fn detours(calls: &[SessionCall]) -> Vec<FoundOut> {
+fn detours(calls: &[SessionCall]) -> Vec<FoundOut> {
     let mut all = Vec::new();
     let mut worked: HashSet<String> = HashSet::new();
     // Calls of looking around and failing since something first worked: index, and what was looked at.
@@ -136,7 +132,6 @@ pub(crate) fn detours(calls: &[SessionCall]) -> Vec<FoundOut> {
                 failed: seen
                     .into_iter()
                     .find(|seen| calls[*seen].failed && !looks(&calls[*seen])),
-                since: recent.first().map_or(at, |(first, _)| *first),
                 worked: at,
                 effort,
             });
@@ -144,15 +139,6 @@ pub(crate) fn detours(calls: &[SessionCall]) -> Vec<FoundOut> {
         }
     }
     all
-}
-
-/// Returns what a detour was about, in a form that is equal in other sessions: the programs, and the options
-/// and variables that nobody guesses.
-pub(crate) fn subject(command: &str) -> Option<String> {
-    let mut work = Work::of(command)?;
-    work.unguessed.sort_unstable();
-    work.unguessed.dedup();
-    Some(format!("{} {}", work.name, work.unguessed.join(" ")))
 }
 
 /// A command that does something: neither looking around nor moving about.
@@ -282,7 +268,6 @@ mod tests {
             found,
             [FoundOut {
                 failed: None,
-                since: 0,
                 worked: 3,
                 effort: 3
             }]

@@ -354,7 +354,6 @@ mod tests_of_questions {
         };
         let found = FoundOut {
             failed: Some(0),
-            since: 0,
             worked: 1,
             effort: 1,
         };

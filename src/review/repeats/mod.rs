@@ -1,4 +1,4 @@
-//! Repeats: demands, failures and detours that recur in past sessions of a project, with a way to end each.
+//! Repeats: demands and failures that recur in past sessions of a project, with a way to end each.
 //!
 //! A page has at most [`MOST`] of them, each from two sessions or more. A repeat that a rule or a lesson in
 //! force ends is not listed. Nothing is worded here: a repeat names the call, the error, the call that worked,
@@ -6,8 +6,7 @@
 //! theirs ends comes back when that is no longer in force.
 //!
 //! A failure repeats if a call stops with the same deciding line, numbers aside. If another form of the call
-//! soon worked, the same program with the same error is enough, names aside. A detour repeats if the same
-//! programs first work with the same options and variables after several looks around.
+//! soon worked, the same program with the same error is enough, names aside.
 //!
 //! Not counted: a failure that an edit follows, which is work on the project; a failed search or a failed file
 //! tool, which is an answer; and a script for one call, which belongs to one session.
@@ -22,7 +21,6 @@ use memctl_sessions::{Session, Speaker, Step};
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
-use crate::lessons::asking::found_out::{detours, subject};
 use crate::lessons::failure::error_line::error_line;
 use crate::lessons::failure::{Failure, normalised};
 use crate::lessons::past::session_files::is_in;
@@ -30,9 +28,8 @@ use crate::lessons::recovery::episodes::{Episode, analyse};
 use crate::lessons::recovery::goal::{self, Goal};
 use crate::lessons::recovery::outcome::is_shell_error;
 use crate::lessons::recovery::pattern::of_files;
-use crate::lessons::session::calls::SessionCall;
 use crate::lessons::telling::hint::Hint;
-use crate::lessons::telling::matching::{at_failure, before_call};
+use crate::lessons::telling::matching::at_failure;
 use crate::model::{Kind, Procedure, Record as _, Reflexion, Trust};
 use crate::review::{PastSessions, replay};
 use crate::rules::hearing::{self, Message};
@@ -54,8 +51,6 @@ pub enum RepeatKind {
     Correction,
     /// Call that fails in the same way.
     Failure,
-    /// Call that agents find out again, by several others.
-    Detour,
 }
 
 /// Something that past sessions repeat.
@@ -71,7 +66,7 @@ pub struct Repeat {
     pub calls: usize,
     /// Tokens of these calls and their outputs, estimated from their length.
     pub tokens: u64,
-    /// Newest failing call, the call that was found out, or the person's words; redacted.
+    /// Newest failing call, or the person's words; redacted.
     pub what: String,
     /// Deciding line of the error.
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -248,13 +243,9 @@ pub fn repeats(store: &Scoped, here: &Here<'_>, past: &PastSessions) -> Result<R
 
 /// Returns the hint that an agent would get there.
 fn hint_for(store: &Scoped, here: &Here<'_>, repeat: &Repeat) -> Option<Hint> {
-    let hints = if repeat.kind == RepeatKind::Failure {
-        let failure = Failure::of_redacted(&repeat.error, None, &repeat.what)?;
-        at_failure(store, &failure, here, &[], 1)
-    } else {
-        before_call(store, &repeat.what, here)
-    };
-    hints.ok()?.into_iter().next()
+    let failure = Failure::of_redacted(&repeat.error, None, &repeat.what)?;
+    let hints = at_failure(store, &failure, here, &[], 1).ok()?;
+    hints.into_iter().next()
 }
 
 /// Maximum number of messages that are compared, the newest ones.
@@ -366,18 +357,18 @@ const SOON: usize = 8;
 /// Maximum length of a text, in bytes.
 const LONGEST_SHOWN: usize = 400;
 
-/// Failures and detours of one session, with its counts.
+/// Failures of one session, with its counts.
 #[derive(Debug, Default)]
 struct Found {
     calls: usize,
     failed: usize,
-    /// Failure or detour, with a text that is equal for equal ones.
+    /// Failures, each with a text that is equal for equal ones.
     met: Vec<(String, Repeat)>,
     /// Calls that another session file has too: positions in the session.
     copies: HashSet<usize>,
 }
 
-/// Finds failures and detours of a session. `seen` holds the ids of calls of other sessions: a session that
+/// Finds failures of a session. `seen` holds the ids of calls of other sessions: a session that
 /// was resumed repeats those of the one before.
 fn found(session: &Session, project: Option<&str>, seen: &mut HashSet<String>) -> Found {
     let steps = &session.steps[session.steps.len().saturating_sub(STEPS)..];
@@ -408,21 +399,6 @@ fn found(session: &Session, project: Option<&str>, seen: &mut HashSet<String>) -
         if !tried_again.contains(index) {
             found.met.extend(failure(steps, &goals, at, episode));
         }
-    }
-    let calls: Vec<SessionCall> = steps
-        .iter()
-        .map(|step| {
-            let failed = analysis.failures.binary_search(&step.index).is_ok();
-            let tool = Some(step.tool.as_str());
-            SessionCall::new(tool, &step.call_text(), &step.output, failed)
-        })
-        .collect();
-    for detour in detours(&calls) {
-        let command = calls[detour.worked].command().unwrap_or_default();
-        let key = subject(command).filter(|_| counts[detour.worked]);
-        let steps = &steps[detour.since..detour.worked];
-        let once = || Repeat::once(RepeatKind::Detour, shown(command), steps);
-        found.met.extend(key.map(|key| (key, once())));
     }
     found
 }

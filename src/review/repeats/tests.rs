@@ -158,34 +158,6 @@ fn a_resumed_session_and_another_project_count_for_nothing() {
 }
 
 #[test]
-fn a_command_that_is_found_out_again_is_a_detour() {
-    let detour = |name: &str| {
-        let mut all = Written::default();
-        all.bash(name, "ls", "Makefile README.md bin src tests", false);
-        all.bash(
-            name,
-            "cat README.md",
-            "Tests run with `PYTHONPATH=src bin/py -m pytest`.",
-            false,
-        );
-        all.bash(name, "cat Makefile", "db-up:\n\t./gateway", false);
-        all.bash(
-            name,
-            "PYTHONPATH=src bin/py -m pytest tests/test_cart.py",
-            "3 passed",
-            false,
-        );
-        all.text()
-    };
-    let files = [("a.jsonl", detour("a")), ("b.jsonl", detour("b"))];
-    let found = found(&files, PROJECT);
-    assert_eq!(found.repeats.len(), 1, "{found:?}");
-    let one = &found.repeats[0];
-    assert_eq!((one.kind, one.times, one.calls), (RepeatKind::Detour, 2, 6));
-    assert!(one.what.starts_with("PYTHONPATH=src"), "{one:?}");
-}
-
-#[test]
 fn a_word_that_answers_something_is_a_lead() {
     let leads = ["Again: never use print.", "No, use the logger."].map(has_lead);
     assert_eq!(
