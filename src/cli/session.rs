@@ -3,12 +3,10 @@
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use serde::Serialize;
-use serde_json::{Map, Value};
 
 use crate::cli::context::Context;
 use crate::cli::output::{Done, Page, Report, Style, Table, plural};
 use crate::cli::skills::run::latency;
-use crate::lessons::telling::hint::{MAX_RULES, Pitfall};
 use crate::model::error::UserError;
 use crate::model::{ActionType, ExecutionLog, LogStatus, Session, SessionState};
 use crate::notes::sessions::{
@@ -293,13 +291,7 @@ pub(crate) struct Changed {
 
 impl Report for Changed {
     fn page(&self, page: &mut Page) {
-        let session = &self.session.session;
-        let done = format!("{} ", self.done);
-        page.good(&done, &session.session_id);
-        page.field("status", session.status.as_str());
-        page.some("step", session.current_step.as_deref());
-        page.field("progress", &progress_of(session));
-        page.some("error", session.error_message.as_deref());
+        page.result(self.done, &self.session.session.session_id, self);
     }
 }
 
@@ -339,18 +331,7 @@ impl Report for SessionReport {
     fn page(&self, page: &mut Page) {
         let session = &self.session;
         page.styled(&[(Style::Strong, &session.session_id)]);
-        let [data, pitfalls] = data_of(session);
-        let began = page.age(&session.started_at);
-        let completed = session.completed_at.as_deref().map(|at| page.age(at));
-        page.field("status", session.status.as_str());
-        page.some("user", session.user_id.as_deref());
-        page.some("step", session.current_step.as_deref());
-        page.some("error", session.error_message.as_deref());
-        page.field("progress", &progress_of(session));
-        page.list("done", &session.completed_steps);
-        page.field("began", &began);
-        page.some("completed", completed);
-        page.fields([("data", data), ("pitfalls", pitfalls)]);
+        page.document(&self.record, &[&session.session_id]);
         if self.logs.is_empty() {
             return;
         }
@@ -365,29 +346,6 @@ impl Report for SessionReport {
             page.dim(format!("the newest {shown}"));
         }
     }
-}
-
-/// Returns the data of a session, one line a field, and its pitfalls, one line each.
-fn data_of(session: &Session) -> [String; 2] {
-    let data: Map<String, Value> =
-        serde_json::from_str(session.session_data.get()).unwrap_or_default();
-    let fields = data.iter().filter(|(name, _)| *name != "pitfalls");
-    let fields = fields.map(|(name, value)| {
-        let text = value
-            .as_str()
-            .map_or_else(|| value.to_string(), str::to_owned);
-        // One line is one field here, so a value must not contain line breaks.
-        let flat: Vec<&str> = text.split_whitespace().collect();
-        format!("{}: {}", name.escape_debug(), flat.join(" "))
-    });
-    let pitfalls = data.get("pitfalls").cloned().unwrap_or_default();
-    let pitfalls: Vec<Pitfall> = serde_json::from_value(pitfalls).unwrap_or_default();
-    let pitfalls = pitfalls.iter().take(MAX_RULES);
-    let pitfalls = pitfalls.map(|pitfall| format!("{}: {}", pitfall.error, pitfall.rule));
-    [
-        fields.collect::<Vec<_>>().join("\n"),
-        pitfalls.collect::<Vec<_>>().join("\n"),
-    ]
 }
 
 /// Returns the cells of an action.
@@ -413,17 +371,4 @@ fn action(line: &ExecutionLog, age: String) -> [String; 7] {
 fn percent(session: &Session) -> String {
     let percent = session.progress_percentage;
     percent.map_or_else(|| "–".to_owned(), |percent| format!("{percent:.0}%"))
-}
-
-/// Returns the progress as `38%, 3 of 8 steps`.
-fn progress_of(session: &Session) -> String {
-    let done = session.completed_steps.len() as u64;
-    match session.total_steps {
-        // A session may end before its steps do.
-        Some(total) if session.progress_percentage == Some(100.0) && done < total => {
-            format!("ended, {done} of {}", plural(total, "step"))
-        }
-        Some(total) => format!("{}, {done} of {}", percent(session), plural(total, "step")),
-        None => percent(session),
-    }
 }
