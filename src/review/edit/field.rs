@@ -38,8 +38,7 @@ pub(crate) enum Form {
 /// Editable field: its name and the form of its values.
 pub(crate) type Field = (&'static str, Form);
 
-/// Returns the editable fields of a kind; the first is its text. The fields of a procedure are inside its
-/// `data`, except for its lesson.
+/// Returns the editable fields of a kind; the first is its text.
 pub(crate) const fn editable(kind: Kind) -> &'static [Field] {
     match kind {
         Kind::Execution => &[("reviewer_notes", Form::Text)],
@@ -56,17 +55,7 @@ pub(crate) const fn editable(kind: Kind) -> &'static [Field] {
             ("validated_by_test", Form::Flag),
             ("generated_test_ids", Form::List),
         ],
-        Kind::Procedure => &[
-            (LESSON, Form::Words),
-            ("procedure_name", Form::Words),
-            ("semantic_description", Form::Text),
-            ("initial_failure_summary", Form::Text),
-            ("identified_root_cause", Form::Text),
-            ("successful_intervention", Form::Text),
-            ("learned_procedure_steps", Form::List),
-            ("critical_contextual_cues", Form::List),
-            ("example_scenario_abstract", Form::Text),
-        ],
+        Kind::Procedure => &[("lesson", Form::Words)],
         Kind::Memory => &[
             ("content", Form::Words),
             (MEMORY_TYPE, Form::NoteType),
@@ -77,8 +66,6 @@ pub(crate) const fn editable(kind: Kind) -> &'static [Field] {
     }
 }
 
-/// Field of a procedure that is beside its `data`.
-pub(crate) const LESSON: &str = "lesson";
 const METADATA: &str = "metadata";
 const MEMORY_TYPE: &str = "memory_type";
 

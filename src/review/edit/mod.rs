@@ -13,8 +13,7 @@ mod field;
 use std::collections::HashMap;
 
 use chrono::{DateTime, Utc};
-use field::{Form, LESSON, editable};
-use memctl_files::json::with_fields;
+use field::{Form, editable};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -119,14 +118,6 @@ pub fn edit(
         return Ok(report);
     }
     let mut update = values;
-    if kind == Kind::Procedure {
-        let data: Vec<_> = update
-            .extract_if(.., |(field, _)| *field != LESSON)
-            .collect();
-        if !data.is_empty() {
-            update.push(("data", with_data(&before, &data)?));
-        }
-    }
     let is_given = |name: &str| given.iter().any(|(given, _)| given == name);
     for (name, value) in afresh(&before, &report.changed) {
         if is_given(name) {
@@ -261,36 +252,14 @@ fn still_says(workspace: &Workspace, entry: &Entry, report: &mut EditReport) -> 
     Ok(())
 }
 
-/// Returns the fields of an entry; for a procedure, its lesson and the fields of its `data`.
+/// Returns the fields of an entry.
 fn fields_of(entry: &Entry) -> Result<Fields, Error> {
     let unreadable = |error| {
         let id = &entry.id;
         let message = format!("`{id}` cannot be edited here: its entry is not JSON: {error}");
         Error::input(message, "edit the file; memctl doctor shows its path")
     };
-    let mut fields: Fields = serde_json::from_slice(&entry.text).map_err(unreadable)?;
-    if entry.kind == Kind::Procedure {
-        let data = fields.remove("data").unwrap_or_default();
-        let lesson = fields.remove(LESSON);
-        fields = serde_json::from_str(data.get()).unwrap_or_default();
-        fields.extend(lesson.map(|lesson| (LESSON.to_owned(), lesson)));
-    }
-    Ok(fields)
-}
-
-/// Returns the `data` of a procedure with some fields changed.
-fn with_data(
-    entry: &Entry,
-    values: &[(&'static str, Box<RawValue>)],
-) -> Result<Box<RawValue>, Error> {
-    let fields: Fields = serde_json::from_slice(&entry.text)?;
-    let data = fields.get("data").map(|data| data.get());
-    let data = data.filter(|data| data.starts_with('{')).unwrap_or("{}");
-    let changes = values
-        .iter()
-        .map(|(field, value)| (*field, value.get().to_owned()));
-    let text = with_fields(data, &changes.collect::<Vec<_>>(), 8);
-    Ok(RawValue::from_string(text)?)
+    serde_json::from_slice(&entry.text).map_err(unreadable)
 }
 
 /// Evidence fields to reset after these fields of a record changed: only those that are present and
