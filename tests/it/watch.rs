@@ -308,21 +308,28 @@ fn hints_lessons_and_rules_are_shown_beside_executions() {
     for watcher in [&all, &some] {
         let rule = &next(watcher)["rule"];
         assert_eq!(
-            (&rule["id"], &rule["skill"], &rule["is_candidate"]),
-            (&json!("REFL-001"), &json!(SKILL), &json!(false))
+            (&rule["id"], &rule["what"], &rule["text"]),
+            (
+                &json!("REFL-001"),
+                &json!("rule made"),
+                &json!("Always give the evidence.")
+            )
         );
     }
     recover(&workspace);
     let lesson = next(&all)["lesson"].clone();
-    assert_eq!(lesson["failing_code"], "git push", "{lesson}");
+    assert_eq!(
+        lesson["text"], "git push → git push -u origin main",
+        "{lesson}"
+    );
     let push = lesson["id"].clone();
     meet_a_known_error(&workspace);
     for watcher in [&all, &some] {
         let hint = &next(watcher)["hint"];
-        assert_eq!(hint["hints"], json!([push]));
+        assert_eq!(hint["records"], json!([push]));
         assert_eq!(hint["session"], "claude-code/s-2");
         assert_eq!(hint["tool"], "Bash");
-        assert_eq!(hint["error_key"], "fatal: No configured push destination");
+        assert_eq!(hint["text"], "fatal: No configured push destination");
     }
     let line = text.0.line();
     let expected = format!(
@@ -380,14 +387,10 @@ fn what_agents_are_told_at_starts_and_calls_is_shown_with_its_sessions() {
         let document = watcher.0.document();
         assert_valid(&["watch"], &document);
         let told = &document["told"];
-        let records = told["records"].as_array().unwrap();
-        let found: Vec<&str> = records
-            .iter()
-            .filter_map(|one| one["id"].as_str())
-            .collect();
+        let what = format!("told at a {moment}");
         assert_eq!(
-            (told["moment"].as_str(), &*found),
-            (Some(moment), ids),
+            (&told["what"], &told["records"]),
+            (&json!(what), &json!(ids)),
             "{document}"
         );
         told.clone()
@@ -395,7 +398,7 @@ fn what_agents_are_told_at_starts_and_calls_is_shown_with_its_sessions() {
     told("start", &["REFL-001", "PROC-001"]);
     event("b", call("npm ci")).succeeds();
     let one = told("call", &["REFL-001"]);
-    assert_eq!(one["records"][0]["text"], "Use pnpm, never npm.");
+    assert_eq!(one["text"], "Use pnpm, never npm.");
     assert_eq!(
         (&one["session"], &one["tool"]),
         (&json!("claude-code/b"), &json!("Bash"))

@@ -28,81 +28,32 @@ pub(super) struct Event {
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Other {
     /// Hints that an agent got at a failing call.
-    Hint(ShownHint),
+    Hint(Happened),
     /// Rules or lessons that an agent was told at a start or a call.
-    Told(ToldNote),
+    Told(Happened),
     /// Lesson or pattern that was learned.
-    Lesson(NewLesson),
+    Lesson(Happened),
     /// Rule that was made from a correction, or proposed.
-    Rule(NewRule),
+    Rule(Happened),
 }
 
-#[derive(Debug, Serialize, schemars::JsonSchema)]
-pub(crate) struct ShownHint {
+/// What happened to records.
+#[derive(Debug, Default, Serialize, schemars::JsonSchema)]
+pub(crate) struct Happened {
     /// Time: RFC 3339, UTC.
     at: String,
-    /// Id of the log line.
-    log: String,
-    /// Session of the agent; `None` outside any session.
-    session: Option<String>,
-    /// Tool that failed; `None` if unknown.
-    tool: Option<String>,
-    /// Error without its variable parts.
-    error_key: String,
-    /// Ids of the procedures that were shown.
-    hints: Vec<String>,
-}
-
-#[derive(Debug, Serialize, schemars::JsonSchema)]
-pub(crate) struct ToldNote {
-    /// Time: RFC 3339, UTC.
-    at: String,
-    /// Id of the log line.
-    log: String,
-    /// Session of the agent; `None` outside any session.
-    session: Option<String>,
-    /// Tool that was about to be called; `None` at a start, or if unknown.
-    tool: Option<String>,
-    /// `start` of a session or a subagent, or `call`.
-    moment: String,
-    /// Texts that were told.
-    records: Vec<ToldRecord>,
-}
-
-#[derive(Debug, Serialize, schemars::JsonSchema)]
-pub(crate) struct ToldRecord {
-    /// Id of the rule or the lesson.
+    /// Id of the record, or of the line of the log.
     id: String,
-    /// Present text; empty if it is gone.
+    /// What happened, in words, such as `told at a start` or `rule proposed`.
+    what: &'static str,
+    /// Text of the records; of a hint, the error without its variable parts.
     text: String,
-}
-
-#[derive(Debug, Serialize, schemars::JsonSchema)]
-pub(crate) struct NewLesson {
-    /// Time: RFC 3339, UTC.
-    at: String,
-    /// Id of the procedure.
-    id: String,
-    /// Lesson in one line; the error or the name if nobody has worded it.
-    lesson: String,
-    /// Code or command that failed; empty without a pattern.
-    failing_code: String,
-    /// Code or command that worked; empty without a pattern.
-    working_code: String,
-}
-
-#[derive(Debug, Serialize, schemars::JsonSchema)]
-pub(crate) struct NewRule {
-    /// Time: RFC 3339, UTC.
-    at: String,
-    /// Id of the rule.
-    id: String,
-    /// `domain/skill`; empty if the rule belongs to no skill.
-    skill: String,
-    /// Text of the rule.
-    rule: String,
-    /// `true` if the rule acts only after an approval.
-    is_candidate: bool,
+    /// Ids of the records.
+    records: Vec<String>,
+    /// Session of the agent; `None` outside any session, and for records.
+    session: Option<String>,
+    /// Tool that failed or was about to be called; `None` if unknown, and for records.
+    tool: Option<String>,
 }
 
 /// Line of JSON with a document.
@@ -116,26 +67,6 @@ const LEAST: usize = 8;
 const GAP: &str = "  ";
 
 impl Event {
-    /// Event that is no execution: its records, what happened to them, and their text.
-    fn other(
-        (id, at): (&str, &str),
-        records: String,
-        what: (Style, &str),
-        text: String,
-        document: &Other,
-    ) -> Self {
-        Self {
-            id: id.to_owned(),
-            at: at.to_owned(),
-            json: json(document),
-            cells: vec![
-                (Style::Plain, records),
-                (what.0, what.1.to_owned()),
-                (Style::Plain, text),
-            ],
-        }
-    }
-
     /// Adds the event to a page as one line. On a terminal of `columns`, its last cells give way, and its time is a
     /// clock from the day `today` on.
     pub(super) fn line(&self, page: &mut Page, columns: Option<usize>, today: &str) {
@@ -198,44 +129,59 @@ impl From<Execution> for Event {
     }
 }
 
+impl From<Other> for Event {
+    fn from(document: Other) -> Self {
+        let json = json(&document);
+        let (style, of) = match document {
+            Other::Hint(of) | Other::Told(of) => (Style::Warn, of),
+            Other::Lesson(of) | Other::Rule(of) => (Style::Good, of),
+        };
+        Self {
+            id: of.id,
+            at: of.at,
+            json,
+            cells: vec![
+                (Style::Plain, in_short(&of.records)),
+                (style, of.what.to_owned()),
+                (Style::Plain, of.text),
+            ],
+        }
+    }
+}
+
 impl From<Procedure> for Event {
     fn from(procedure: Procedure) -> Self {
         let pattern = procedure.pattern.clone().unwrap_or_default();
-        let lesson = procedure.summary();
         let text = match pattern.working_code.as_str() {
-            "" => lesson.clone(),
+            "" => procedure.summary(),
             working => change(&pattern.failing_code, working, usize::MAX),
         };
-        let (id, at) = (procedure.procedure_id, procedure.created_at);
-        let document = Other::Lesson(NewLesson {
-            at: at.clone(),
-            id: id.clone(),
-            lesson,
-            failing_code: pattern.failing_code,
-            working_code: pattern.working_code,
-        });
-        let what = (Style::Good, "lesson learned");
-        Self::other((&id, &at), id.clone(), what, text, &document)
+        Self::from(Other::Lesson(Happened {
+            at: procedure.created_at,
+            records: vec![procedure.procedure_id.clone()],
+            id: procedure.procedure_id,
+            what: "lesson learned",
+            text,
+            ..Happened::default()
+        }))
     }
 }
 
 impl From<Reflexion> for Event {
     fn from(rule: Reflexion) -> Self {
-        let is_candidate = rule.trust() == Trust::Observed;
-        let (id, at, text) = (rule.reflexion_id, rule.created_at, rule.rule);
-        let document = Other::Rule(NewRule {
-            at: at.clone(),
-            id: id.clone(),
-            skill: rule.skill,
-            rule: text.clone(),
-            is_candidate,
-        });
-        let what = if is_candidate {
+        let what = if rule.trust() == Trust::Observed {
             "rule proposed"
         } else {
             "rule made"
         };
-        Self::other((&id, &at), id.clone(), (Style::Good, what), text, &document)
+        Self::from(Other::Rule(Happened {
+            at: rule.created_at,
+            records: vec![rule.reflexion_id.clone()],
+            id: rule.reflexion_id,
+            what,
+            text: rule.rule,
+            ..Happened::default()
+        }))
     }
 }
 
@@ -264,44 +210,32 @@ pub(super) fn told(line: ExecutionLog, text_of: &dyn Fn(&str) -> Option<String>)
         let said = field(&line.input_data, name);
         said.as_str().unwrap_or_default().to_owned()
     };
-    let (log, at) = (line.id, line.created_at);
-    if line.step_name != "told" {
-        let (hints, error_key) = (ids("hints"), said("error_key"));
-        let shown = hints.join(",");
-        let document = Other::Hint(ShownHint {
-            at: at.clone(),
-            log: log.clone(),
-            session: line.session_id,
-            tool: line.tool_name,
-            error_key: error_key.clone(),
-            hints,
-        });
-        let what = (Style::Warn, "hint shown");
-        return Event::other((&log, &at), shown, what, error_key, &document);
-    }
-    let moment = said("at");
-    let what = match moment.as_str() {
-        "start" => (Style::Warn, "told at a start"),
-        _ => (Style::Warn, "told at a call"),
+    let is_told = line.step_name == "told";
+    let (what, records) = match (is_told, &*said("at")) {
+        (false, _) => ("hint shown", ids("hints")),
+        (true, "start") => ("told at a start", ids("told")),
+        (true, _) => ("told at a call", ids("told")),
     };
-    let ids = ids("told");
-    let shown = in_short(&ids);
-    let records = ids.into_iter().map(|id| ToldRecord {
-        text: text_of(&id).unwrap_or_default(),
-        id,
-    });
-    let records: Vec<ToldRecord> = records.collect();
-    let texts: Vec<&str> = records.iter().map(|record| &*record.text).collect();
-    let text = texts.join(" · ");
-    let document = Other::Told(ToldNote {
-        at: at.clone(),
-        log: log.clone(),
+    let text = if is_told {
+        let texts: Vec<String> = records.iter().filter_map(|id| text_of(id)).collect();
+        texts.join(" · ")
+    } else {
+        said("error_key")
+    };
+    let happened = Happened {
+        at: line.created_at,
+        id: line.id,
+        what,
+        text,
+        records,
         session: line.session_id,
         tool: line.tool_name,
-        moment,
-        records,
-    });
-    Event::other((&log, &at), shown, what, text, &document)
+    };
+    Event::from(if is_told {
+        Other::Told(happened)
+    } else {
+        Other::Hint(happened)
+    })
 }
 
 #[cfg(test)]
@@ -315,7 +249,7 @@ mod tests {
             ..ExecutionLog::default()
         };
         let event = told(line, &|_| None);
-        assert!(event.json.contains("\"hints\":[]"), "{event:?}");
+        assert!(event.json.contains("\"records\":[]"), "{event:?}");
     }
 
     #[test]
