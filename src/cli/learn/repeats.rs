@@ -259,7 +259,6 @@ fn worded(context: &Context, repeat: &Repeat, model: &str) -> Result<Answer, Use
     let options = PastOptions {
         sessions,
         max_calls: 1,
-        max_cost: None,
     };
     let plan = wait(past::plan(&workspace, &options))??;
     let Some(plan) = plan.filter(|plan| plan.calls() > 0) else {

@@ -53,9 +53,6 @@ pub(crate) struct LearnArgs {
     /// Maximum number of model calls, one a session
     #[arg(long, value_name = "N", default_value_t = 20, requires = "model")]
     max_calls: usize,
-    /// Maximum estimated cost of the calls, in US dollars
-    #[arg(long, value_name = "USD", value_parser = dollars, requires = "model")]
-    max_cost: Option<f64>,
     /// Call the model without a question about the cost
     #[arg(long, requires = "model")]
     yes: bool,
@@ -87,20 +84,10 @@ pub(crate) fn learn(context: &Context, args: &LearnArgs) -> Done {
         let past = PastOptions {
             sessions: options,
             max_calls: args.max_calls,
-            max_cost: args.max_cost,
         };
         lessons = past_lessons(context, &workspace, &past, args.yes)?;
     }
     Ok(Box::new(SessionsLearned { report, lessons }))
-}
-
-fn dollars(text: &str) -> Result<f64, String> {
-    let amount: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
-    if amount.is_finite() && amount >= 0.0 {
-        Ok(amount)
-    } else {
-        Err("not an amount of money".to_owned())
-    }
 }
 
 /// Lets a model word the lessons of past sessions. `None` without a model.

@@ -1,6 +1,6 @@
 //! `mcp`: the MCP server on standard input and output, and its installation in agent hosts.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
@@ -11,8 +11,10 @@ use crate::cli::arguments::{HostArgs, HostsArgs};
 use crate::cli::connections;
 use crate::cli::context::Context;
 use crate::cli::output::{Page, Printer, Report};
-use crate::cli::start::hooks::{self, OnPage, Statuses, in_project, is_on_path, of_user};
-use crate::host::{self, Found, Host, InstallationStatus, Item, Place, Served, ServerFile, Start};
+use crate::cli::start::hooks::{
+    OnPage, Statuses, directory, found_in, is_on_path, notes, place,
+};
+use crate::host::{self, Found, Host, InstallationStatus, Item, Served, ServerFile, Start};
 use crate::model::error::UserError;
 use crate::serve::mcp::{Server, serve};
 use crate::serve::operations::Operation;
@@ -88,13 +90,14 @@ pub(crate) fn mcp(context: &Context, args: &McpArgs) -> Result<u8, UserError> {
     let report: Box<dyn Report> = match command {
         McpCommand::Install(args) => {
             let HostArgs { host, project } = args.of;
-            let place = place(context, host, project, args.read_only)?;
+            let place = place(context, Item::Server, host, project, args.read_only)?;
             let changed = place.install()?;
             let start = Some(place.start.clone());
-            Box::new(place.done(changed, Served { start }, notes(context, host, project)))
+            let notes = notes(context, &place, project);
+            Box::new(place.done(changed, Served { start }, notes))
         }
         McpCommand::Uninstall(args) => {
-            let place = place(context, args.host, args.project, false)?;
+            let place = place(context, Item::Server, args.host, args.project, false)?;
             let changed = place.remove()?;
             Box::new(place.done(changed, Served::default(), Vec::new()))
         }
@@ -115,13 +118,13 @@ pub(crate) fn mcp(context: &Context, args: &McpArgs) -> Result<u8, UserError> {
                 if is_left_out {
                     continue;
                 }
-                let place = place(context, host, project, false)?;
+                let place = place(context, Item::Server, host, project, false)?;
                 let path = place.settings.path();
                 if reports.iter().any(|other| other.settings == path) {
                     continue;
                 }
                 // Only the presence of the entry counts; its command line is the user's choice.
-                let found = hooks::found_in(&place, is_asked_for, host::server_status)?;
+                let found = found_in(&place, is_asked_for, host::server_status)?;
                 // Unless it is asked for, the project is of interest where it has the server.
                 let is_absent = found.standing == InstallationStatus::Absent;
                 if !(project && is_absent) || args.project {
@@ -192,36 +195,8 @@ fn open(started: &Context, operation: Operation) -> Result<Workspace, UserError>
     context.workspace_of_user(None)
 }
 
-/// Returns the place of the server: the file in which an agent host looks for it, and the command that starts it.
-pub(crate) fn place(
-    context: &Context,
-    host: Host,
-    project: bool,
-    read_only: bool,
-) -> Result<Place, UserError> {
-    let settings = if project {
-        let name = host.name();
-        let file = host.profile().project_file.ok_or_else(|| {
-            let message = format!("`{name}` has no project settings");
-            UserError::usage(message, format!("memctl mcp install {name}"))
-        })?;
-        in_project(context, Path::new(file))?
-    } else {
-        let hint = "memctl mcp install HOST --project";
-        let none = || UserError::usage("no home directory found", hint);
-        of_user(server_file(context, host).ok_or_else(none)?)?
-    };
-    Ok(Place {
-        item: Item::Server,
-        host,
-        settings,
-        state_dir: context.environment.state_dir.clone(),
-        start: start(context, host, project, read_only),
-    })
-}
-
 /// Returns the file of the user that lists the servers of a host; `None` without a home directory.
-fn server_file(context: &Context, host: Host) -> Option<PathBuf> {
+pub(crate) fn server_file(context: &Context, host: Host) -> Option<PathBuf> {
     let environment = &context.environment;
     let of = host.profile();
     let is_moved = of
@@ -231,7 +206,7 @@ fn server_file(context: &Context, host: Host) -> Option<PathBuf> {
         ServerFile::InHome(name) if !is_moved => environment.home.as_ref()?.join(name),
         ServerFile::InConfiguration(name) => environment.all_settings_dir.as_ref()?.join(name),
         ServerFile::InSettings(name) | ServerFile::InHome(name) => {
-            let file = hooks::directory(context, host)?.join(name);
+            let file = directory(context, host)?.join(name);
             // OpenCode reads both, and makes one of them itself.
             let commented = file.with_extension("jsonc");
             let is_commented = !named::is_file(&file) && named::is_file(&commented);
@@ -245,7 +220,7 @@ fn server_file(context: &Context, host: Host) -> Option<PathBuf> {
 }
 
 /// Returns the command with which an agent host starts the server.
-fn start(context: &Context, host: Host, project: bool, read_only: bool) -> Start {
+pub(crate) fn start(context: &Context, host: Host, project: bool, read_only: bool) -> Start {
     let global = &context.global;
     let starts_in_project = host.profile().starts_in_project;
     // Shared settings contain no path of this machine; graphical programs have no `PATH`.
@@ -270,33 +245,6 @@ fn start(context: &Context, host: Host, project: bool, read_only: bool) -> Start
         command: own.map_or_else(|| "memctl".to_owned(), |path| path.display().to_string()),
         args,
     }
-}
-
-/// Returns notes for the user after an installation.
-pub(crate) fn notes(context: &Context, host: Host, project: bool) -> Vec<String> {
-    let note = match (host, project) {
-        (Host::ClaudeCode, true) => "Claude Code asks once before it starts project servers",
-        (Host::Codex, true) => "Codex reads this only in a trusted project",
-        (Host::Cursor, _) => "enable it in Cursor's settings, under MCP",
-        (Host::VsCode, _) => "VS Code asks once before it starts the server",
-        _ => "",
-    };
-    let note = match note {
-        "" => format!("takes effect in the next session of {}", host.title()),
-        note => note.to_owned(),
-    };
-    let mut notes = vec![note];
-    if !host.profile().starts_in_project && !project {
-        let root = context.project().display().to_string();
-        notes.insert(
-            0,
-            format!("it uses the memory of `{root}` for every project"),
-        );
-    }
-    if project && !is_on_path(context) {
-        notes.push("`memctl` is not on your PATH; project settings start it from there".to_owned());
-    }
-    notes
 }
 
 impl OnPage for Served {

@@ -10,6 +10,7 @@ use serde::Serialize;
 use crate::cli::arguments::{HostArgs, HostsArgs};
 use crate::cli::context::Context;
 use crate::cli::output::{Done, Page, Report, Style};
+use crate::cli::share::mcp;
 use crate::host::{
     self, Delivery, Events, Found, FoundHooks, Host, InstallationStatus, Installed, Item, Place,
     Start,
@@ -115,7 +116,7 @@ pub(crate) fn found_in<T: Default>(
     }
 }
 
-/// Returns the place of hooks, a status line or a permission: in the settings that have the hooks of a host.
+/// Returns the place of an item in the settings of an agent host, and the command that it starts.
 pub(crate) fn place(
     context: &Context,
     item: Item,
@@ -124,17 +125,29 @@ pub(crate) fn place(
     read_only: bool,
 ) -> Result<Place, UserError> {
     let (name, of) = (host.name(), host.profile());
+    let is_server = item == Item::Server;
+    let group = if is_server { "mcp" } else { "hooks" };
     let settings = if project {
-        let directory = of.project_directory.ok_or_else(|| {
-            let message = format!("`{name}` has no hooks in a project");
-            UserError::usage(message, format!("memctl hooks install {name}"))
-        })?;
-        in_project(context, &Path::new(directory).join(of.settings_file))?
+        let file = if is_server {
+            of.project_file.map(PathBuf::from)
+        } else {
+            let directory = of.project_directory;
+            directory.map(|directory| Path::new(directory).join(of.settings_file))
+        };
+        let none = || {
+            let message = format!("`{name}` has no project settings for this");
+            UserError::usage(message, format!("memctl {group} install {name}"))
+        };
+        in_project(context, &file.ok_or_else(none)?)?
     } else {
-        let hint = "memctl hooks install HOST --project";
+        let file = if is_server {
+            mcp::server_file(context, host)
+        } else {
+            directory(context, host).map(|directory| directory.join(of.settings_file))
+        };
+        let hint = format!("memctl {group} install HOST --project");
         let none = || UserError::usage("no home directory found", hint);
-        let directory = directory(context, host).ok_or_else(none)?;
-        of_user(directory.join(of.settings_file))?
+        of_user(file.ok_or_else(none)?)?
     };
     // Project settings are shared with others and contain no path of this machine.
     let program = if project {
@@ -143,6 +156,7 @@ pub(crate) fn place(
         program(context)
     };
     let start = match item {
+        Item::Server => mcp::start(context, host, project, read_only),
         Item::StatusLine => Start {
             command: program,
             args: vec!["statusline".to_owned()],
@@ -159,14 +173,14 @@ pub(crate) fn place(
 }
 
 /// Returns a settings file of the user.
-pub(crate) fn of_user(path: PathBuf) -> Result<SharedFile, UserError> {
+fn of_user(path: PathBuf) -> Result<SharedFile, UserError> {
     let found = SharedFile::of_user(&path);
     Ok(found.map_err(|source| host::Error::Unreadable { path, source })?)
 }
 
 /// Returns a settings file of the project, in which no link is followed. If the project is the home
 /// directory, the file is the user's.
-pub(crate) fn in_project(context: &Context, name: &Path) -> Result<SharedFile, UserError> {
+fn in_project(context: &Context, name: &Path) -> Result<SharedFile, UserError> {
     let project = context.project();
     if context.environment.home.as_deref() == Some(project) {
         return of_user(project.join(name));
@@ -227,36 +241,29 @@ pub(crate) fn hosts(context: &Context) -> Vec<&'static str> {
 
 /// Returns notes for the user after an installation.
 pub(crate) fn notes(context: &Context, place: &Place, project: bool) -> Vec<String> {
-    let (host, mut notes) = (place.host, obstacles(context, place));
-    let note = match (host, project) {
-        (Host::ClaudeCode, true) => {
-            "Claude Code asks once whether you trust this folder before it runs the hooks"
-        }
-        (Host::Codex, true) => "Codex reads this only in a trusted project",
-        (Host::Gemini, true) => "Gemini CLI warns about new and changed project hooks",
-        (Host::Copilot, true) => "Copilot CLI runs project hooks in folders that you trust",
-        _ => "",
+    let (host, is_server) = (place.host, place.item == Item::Server);
+    let (title, own) = (host.title(), context.project().display());
+    let effect = match (host, project) {
+        (Host::Cursor, _) if is_server => "enable it in Cursor's settings, under MCP".to_owned(),
+        (Host::VsCode, _) | (_, true) => format!("{title} runs it once you trust the project"),
+        _ => format!("takes effect in the next session of {title}"),
     };
-    let note = match note {
-        "" => format!("takes effect in the next session of {}", host.title()),
-        note => note.to_owned(),
-    };
-    let no_path = "`memctl` is not on your PATH; project hooks start it from there";
+    let for_all = is_server && !host.profile().starts_in_project && !project;
+    let no_path = "`memctl` is not on your PATH; project settings start it from there";
     let no_memory = "hooks learn only in projects with a memory: run `memctl init` there";
-    let has_memory = context.has_memory();
-    let more = [
-        (true, note.as_str()),
-        (project && !is_on_path(context), no_path),
-        (!has_memory, no_memory),
+    let notes = [
+        for_all.then(|| format!("it uses the memory of `{own}` for every project")),
+        Some(effect),
+        (project && !is_on_path(context)).then(|| no_path.to_owned()),
+        (!is_server && !context.has_memory()).then(|| no_memory.to_owned()),
     ];
-    let more = more.iter().filter(|(is_so, _)| *is_so);
-    notes.extend(more.map(|(_, note)| (*note).to_owned()));
-    notes
+    let obstacles = obstacles(context, place).into_iter();
+    obstacles.chain(notes.into_iter().flatten()).collect()
 }
 
 /// Returns reasons in the agent host's own settings why its hooks do not run.
 fn obstacles(context: &Context, place: &Place) -> Vec<String> {
-    if place.host != Host::Codex {
+    if place.host != Host::Codex || place.item != Item::Hooks {
         return Vec::new();
     }
     let directory = directory(context, place.host);

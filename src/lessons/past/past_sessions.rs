@@ -36,8 +36,6 @@ pub struct PastOptions {
     pub sessions: LearnOptions,
     /// Maximum number of model calls.
     pub max_calls: usize,
-    /// Maximum estimated cost in US dollars; `None` sets no limit.
-    pub max_cost: Option<f64>,
 }
 
 /// A past session.
@@ -212,18 +210,7 @@ pub async fn plan(workspace: &Workspace, options: &PastOptions) -> Result<Option
         let cost = plan
             .llm
             .estimate((bytes + length) / BYTES_PER_TOKEN, USUAL_ANSWER * calls);
-        let is_dear = match (options.max_cost, cost) {
-            (Some(_), None) => {
-                let model = &plan.report.model;
-                let message =
-                    format!("the price of `{model}` is unknown, so a cost limit cannot hold");
-                let hint = "limit the calls instead: memctl learn --model M --max-calls N";
-                return Err(Error::input(message, hint));
-            }
-            (Some(limit), Some(cost)) => cost > limit,
-            (None, _) => false,
-        };
-        if is_dear || plan.sessions.len() >= options.max_calls {
+        if plan.sessions.len() >= options.max_calls {
             plan.report.left_out += 1;
             continue;
         }

@@ -7,7 +7,6 @@ use serde::Serialize;
 
 use crate::cli::context::{Context, random};
 use crate::cli::learn::sessions::{learn_from, project_sessions};
-use crate::cli::share::mcp;
 use crate::cli::start::hooks;
 use crate::cli::start::init::seen_by_git;
 use crate::cli::start::setup::{Learned, SetupHost, SetupReport};
@@ -200,10 +199,8 @@ fn look(context: &Context, step: &mut Step) -> Result<(), UserError> {
 
 /// Place of an item, whose file a step names.
 fn place(context: &Context, item: Item, host: Host, step: &mut Step) -> Result<Place, UserError> {
-    let place = match item {
-        Item::Server => mcp::place(context, host, in_project(host), false)?,
-        _ => hooks::place(context, item, host, false, false)?,
-    };
+    let project = item == Item::Server && in_project(host);
+    let place = hooks::place(context, item, host, project, false)?;
     step.path = Some(place.settings.shown());
     Ok(place)
 }
@@ -238,7 +235,7 @@ fn act(
             let changed = place.install()?;
             let notes = match item {
                 Item::Hooks => hooks::notes(context, &place, false),
-                Item::Server => mcp::notes(context, host, in_project(host)),
+                Item::Server => hooks::notes(context, &place, in_project(host)),
                 Item::StatusLine | Item::Permission(_) => Vec::new(),
             };
             Ok((changed, notes.into_iter().next()))
