@@ -154,7 +154,6 @@ impl MemoryType {
             Self::PerformanceMemory => PERFORMANCE,
         }
     }
-
 }
 
 impl fmt::Display for Shape {

@@ -38,9 +38,7 @@ pub use acting::call::Call;
 pub use acting::forbids_advice;
 pub use acting::matching::{breaks, fulfilled_by};
 pub use acting::patterns::{BadPattern, checked};
-pub use correct::{
-    CorrectOptions, CorrectReport, RelationReport, correct,
-};
+pub use correct::{CorrectOptions, CorrectReport, RelationReport, correct};
 pub use in_use::{UNREAD, are_unread};
 pub use place::conflicts::{Conflict, replace_rule};
 pub use place::decisions::{MergeReport, PinReport, Separated, keep_both, merge, pin};

@@ -81,8 +81,7 @@ fn read(
     let queue = queue(context, skill)?;
     let warnings = queue.warnings.iter();
     warnings.for_each(|warning| context.printer.warn(warning));
-    let is_same =
-        |a: &Waiting, b: &Waiting| (a.kind, &a.id, &a.other) == (b.kind, &b.id, &b.other);
+    let is_same = |a: &Waiting, b: &Waiting| (a.kind, &a.id, &a.other) == (b.kind, &b.id, &b.other);
     let is_open = |one: &Waiting| !skipped.iter().any(|skipped| is_same(skipped, one));
     Ok(queue.waiting.into_iter().filter(is_open).collect())
 }

@@ -11,9 +11,7 @@ use crate::cli::arguments::{HostArgs, HostsArgs};
 use crate::cli::connections;
 use crate::cli::context::Context;
 use crate::cli::output::{Page, Printer, Report};
-use crate::cli::start::hooks::{
-    OnPage, Statuses, directory, found_in, is_on_path, notes, place,
-};
+use crate::cli::start::hooks::{OnPage, Statuses, directory, found_in, is_on_path, notes, place};
 use crate::host::{self, Found, Host, InstallationStatus, Item, Served, ServerFile, Start};
 use crate::model::error::UserError;
 use crate::serve::mcp::{Server, serve};

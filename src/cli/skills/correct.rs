@@ -13,7 +13,7 @@ use crate::cli::context::Context;
 use crate::cli::ending::wait;
 use crate::cli::learn::lesson::in_other_projects;
 use crate::cli::output::printer::follow;
-use crate::cli::output::{Done, Page, Report, Style, end, when};
+use crate::cli::output::{Done, Page, Report, end, when};
 use crate::cli::review::past_sessions;
 use crate::cli::skills::run::raw_output;
 use crate::model::error::UserError;

@@ -167,8 +167,7 @@ fn pairs_have_the_same_words_or_are_judged() {
         rule["rule"] = json!(text);
         serde_json::from_value(rule).unwrap()
     };
-    let judged =
-        json!({"relations": [{"id": "REFL-001", "relation": "contradicts", "reason": "r", "by": "user"}]});
+    let judged = json!({"relations": [{"id": "REFL-001", "relation": "contradicts", "reason": "r", "by": "user"}]});
     let rules = [
         rule("REFL-001", "ALWAYS name the salary range.", json!({})),
         rule("REFL-002", "NEVER name the salary range.", judged),
