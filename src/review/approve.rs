@@ -463,7 +463,9 @@ pub fn untrusted(store: &Scoped, origin: Option<&str>) -> Result<Untrusted, Erro
                 },
                 skill: document.skill,
                 suspicious: memctl_redact::admit(&document.content).quarantine,
-                text: memctl_redact::redact(&document.content).text.into_owned(),
+                text: memctl_redact::redact(document.content.trim())
+                    .text
+                    .into_owned(),
             });
         Ok(records.collect())
     };

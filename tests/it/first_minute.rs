@@ -246,7 +246,7 @@ fn the_agent_of_the_person_words_a_repeat() {
     terminal.wait_for("One call of `claude -p`, price unknown: your plan. Go on?");
     terminal.keys(&["y"]);
     let failed = terminal.wait_for("not logged in");
-    assert!(failed.ends_with("q later"), "{failed}");
+    assert!(failed.ends_with("q later\n>"), "{failed}");
     fs::write(&claude, script).unwrap();
     terminal.type_line("w");
     let price = terminal.wait_for("One call of `claude -p`, price unknown: your plan. Go on?");
