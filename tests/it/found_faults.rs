@@ -303,9 +303,7 @@ fn a_long_text_is_printed_once() {
         .unwrap();
     let candidate = candidate["id"].as_str().unwrap();
     for (args, text) in [
-        (["show", &id], text),
         (["search", text], text),
-        (["show", candidate], rule),
         (["why", candidate], &rule[..40]),
         (["approve", candidate], &rule[..40]),
     ] {

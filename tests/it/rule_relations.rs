@@ -62,7 +62,6 @@ fn contradiction_that_a_model_finds_is_shown_kept_and_settled_by_a_person() {
     let report = correct(&workspace, &[]);
     assert_eq!(report["conflicts"][0]["id"], id);
     assert_eq!(report["conflicts"][0]["reason"], "both are about rivals");
-    assert_eq!(report["conflicts"][0]["superseded"], false);
     assert_eq!(rules(&workspace).len(), 2);
     let new = report["reflexion_id"].as_str().unwrap();
     // Both sides are marked in the prompt until somebody decides.
@@ -92,8 +91,7 @@ fn contradiction_that_a_model_finds_is_shown_kept_and_settled_by_a_person() {
     assert_eq!(workspace.pairs("contradiction")[0]["other"], new);
 
     let (workspace, id) = related("contradicts");
-    let report = correct(&workspace, &["--supersede"]);
-    assert_eq!(report["conflicts"][0]["superseded"], true);
+    let report = correct(&workspace, &["--replaces", &id]);
     let old = rules(&workspace)
         .into_iter()
         .find(|rule| rule["reflexion_id"] == id);

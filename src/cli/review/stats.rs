@@ -178,42 +178,32 @@ fn sessions(sessions: &AgentSessions, page: &mut Page) {
     page.fields([("told at calls", told), ("not told", not_told)]);
 }
 
-/// Shows what changed from week to week, from two weeks on. A column without data is left out.
+/// Shows what changed from week to week, from two weeks on. The table leaves out a column without data.
 fn weeks(all: &[Week], page: &mut Page) {
-    type Cell = fn(&Week) -> String;
-    const COLUMNS: [(&str, Cell); 7] = [
-        ("Sessions", |week| figure(week.sessions)),
-        ("Calls", |week| figure(week.calls)),
-        ("Failed", |week| figure(week.failed)),
-        ("Heeded", |week| of(week.heeded, week.told)),
-        ("Helped", |week| of(week.helped, week.hints)),
-        ("Right", |week| of(week.right, week.judged)),
-        ("Learned", |week| figure(week.learned)),
-    ];
-    fn figure(count: u64) -> String {
-        if count == 0 {
-            String::new()
-        } else {
-            count.to_string()
-        }
-    }
-    fn of(count: u64, all: u64) -> String {
-        if all == 0 {
-            String::new()
-        } else {
-            format!("{count} of {all}")
-        }
-    }
     if all.len() < 2 {
         return;
     }
-    let has_data = |(_, cell): &&(&str, Cell)| all.iter().any(|week| !cell(week).is_empty());
-    let columns: Vec<&(&str, Cell)> = COLUMNS.iter().filter(has_data).collect();
-    let heads: Vec<&str> = columns.iter().map(|(head, _)| *head).collect();
-    let mut table = Table::new(&format!("Week of|>{}", heads.join("|>")), &[]);
+    let figure = |count: u64| match count {
+        0 => String::new(),
+        count => count.to_string(),
+    };
+    let of = |count: u64, all: u64| match all {
+        0 => String::new(),
+        all => format!("{count} of {all}"),
+    };
+    let heads = "Week of|>Sessions|>Calls|>Failed|>Heeded|>Helped|>Right|>Learned";
+    let mut table = Table::new(heads, &[]);
     for week in all {
-        let cells = columns.iter().map(|(_, cell)| cell(week));
-        table.add([week.week.clone()].into_iter().chain(cells).collect());
+        table.row([
+            week.week.clone(),
+            figure(week.sessions),
+            figure(week.calls),
+            figure(week.failed),
+            of(week.heeded, week.told),
+            of(week.helped, week.hints),
+            of(week.right, week.judged),
+            figure(week.learned),
+        ]);
     }
     page.line("");
     page.table(&table);

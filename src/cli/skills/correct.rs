@@ -79,9 +79,6 @@ pub(crate) struct CorrectArgs {
     /// Keep the correction as a rule even if it reads like a remark about one output
     #[arg(long)]
     as_rule: bool,
-    /// Replace the rules that the new rule contradicts
-    #[arg(long)]
-    supersede: bool,
     /// Record what the user said in the chat, as JSON (for agents); `-` reads standard input
     ///
     /// Fields: `rule` (one line), `when`, `not`, `do`, `scope` (`project`, or `everywhere`, which
@@ -91,7 +88,7 @@ pub(crate) struct CorrectArgs {
     /// `after`. `replaces` and `withdraws` are an id, or true for the nearest rule. The rule
     /// is a candidate until a person approves it.
     #[arg(long, value_name = "JSON", conflicts_with_all = [
-        "skill", "text", "execution_id", "correction", "expected", "as_rule", "supersede", "model", "assertions", "replaces",
+        "skill", "text", "execution_id", "correction", "expected", "as_rule", "model", "assertions", "replaces",
         "commands", "paths"
     ])]
     heard: Option<String>,
@@ -142,7 +139,6 @@ pub(crate) fn correct(context: &Context, args: CorrectArgs) -> Done {
         expected,
         assertions: args.assertions,
         is_rule: args.as_rule,
-        supersede: args.supersede,
         by_agent: false,
     };
     let words = options.correction.clone();
@@ -266,14 +262,7 @@ impl CorrectReport {
     fn show_others(&self, page: &mut Page) {
         for conflict in &self.conflicts {
             let what = format!("{}: {} ({})", conflict.id, conflict.rule, conflict.reason);
-            page.warn(
-                if conflict.superseded {
-                    "replaces "
-                } else {
-                    "conflict "
-                },
-                what,
-            );
+            page.warn("conflict ", what);
         }
         for other in &self.related {
             let how = match other.relation {
@@ -294,10 +283,9 @@ impl CorrectReport {
             let merge = format!("memctl memory conflicts --merge {} {id}", other.id);
             page.dim(format!("if one says the same: {merge}"));
         }
-        if self.doubt.is_none() && self.conflicts.iter().any(|conflict| !conflict.superseded) {
-            page.dim(
-                "both stay active; run the same command with --supersede to replace the older rule",
-            );
+        if let Some(conflict) = self.conflicts.first().filter(|_| self.doubt.is_none()) {
+            let id = &conflict.id;
+            page.dim(format!("both stay active; to replace the older one, the same with --replaces {id}"));
         }
     }
 }

@@ -25,7 +25,7 @@ use crate::model::{
 };
 use crate::notes::indexing::Index;
 use crate::rules::in_use::suspicion;
-use crate::rules::place::conflicts::resolve_conflicts;
+use crate::rules::place::conflicts::conflicts_of;
 use crate::rules::{Conflict, acting};
 use crate::store::workspace::redacting_writer::redaction_warning;
 use crate::store::workspace::{Error, Workspace, entry, level, locate, raw, repair_warnings};
@@ -216,9 +216,7 @@ fn still_says(workspace: &Workspace, entry: &Entry, report: &mut EditReport) -> 
             warnings.extend(suspicion(&rule));
             // A rule of an import may name a skill in another form, which has no neighbours.
             if rule.skill.parse::<SkillPath>().is_ok() {
-                for Conflict { id, reason, .. } in
-                    resolve_conflicts(workspace, &rule, false, &mut warnings)?
-                {
+                for Conflict { id, reason, .. } in conflicts_of(&workspace.store, &rule)? {
                     warnings.push(format!("it contradicts `{id}` now: {reason}"));
                 }
             }

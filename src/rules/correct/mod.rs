@@ -34,8 +34,6 @@ pub struct CorrectOptions {
     pub assertions: Vec<String>,
     /// Keeps the correction as a rule even if it reads like a remark.
     pub is_rule: bool,
-    /// Lets the new rule supersede the rules that it contradicts. Ignored if `by_agent`.
-    pub supersede: bool,
     /// Marks a correction from an agent. Its rule is a candidate without effect until a person
     /// approves it.
     pub by_agent: bool,

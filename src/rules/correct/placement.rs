@@ -12,7 +12,7 @@ use crate::model::{
 use crate::rules::RuleFiles;
 use crate::rules::in_use::suspicion;
 use crate::rules::place::activation::{adopt, write_files};
-use crate::rules::place::conflicts::{Conflict, resolve_conflicts};
+use crate::rules::place::conflicts::{Conflict, conflicts_of};
 use crate::rules::place::neighbours::{FLOOR, SimilarRule, nearest};
 use crate::rules::place::{Placed, place_rule};
 use crate::rules::reflect::{Draft, ONE_OUTPUT, Reflection};
@@ -120,12 +120,11 @@ fn finish(
         let example = execution.as_ref().map(|execution| (&correction, execution));
         files = write_files(workspace, rule, example, is_new, &mut warnings);
     }
-    let supersede = options.supersede && !rule.is_candidate();
     Ok(CorrectReport {
         tests: files.tests,
         needs_judge: files.needs_judge,
         guardrails: files.guardrails,
-        conflicts: resolve_conflicts(workspace, rule, supersede, &mut warnings)?,
+        conflicts: conflicts_of(&workspace.store, rule)?,
         ..report(&correction, Some(rule), warnings)
     })
 }

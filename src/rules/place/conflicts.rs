@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::changes::update_rule;
 use crate::model::{Reflexion, RelatedRule, RuleRelation, SkillPath};
 use crate::store::workspace::{Error, Workspace};
-use crate::store::{Selection, Writer};
+use crate::store::{Scoped, Selection};
 
 /// Lets a rule take the place of another, which stays in its file and names it as its successor.
 /// Returns the guardrail files that the other was removed from.
@@ -19,18 +19,8 @@ pub fn replace_rule(
 ) -> Result<Vec<String>, Error> {
     let mut writer = workspace.writer()?;
     let other: Reflexion = writer.store().get(other)?;
-    supersede_rule(workspace, &mut writer, rule, &other, warnings)
-}
-
-fn supersede_rule(
-    workspace: &Workspace,
-    writer: &mut Writer,
-    rule: &str,
-    other: &Reflexion,
-    warnings: &mut Vec<String>,
-) -> Result<Vec<String>, Error> {
-    update_rule(writer, other, &mut superseded(other, rule))?;
-    Ok(workspace.change_guardrail(writer, other, None, warnings))
+    update_rule(&mut writer, &other, &mut superseded(&other, rule))?;
+    Ok(workspace.change_guardrail(&mut writer, &other, None, warnings))
 }
 
 /// Older rule that contradicts a new one.
@@ -42,47 +32,24 @@ pub struct Conflict {
     pub reason: String,
     /// Text of the older rule.
     pub rule: String,
-    /// `true` if the new rule superseded it.
-    pub superseded: bool,
-    /// Guardrail files that it was removed from.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub guardrails: Vec<String>,
 }
 
-/// Returns the rules of the same skill that a rule contradicts, by its last relation to them; `supersede` marks
-/// them as superseded.
-pub(crate) fn resolve_conflicts(
-    workspace: &Workspace,
-    rule: &Reflexion,
-    supersede: bool,
-    warnings: &mut Vec<String>,
-) -> Result<Vec<Conflict>, Error> {
+/// Returns the rules of the same skill that a rule contradicts, by its last relation to them.
+pub(crate) fn conflicts_of(store: &Scoped, rule: &Reflexion) -> Result<Vec<Conflict>, Error> {
     let skill: SkillPath = rule.skill.parse()?;
-    let mut writer = workspace.writer()?;
-    let rules = writer
-        .store()
-        .list::<Reflexion>(&Selection::of(&skill))?
-        .records;
+    let rules = store.list::<Reflexion>(&Selection::of(&skill))?.records;
     let mut conflicts = Vec::new();
     for other in rules {
         let mut relations = rule.relations.iter().rev();
         let last = relations.find(|related| related.id == other.reflexion_id);
         let contradicts = |related: &&RelatedRule| related.relation == RuleRelation::Contradicts;
-        let Some(related) = last.filter(contradicts).filter(|_| other.is_in_use()) else {
-            continue;
-        };
-        let mut guardrails = Vec::new();
-        if supersede {
-            let id = &rule.reflexion_id;
-            guardrails = supersede_rule(workspace, &mut writer, id, &other, warnings)?;
+        if let Some(related) = last.filter(contradicts).filter(|_| other.is_in_use()) {
+            conflicts.push(Conflict {
+                id: other.reflexion_id,
+                reason: related.reason.clone(),
+                rule: other.rule,
+            });
         }
-        conflicts.push(Conflict {
-            id: other.reflexion_id,
-            reason: related.reason.clone(),
-            rule: other.rule,
-            superseded: supersede,
-            guardrails,
-        });
     }
     Ok(conflicts)
 }

@@ -5,8 +5,7 @@
 //! another program, `decisions` are those of a person about near rules.
 //!
 //! A rule that duplicates another strengthens it, and is not stored. A rule that contradicts others
-//! is stored beside them, and the report names them; only the person who corrects may supersede
-//! them. A model that was asked about a rule decides; otherwise only the same words are the same.
+//! is stored beside them, and the report names them; only a person says that it replaces one. A model that was asked about a rule decides; otherwise only the same words are the same.
 
 pub(crate) mod activation;
 pub(crate) mod changes;

@@ -92,7 +92,6 @@ pub(super) async fn correct(
         expected: expected?,
         assertions: Vec::new(),
         is_rule: args.as_rule,
-        supersede: false,
         by_agent: true,
     };
     let report = rules::correct(workspace, options, &mut |_| {})

@@ -347,7 +347,7 @@ fn a_token_of_an_agent_is_an_agent_everywhere() {
     let made = workspace.json(&["token", "--sub", "bot", "--scope", "*", "--role", "agent"]);
     let bot = made["token"].as_str().unwrap();
     let id = execution(&served, bot, SKILL, "x");
-    let body = json!({"skill": SKILL, "execution_id": id, "correction": SAID, "supersede": true});
+    let body = json!({"skill": SKILL, "execution_id": id, "correction": SAID});
     let said = served.post(bot, "/v1/corrections", &body).is(200).json();
     assert_eq!(
         (&said["status"], &said["tests"]),

@@ -174,9 +174,6 @@ pub(crate) struct CorrectionBody {
     /// `true` keeps the correction as a rule even if it reads like a remark about one output.
     #[serde(default)]
     as_rule: bool,
-    /// `true` replaces the rules that the new rule contradicts.
-    #[serde(default)]
-    supersede: bool,
 }
 
 /// `POST /v1/corrections`
@@ -195,7 +192,6 @@ pub(crate) async fn correct(call: Call, Body(body): Body<CorrectionBody>) -> Ans
         expected: body.expected_output,
         assertions: Vec::new(),
         is_rule: body.as_rule,
-        supersede: body.supersede,
         by_agent,
     };
     let work = call.work(Use::Any, "serve corrections", async move |workspace| {
