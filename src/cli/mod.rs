@@ -5,8 +5,8 @@
 //!
 //! - `start`, `skills`, `learn`, `review`, `memory`, `share`, `care`: commands, by the groups of the
 //!   help. `help`: the groups, pages and messages of the parser. `schema`: for programs.
-//! - `context`: the workspace of a command. `connections`: its database. `config`: its settings, prompts and
-//!   models. `off`: switches that turn memory off. `input`: texts and documents. `arguments`: values of options.
+//! - `context`: the workspace of a command, and the switches that turn memory off. `connections`: its database.
+//!   `config`: its settings, prompts and models. `arguments`: values of options, texts and documents.
 //! - `output`: pages, tables and JSON. `ask`: questions and prices.
 //!   `ending`: interrupts, crashes and deadlines.
 
@@ -40,19 +40,16 @@ pub(crate) mod connections;
 pub(crate) mod context;
 pub(crate) mod ending;
 pub(crate) mod help;
-mod input;
 pub(crate) mod memory;
-pub(crate) mod off;
 pub(crate) mod output;
 pub(crate) mod review;
 pub(crate) mod schema;
 pub(crate) mod session;
 
-/// Commands for upkeep: `doctor`, `trust`, `config`, `index`, `merge-driver`.
+/// Commands for upkeep: `doctor`, `trust`, `config`, `merge-driver`.
 pub(crate) mod care {
     pub(crate) mod doctor;
     pub(crate) mod git;
-    pub(crate) mod index;
     pub(crate) mod settings;
 }
 
@@ -168,7 +165,7 @@ commands! {
     Token(args: share::serve::TokenArgs) => share::serve::token(context, &args);
     #[command(subcommand)]
     Config(args: care::settings::ConfigCommand) => care::settings::config(context, &args);
-    Index(args: care::index::IndexArgs) => care::index::index(context, &args);
+    Index(args: memory::search::IndexArgs) => memory::search::index(context, &args);
     Trust(args: care::settings::TrustArgs) => care::settings::trust(context, &args);
     Doctor(args: care::doctor::DoctorArgs) => care::doctor::doctor(context, &args);
     MergeDriver(args: care::git::MergeDriverArgs) => care::git::merge_driver(context, &args);

@@ -684,9 +684,9 @@ proptest! {
         prop_assert_eq!(stored(), compact(&metadata));
         let entry = |text: &str| text[text.find("\"unknown\"").unwrap()..text.find("\"industry\"").unwrap()].to_owned();
         let before = entry(&workspace.read(MEMORIES));
-        workspace.json(&["memory", "edit", "MEM-001", "--set", "metadata.tone=[\"loud\"]"]);
+        workspace.json(&["memory", "edit", "MEM-001", "--set", "content=Voice: loud"]);
         prop_assert_eq!(entry(&workspace.read(MEMORIES)), before);
-        prop_assert_eq!(stored(), compact(&metadata.replace("calm", "loud")));
+        prop_assert_eq!(stored(), compact(&metadata));
     }
 
     #[test]

@@ -148,10 +148,9 @@ fn a_merge_lets_nothing_act_that_nobody_approved() {
 fn the_newer_of_two_rules_is_offered_to_stay() {
     let workspace = ruled(RULE);
     let rule = |id: &str, text: &str| json!({"reflexion_id": id, "rule": text});
-    let (old, new) = (
-        rule("REFL-001", "Always name the order number."),
-        rule("REFL-002", "Never name the order number."),
-    );
+    let old = rule("REFL-001", "Always name the order number.");
+    let mut new = rule("REFL-002", "Never name the order number.");
+    new["relations"] = json!([{"id": "REFL-001", "relation": "contradicts", "by": "model"}]);
     write_rules(&workspace, &json!([old, new]));
     let command = "memctl memory conflicts --merge REFL-002 REFL-001";
     for args in [&["review"][..], &["memory", "conflicts"]] {

@@ -371,23 +371,6 @@ fn records_of_a_cloned_repository_get_no_trust() {
     assert!(told[..rule].contains("not approved here"), "{told}");
 }
 
-#[test]
-fn memory_in_a_database_is_offered_where_one_is_named() {
-    let mut workspace = machine();
-    let offered = |workspace: &Workspace| {
-        let next = workspace.json(&["setup", "--yes"])["next"].to_string();
-        next.contains("memctl remote join")
-    };
-    assert!(!offered(&workspace));
-    workspace.set("DATABASE_URL", "postgres://ann@127.0.0.1:1/memory");
-    assert!(offered(&workspace));
-    let ignored = workspace.read(".agentura/.gitignore");
-    assert!(ignored.contains("\nsessions.json\n"), "{ignored}");
-    fs::remove_dir_all(workspace.memory("")).unwrap();
-    let init = workspace.run(&["init"]);
-    assert!(init.stdout.contains("memctl remote join"), "{init:?}");
-}
-
 /// From an empty home with two recorded sessions to a hint at a failing call, in three commands: set up,
 /// look through what was learned, work with the agent.
 #[test]
@@ -404,7 +387,7 @@ fn three_commands_lead_to_a_hint_at_the_failing_call() {
     );
     terminal.keys(&["y"]);
     terminal.wait_for("q later");
-    terminal.keys(&["q"]);
+    terminal.type_line("q");
     let done = terminal.wait_for("memctl review");
     assert!(done.contains("Read 2 sessions"), "{done}");
     terminal.type_line("clear; memctl review");

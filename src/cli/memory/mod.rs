@@ -7,11 +7,10 @@ use memctl_files::named;
 use serde::Serialize;
 
 use crate::cli::connections;
-use crate::cli::context::Context;
+use crate::cli::context::{Context, Off};
 use crate::cli::memory::change::{ConflictsArgs, ResolveArgs, conflicts, resolve};
 use crate::cli::memory::notes::{AddArgs, PruneArgs, PurgeArgs, purge};
 use crate::cli::memory::transfer::{ExportArgs, ImportArgs, export, import};
-use crate::cli::off::Off;
 use crate::cli::output::{Done, Page, Report, Style, Table, plural, product};
 use crate::cli::review::approve::{PinArgs, PromoteArgs, pin, promote};
 use crate::cli::start::hooks;

@@ -4,7 +4,6 @@
 //! other module of the program prints. [`Page`] collects the warnings and the exit code too, so that
 //! a report needs nothing but its fields and its page.
 
-mod document;
 mod page;
 pub(crate) mod printer;
 mod table;

@@ -285,7 +285,9 @@ impl CorrectReport {
         }
         if let Some(conflict) = self.conflicts.first().filter(|_| self.doubt.is_none()) {
             let id = &conflict.id;
-            page.dim(format!("both stay active; to replace the older one, the same with --replaces {id}"));
+            page.dim(format!(
+                "both stay active; to replace the older one, the same with --replaces {id}"
+            ));
         }
     }
 }

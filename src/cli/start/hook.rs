@@ -18,9 +18,8 @@ use memctl_files::{Directory, named};
 
 use crate::cli::config::{Config, Environment, Places, prompt};
 use crate::cli::connections::Connection;
-use crate::cli::context::{audit_context, random};
+use crate::cli::context::{Off, audit_context, random};
 use crate::cli::ending::{Deadline, OnLate};
-use crate::cli::off::Off;
 use crate::host::{Asks, Delivery, Event, EventKind, HookCall, HookSettings, Host};
 use crate::lessons::{HintService, carries_lessons};
 use crate::model::{Kind, Scope, Viewer};

@@ -15,9 +15,8 @@ use memctl_files::named;
 use serde_json::{Value, json};
 
 use crate::cli::config::{Config, Environment};
-use crate::cli::context::random;
+use crate::cli::context::{Off, random};
 use crate::cli::ending::Deadline;
-use crate::cli::off::Off;
 use crate::cli::output::{Style, plural};
 use crate::cli::start::hook::memory_of;
 use crate::host::{Host, SessionCounts};
