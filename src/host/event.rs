@@ -2,7 +2,7 @@
 //!
 //! A missing field, or one of an unexpected type, counts as absent: agent hosts change without
 //! notice. A tool's output may have megabytes; only its head and its tail are kept, where tools
-//! print errors. Each agent host reports the end of a call in its own way.
+//! print errors. How a call ended is in `outcome`.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -10,13 +10,12 @@ use std::path::PathBuf;
 
 use memctl_files::json::{fields, leaves};
 use memctl_redact::Clean;
-use memctl_sessions::{cline, gemini};
+use memctl_sessions::cline;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::Host;
-use super::session_file::exit_code;
-use crate::lessons::recovery::outcome::is_failure;
+use super::outcome::outcome;
 
 /// Bytes that are kept at the start and at the end of a long text.
 const HEAD: usize = 16 << 10;
@@ -143,7 +142,7 @@ impl<'a> Fields<'a> {
 
     /// Returns the input of a tool, redacted and clipped: its command if it has one, else the whole
     /// input.
-    fn input(&self) -> String {
+    pub(super) fn input(&self) -> String {
         let Some(raw) = self.0.get("tool_input") else {
             return String::new();
         };
@@ -321,102 +320,6 @@ fn without_halves(json: &[u8]) -> Cow<'_, [u8]> {
 /// secret is not recognised.
 fn clip(text: &Clean<'_>) -> String {
     text.ends(HEAD, TAIL)
-}
-
-/// Returns the output of a call, and `true` if it failed; `None` if a person interrupted it, which teaches nothing.
-pub(super) fn outcome(host: Host, kind: EventKind, fields: &Fields<'_>) -> Option<(String, bool)> {
-    let failed = kind == EventKind::ToolFailed;
-    if failed && fields.is_true("is_interrupt") {
-        return None;
-    }
-    Some(match host {
-        Host::ClaudeCode if failed => (claude_code_failure(fields.texts("error")), true),
-        Host::ClaudeCode => (fields.texts("tool_response"), false),
-        Host::Copilot if failed => (fields.texts("error"), true),
-        Host::Cursor if failed => (fields.texts("error_message"), true),
-        Host::Codex => codex(fields),
-        Host::Gemini => gemini_outcome(fields.inside("tool_response").as_ref()),
-        Host::Copilot => copilot(fields.inside("tool_result").as_ref()),
-        Host::OpenCode => {
-            let exit_code = fields.value("exit_code").as_i64();
-            ended(fields.texts("tool_response"), exit_code)
-        }
-        Host::Cline => {
-            let outcome = cline::outcome(&fields.value("tool_response"));
-            (outcome.output, outcome.failed)
-        }
-        Host::Cursor => (cursor(fields.texts("tool_output")), false),
-        // They have no hooks.
-        Host::VsCode | Host::ClaudeDesktop => return None,
-    })
-}
-
-fn ended(output: String, exit_code: Option<i64>) -> (String, bool) {
-    (output, exit_code.is_some_and(|code| code != 0))
-}
-
-/// Claude Code: for a shell, the error begins with the line `Exit code N`. The event does not fire for
-/// unknown tools, refused permissions and invalid input.
-fn claude_code_failure(error: String) -> String {
-    let (first, rest) = error.split_once('\n').unwrap_or((&error, ""));
-    let code = first.strip_prefix("Exit code ");
-    if code.is_some_and(|code| code.trim().parse::<i64>().is_ok()) {
-        return rest.to_owned();
-    }
-    error
-}
-
-/// Codex: an event has no exit code. It is in the rollout of the session, which is written before the hook
-/// runs. Without one, the form of the output decides, as in a session file.
-fn codex(fields: &Fields<'_>) -> (String, bool) {
-    let output = fields.texts("tool_response");
-    let call = fields.text("tool_use_id");
-    let found = fields.path("transcript_path").zip(call);
-    let code = found.and_then(|(rollout, call)| exit_code(&rollout, &call));
-    let says_so = || {
-        let tool = fields.text("tool_name").unwrap_or_default();
-        is_failure(&tool, &fields.input(), &output)
-    };
-    let failed = code.map_or_else(says_so, |code| code != 0);
-    (output, failed)
-}
-
-/// Gemini CLI: a failing command is not marked as an error. The only sign is the line `Exit Code: N` in the
-/// text for the model, which is missing for 0. Other tools have an `error`.
-fn gemini_outcome(response: Option<&Fields<'_>>) -> (String, bool) {
-    let text = |name| response.map(|r| r.texts(name)).unwrap_or_default();
-    let (shown, error) = (text("llmContent"), text("error"));
-    let (output, exit_code) = gemini::unframed(&shown);
-    match error.as_str() {
-        "" => ended(output, exit_code),
-        _ => (error, true),
-    }
-}
-
-/// Copilot CLI: a command that fails has the event of a success. Its exit code is in the last line, which
-/// the host adds: `<shellId: 0 completed with exit code 1>`.
-fn copilot(result: Option<&Fields<'_>>) -> (String, bool) {
-    let code = |line: &str| {
-        let (_, code) = line
-            .trim()
-            .strip_prefix("<shellId: ")?
-            .split_once(" completed with exit code ")?;
-        code.strip_suffix('>')?.parse().ok()
-    };
-    let shown = result.map(|result| result.texts("text_result_for_llm"));
-    let shown = shown.unwrap_or_default();
-    let (output, last) = shown.trim_end().rsplit_once('\n').unwrap_or(("", &shown));
-    match code(last) {
-        Some(exit_code) => ended(output.to_owned(), Some(exit_code)),
-        None => ended(shown, None),
-    }
-}
-
-/// Cursor: a success means exit code 0, with the output in a JSON text.
-fn cursor(raw: String) -> String {
-    let inner = Fields::read(raw.as_bytes()).filter(|inner| inner.has("output"));
-    let output = inner.map(|inner| inner.texts("output"));
-    output.unwrap_or(raw)
 }
 
 /// Returns an event of Cline with the fields that the others have. Those of a call are in `tool_call` or

@@ -1,7 +1,7 @@
 //! Agent hosts: hook events, answers, and the entries of this program in their settings files.
 //!
 //! - `hosts`: the hosts, and the particulars of each.
-//! - `event`: hook event in one form for all hosts, its fields, and how a call ended. `session_file`: what no event has.
+//! - `event`: hook event in one form for all hosts, and its fields. `outcome`: how a call ended, and what no event has.
 //! - `hook_call`: from an event to its answer, and to what the memory keeps of it.
 //! - `respond`: what rules and lessons have to say, in the form of each host. `briefing`: text for the start of a session from
 //!   rules and lessons, and the numbers for its status line.
@@ -18,8 +18,8 @@ mod delivery;
 mod event;
 mod hook_call;
 mod hosts;
+mod outcome;
 mod respond;
-mod session_file;
 mod settings;
 
 pub use briefing::{Briefing, SessionCounts};

@@ -243,7 +243,7 @@ impl Passages {
 
 #[cfg(test)]
 mod tests {
-    use crate::Corpus;
+    use crate::search;
 
     fn filling(words: usize, seed: usize) -> String {
         let filling = (0..words).map(|n| format!("word{}", (n * 7 + seed) % 997));
@@ -260,10 +260,7 @@ mod tests {
             filling(150, 1),
             filling(150, 2)
         );
-        let mut corpus = Corpus::new("greyhound carrot kennel");
-        corpus.add(&spread);
-        corpus.add(&near);
-        let hits = corpus.search();
+        let hits = search("greyhound carrot kennel", [&spread, &near]);
         let order: Vec<usize> = hits.iter().map(|hit| hit.document).collect();
         assert_eq!(order, [1, 0]);
         // Both have each word once, and nearly the same length.

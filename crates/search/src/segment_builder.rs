@@ -29,24 +29,11 @@ pub struct Builder {
 impl Builder {
     /// Adds a document.
     pub fn add(&mut self, attributes: &Attributes, text: &str) {
-        self.add_words(attributes, text, |_| true);
-    }
-
-    /// Adds a document that is found by the words that `is_wanted` accepts. All words count for its length, so
-    /// its score for them is the same as with all words.
-    pub(super) fn add_words(
-        &mut self,
-        attributes: &Attributes,
-        text: &str,
-        is_wanted: impl Fn(&str) -> bool,
-    ) {
         self.bytes += text.len();
         let mut words: Vec<(String, u32)> = Vec::new();
         let mut length: u32 = 0;
         each_word(text, |word| {
-            if is_wanted(word) {
-                words.push((word.to_owned(), length));
-            }
+            words.push((word.to_owned(), length));
             length = length.saturating_add(1);
         });
         let document = self.columns.push(attributes, length);

@@ -3,9 +3,11 @@
 
 use serde_json::Value;
 
-use super::text::{List, Members, parse};
+use crate::{Speaker, Step};
+
+use super::text::{self, List, Members, parse};
 use super::trace::Calls;
-use super::{Format, LineFormat, cline, gemini, messages, opencode};
+use super::{Format, LineFormat, cline, gemini, messages};
 
 /// Member names of lists. Only the first non-empty list counts, since some documents repeat the
 /// session in another form.
@@ -35,7 +37,7 @@ impl Reader {
     /// Reads a document: a list, or an object that contains one.
     pub(super) fn document(&mut self, text: &str, calls: &mut Calls) {
         if let Err(error) = serde_json::from_str::<serde::de::IgnoredAny>(text) {
-            let message = super::text::broken(&error);
+            let message = text::broken(&error);
             let line = error.line() as u64;
             calls.broken(line, message);
         }
@@ -76,7 +78,7 @@ impl Reader {
         }
         let has = |name: &str| !element[name].is_null();
         match self.format {
-            Format::OpenCode => return opencode::message(element, calls),
+            Format::OpenCode => return of_opencode(element, calls),
             Format::Cline => return cline::message(element, calls),
             _ if has("role") && !element["role"].is_string() => {
                 return Err("its role is no text".to_owned());
@@ -104,5 +106,49 @@ impl Reader {
             }
         }
         Ok(())
+    }
+}
+
+/// Reads a message of `OpenCode`, of the document that `opencode export SESSION` writes (1.18.33). It has parts; a part
+/// with the type `tool` is a call with its answer. A shell has its exit code and its own output in `metadata`; the
+/// `output` beside it may have text that plugins added.
+fn of_opencode(message: &Value, calls: &mut Calls) -> Result<(), String> {
+    let info = &message["info"];
+    let (Some(by), Some(parts)) = (Speaker::of(&info["role"]), message["parts"].as_array()) else {
+        return Err("not a message of OpenCode as `opencode export` of 1.18 writes it".to_owned());
+    };
+    if let Some(session) = info["sessionID"].as_str() {
+        calls.session(session);
+    }
+    for part in parts {
+        match part["type"].as_str().unwrap_or_default() {
+            "text" if part["synthetic"] != true => {
+                calls.add_remark(by, part["text"].as_str().unwrap_or_default());
+            }
+            "tool" => calls.call(opencode_step(part, info)),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn opencode_step(part: &Value, info: &Value) -> Step {
+    let state = &part["state"];
+    let metadata = &state["metadata"];
+    let exit_code = text::code(&metadata["exit"]);
+    let own = metadata["output"].as_str().filter(|_| exit_code.is_some());
+    let result = state["error"].as_str().or(own).or(state["output"].as_str());
+    let status = state["status"].as_str().unwrap_or_default();
+    let failed = status == "error" || exit_code.is_some_and(|code| code != 0);
+    Step {
+        native_id: text::owned(&part["callID"]),
+        tool: text::of(&part["tool"]).to_owned(),
+        input: state["input"].clone(),
+        output: text::output(result.unwrap_or_default()),
+        is_error: Some(failed),
+        exit_code,
+        cwd: text::owned(&info["path"]["cwd"]),
+        answered: true,
+        ..Step::default()
     }
 }

@@ -13,7 +13,6 @@ mod detect;
 mod document;
 pub mod gemini;
 mod messages;
-mod opencode;
 mod otlp;
 mod own_words;
 mod specstory;
@@ -151,39 +150,25 @@ fn lines(
     loop {
         buffer.clear();
         let read = io::Read::take(&mut *input, MAX_LINE).read_until(b'\n', &mut buffer)?;
-        if read == 0 {
+        number += 1;
+        let is_cut = read as u64 == MAX_LINE && buffer.last() != Some(&b'\n');
+        if is_cut {
+            let message = format!("it is longer than {} MiB; reading stopped", MAX_LINE >> 20);
+            calls.broken(number, message);
+        }
+        if read == 0 || is_cut {
             reader.end(calls);
             return Ok(());
         }
-        number += 1;
-        let broken = if read as u64 == MAX_LINE && buffer.last() != Some(&b'\n') {
-            skip_line(input)?;
-            Err(format!("it is longer than {} MiB", MAX_LINE >> 20))
-        } else {
-            match String::from_utf8_lossy(&buffer).trim() {
-                "" => Ok(()),
-                line => text::parse(line).and_then(|line| match line {
-                    Value::Object(_) => reader.line(&line, calls),
-                    _ => Err("it is no object".to_owned()),
-                }),
-            }
+        let broken = match String::from_utf8_lossy(&buffer).trim() {
+            "" => Ok(()),
+            line => text::parse(line).and_then(|line| match line {
+                Value::Object(_) => reader.line(&line, calls),
+                _ => Err("it is no object".to_owned()),
+            }),
         };
         if let Err(message) = broken {
             calls.broken(number, message);
-        }
-    }
-}
-
-fn skip_line(input: &mut dyn BufRead) -> io::Result<()> {
-    loop {
-        let buffer = input.fill_buf()?;
-        let (used, ended) = match memchr::memchr(b'\n', buffer) {
-            Some(at) => (at + 1, true),
-            None => (buffer.len(), buffer.is_empty()),
-        };
-        input.consume(used);
-        if ended {
-            return Ok(());
         }
     }
 }

@@ -11,7 +11,7 @@
 use std::borrow::Cow;
 
 use memctl_redact::{is_unfenced, unfenced};
-use memctl_search::Corpus;
+use memctl_search::search;
 
 use super::{Choice, Omitted, tokens};
 use crate::model::text::{later_first, one_line};
@@ -119,11 +119,9 @@ fn relevance(rules: &[(usize, &Reflexion)], input: Option<&str>) -> Vec<f64> {
     let Some(input) = input else {
         return vec![1.0; rules.len()];
     };
-    let mut corpus = Corpus::new(input);
-    for (_, rule) in rules {
-        corpus.add(&format!("{} {}", rule.rule, rule.applies_when));
-    }
-    let hits = corpus.search();
+    let texts = rules.iter();
+    let texts = texts.map(|(_, rule)| format!("{} {}", rule.rule, rule.applies_when));
+    let hits = search(input, texts);
     let best = hits.first().map_or(1.0, |hit| hit.score);
     let mut relevance = vec![0.2; rules.len()];
     for hit in hits {

@@ -3,13 +3,13 @@
 //! A file with any damage is rejected, because a rewrite would hide the damage.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::path::Path;
 
-use memctl_files::json::{
-    fields, item_spans, skip_space, skip_value, with_fields, with_other_strings,
-};
+use memctl_files::json::{with_fields, with_other_strings};
 use serde::Serialize;
 
 use crate::model::Kind;
+use crate::store::files::data::scan::scan;
 use crate::store::files::tombstones;
 use crate::store::renaming::{MERGED_FROM, NewIds, created, former_ids, with_new_ids};
 use crate::store::{DIRECTORY, FORMAT, Frame, Tombstone, text_field};
@@ -67,7 +67,7 @@ impl Side {
             let path = format!("{DIRECTORY}/{}", kind.file());
             if let Some(text) = text_of(files, &path)? {
                 let (frame, entries) =
-                    split(kind, text).map_err(|reason| Unjoinable::new(&path, reason))?;
+                    split(kind, text).map_err(|reason| Unjoinable::new(&path, &reason))?;
                 let records = entries.into_iter().map(|text| Record::of(kind, text));
                 side.records.insert(kind, records.collect());
                 side.frames.insert(kind, frame);
@@ -195,39 +195,35 @@ impl Unjoinable {
 
 /// Splits a data file into its entries, oldest first, and the text around them. The error describes
 /// the damage.
-fn split(kind: Kind, text: &str) -> Result<(Frame, Vec<String>), &'static str> {
-    let bytes = text.as_bytes();
-    let start = text.strip_prefix('\u{feff}').map_or(0, |_| 3);
+fn split(kind: Kind, text: &str) -> Result<(Frame, Vec<String>), String> {
     if text.trim().is_empty() {
         return Ok((Frame::plain(kind), Vec::new()));
     }
-    let start = skip_space(bytes, start);
-    let end = skip_value(bytes, start).map_err(|_| "it is incomplete or not valid JSON")?;
-    if bytes.get(start) != Some(&b'{') || skip_space(bytes, end) != bytes.len() {
-        return Err("it is not a single JSON object");
+    let (mut first, mut entries) = (None, Vec::new());
+    let outline = scan(
+        text.as_bytes(),
+        Path::new(kind.file()),
+        kind.root_key(),
+        &mut |at, entry| {
+            first.get_or_insert(at);
+            entries.push(String::from_utf8_lossy(entry).into_owned());
+        },
+    );
+    if let Some(problem) = outline.problems.first() {
+        return Err(format!("line {}: {}", problem.line, problem.message));
     }
-    let mut array = None;
-    for (key, span) in fields(&bytes[start..]) {
-        let value = &text[start + span.start..start + span.end];
-        if key == kind.root_key() && value.starts_with('[') {
-            if array.is_some() {
-                return Err("the array of entries occurs twice");
-            }
-            array = Some(start + span.start);
-        } else if key == "format" && value.parse::<u64>().unwrap_or(u64::MAX) > FORMAT {
-            return Err("it was written by a newer version of memctl");
-        }
+    if outline.format > FORMAT {
+        return Err("it was written by a newer version of memctl".to_owned());
     }
-    let array = array.ok_or("the array of entries is missing")?;
-    let spans = item_spans(bytes, array);
-    let head = spans.first().map_or(array + 1, |first| first.start);
-    let tail = spans.last().map_or(array + 1, |last| last.end);
-    let frame = Frame {
-        head: text[..head].to_owned(),
-        tail: text[tail..].to_owned(),
+    let until = |at: u64| {
+        usize::try_from(at)
+            .ok()
+            .and_then(|at| text.split_at_checked(at))
     };
-    let entries = spans.into_iter().map(|span| text[span].to_owned());
-    Ok((frame, entries.collect()))
+    let head = until(first.unwrap_or(outline.tail)).unwrap_or_default().0;
+    let tail = until(outline.tail).unwrap_or_default().1;
+    let [head, tail] = [head, tail].map(str::to_owned);
+    Ok((Frame { head, tail }, entries))
 }
 
 /// Returns the text of a file with these entries.
@@ -272,7 +268,6 @@ mod tests {
             "{\"entries\": [{} {}]}",
             "<<<<<<< HEAD",
             "{\"format\": 9, \"entries\": []}",
-            "{\"entries\": [], \"entries\": [1]}",
         ] {
             assert!(split(Kind::Procedure, text).is_err(), "{text}");
         }

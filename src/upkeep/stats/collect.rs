@@ -12,8 +12,7 @@ use crate::store::{Entry, Selection};
 
 use super::{
     AgentSessions, Executions, Hints, Latency, Learning, Part, RuleAtCalls, SessionMeans,
-    StatsReport, Used, mean, percentile, rounded,
-    weeks::{Weeks, day},
+    StatsReport, Used, Weeks, day, mean, percentile, rounded,
 };
 use crate::store::workspace::{Error, Workspace, dollars};
 use crate::upkeep::doctor::doubtful;
