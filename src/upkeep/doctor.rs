@@ -83,7 +83,6 @@ pub fn doctor(workspace: &Workspace, repair: bool) -> Result<DoctorReport, Error
         conflicts,
         dangling,
     } = read_all(&workspace.store)?;
-    problems.extend(workspace.store.inspect_execution_logs()?);
     problems.extend(workspace.store.inspect_identity());
     let guardrails: Vec<String> = workspace.pending_of(None)?.iter().map(pending).collect();
     let mut unmerged = unmerged_in(workspace.store.directory());

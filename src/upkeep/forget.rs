@@ -123,7 +123,7 @@ pub fn prune(workspace: &Workspace, dry_run: bool) -> Result<PruneReport, Error>
         if !dry_run && !expired.over.is_empty() {
             let mut writer = workspace.writer()?;
             let at = workspace.now.to_rfc3339();
-            expired = writer.remove_expired(kind, &at, &|entry| {
+            expired.over = writer.remove_expired(kind, &at, &|entry| {
                 document(entry).map(|d| d.content).unwrap_or_default()
             })?;
             report

@@ -19,7 +19,7 @@ use serde_json::value::RawValue;
 use crate::model::ExecutionLog;
 use crate::store::files::directory::EXECUTION_LOGS as FILE;
 use crate::store::files::log::{self, Sync};
-use crate::store::{Error, PlacedLine, Problem, ProblemKind, Scoped, Step, Writer, atomic};
+use crate::store::{Error, PlacedLine, Scoped, Step, Writer, atomic};
 
 /// Number of consecutive lines before `since` after which reading stops. A single old line may come
 /// from a wrong clock.
@@ -151,35 +151,6 @@ impl Scoped {
         listing.lines = lines;
         Ok(())
     }
-
-    /// Returns at most one problem, which counts the unreadable lines. They are skipped and do no
-    /// harm.
-    pub fn inspect_execution_logs(&self) -> Result<Option<Problem>, Error> {
-        if !self.sees_all() {
-            return Ok(None);
-        }
-        let path = self.directory().join(FILE);
-        let mut first = None;
-        let (mut broken, mut offset) = (0_u64, 0);
-        let bytes = log::whole(self.directory(), FILE)?;
-        for (number, line) in (1..).zip(bytes.split_inclusive(|b| *b == b'\n')) {
-            if !line.trim_ascii().is_empty() && read(line).is_none() {
-                broken += 1;
-                first.get_or_insert((number, offset));
-            }
-            offset += line.len() as u64;
-        }
-        Ok(first.map(|(line, offset)| Problem {
-            path,
-            offset,
-            line,
-            kind: ProblemKind::Unreadable,
-            message: match broken {
-                1 => "this line is not an agent action and is skipped".to_owned(),
-                n => format!("{n} lines from here on are not agent actions and are skipped"),
-            },
-        }))
-    }
 }
 
 impl Writer {
@@ -251,51 +222,59 @@ impl Writer {
         for_good: bool,
     ) -> Result<usize, Error> {
         let viewer = self.store().viewer().clone();
-        let is_gone = |line: &[u8]| {
+        let lines = self.placed(&|line| {
             let line = read(line).filter(|line| viewer.sees(line.user_id.as_deref()));
             let session = line.and_then(|line| line.session_id);
             session.is_some_and(|session| sessions.contains(&session))
-        };
-        self.remove_lines(id, &is_gone, for_good)
+        })?;
+        if for_good {
+            self.take_out(&lines)?;
+            return Ok(lines.len());
+        }
+        self.change_lines(id, &lines, false)
     }
 
-    /// Removes restored lines, at any position.
-    pub fn take_out_lines(&mut self, id: &str, lines: &[PlacedLine]) -> Result<usize, Error> {
-        let is_gone = |line: &[u8]| lines.iter().any(|other| other.is(line));
-        self.remove_lines(id, &is_gone, false)
-    }
-
-    fn remove_lines(
+    /// Restores lines at their old positions, or after the lines there now, or removes restored lines at any position.
+    /// Skips lines that are as wanted. Returns the number of the others.
+    pub fn change_lines(
         &mut self,
         id: &str,
-        is_gone: &dyn Fn(&[u8]) -> bool,
-        for_good: bool,
+        lines: &[PlacedLine],
+        come: bool,
     ) -> Result<usize, Error> {
-        let removed = self.placed(is_gone)?;
-        if !for_good {
-            self.note_lines(id, false, &removed);
-        }
-        if !removed.is_empty() {
-            log::retain(self.lock(), FILE, &|line| {
-                !removed.iter().any(|one| one.is(line))
-            })?;
-        }
-        Ok(removed.len())
-    }
-
-    /// Restores lines at their old positions, or after the lines there now. Skips lines that
-    /// already exist.
-    pub fn put_lines_back(&mut self, id: &str, lines: &[PlacedLine]) -> Result<usize, Error> {
         let there = self.placed(&|line| lines.iter().any(|other| other.is(line)))?;
-        let is_missing = |line: &&PlacedLine| !there.iter().any(|other| other.text == line.text);
-        let missing: Vec<PlacedLine> = lines.iter().filter(is_missing).cloned().collect();
-        if missing.is_empty() || !self.store().scope().allows(None) {
+        let is_there = |line: &PlacedLine| there.iter().any(|other| other.text == line.text);
+        let changed: Vec<PlacedLine> = if come {
+            let missing = lines.iter().filter(|line| !is_there(line));
+            missing.cloned().collect()
+        } else {
+            there
+        };
+        if changed.is_empty() || !self.store().scope().allows(None) {
             return Ok(0);
         }
-        self.note_lines(id, true, &missing);
+        self.journal(Step::Lines {
+            id: id.to_owned(),
+            came: come,
+            lines: changed.clone(),
+        });
+        if come {
+            self.put_in(&changed)?;
+        } else {
+            self.take_out(&changed)?;
+        }
+        Ok(changed.len())
+    }
+
+    fn take_out(&self, lines: &[PlacedLine]) -> Result<(), Error> {
+        let is_kept = |line: &[u8]| !lines.iter().any(|one| one.is(line));
+        log::retain(self.lock(), FILE, &is_kept).map(drop)
+    }
+
+    fn put_in(&self, lines: &[PlacedLine]) -> Result<(), Error> {
         let old = log::whole(self.lock().directory(), FILE)?;
         let mut new = Vec::with_capacity(old.len());
-        let mut back = missing.iter().peekable();
+        let mut back = lines.iter().peekable();
         for line in old.split_inclusive(|b| *b == b'\n') {
             while let Some(next) = back.next_if(|next| next.at <= new.len() as u64) {
                 new.extend([next.text.as_bytes(), b"\n"].concat());
@@ -305,18 +284,7 @@ impl Writer {
         for line in back {
             new.extend([line.text.as_bytes(), b"\n"].concat());
         }
-        atomic::replace(self.lock().directory(), FILE, &new)?;
-        Ok(missing.len())
-    }
-
-    fn note_lines(&mut self, id: &str, came: bool, lines: &[PlacedLine]) {
-        if !lines.is_empty() {
-            self.journal(Step::Lines {
-                id: id.to_owned(),
-                came,
-                lines: lines.to_vec(),
-            });
-        }
+        atomic::replace(self.lock().directory(), FILE, &new)
     }
 
     /// Returns the matching lines with their offsets; none if the scope excludes logs.
@@ -394,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_are_none_are_counted_and_cost_no_other() {
+    fn lines_that_are_none_cost_no_other() {
         let dir = tempfile::tempdir().unwrap();
         let store = Scoped::new(dir.path(), Scope::All);
         let random = &mut || "key".to_owned();
@@ -403,7 +371,6 @@ mod tests {
             .unwrap()
             .append_execution_logs(vec![line("a", "1")])
             .unwrap();
-        assert_eq!(store.inspect_execution_logs().unwrap(), None);
         let path = dir.path().join(FILE);
         named::append(&path, "[]\n\n{\"torn\": \"".as_bytes()).unwrap();
         store
@@ -412,9 +379,6 @@ mod tests {
             .note_execution_logs(vec![line("a", "2")])
             .unwrap();
         assert_eq!(times(&store, "a", "", 9).0, ["1", "2"]);
-        let problem = store.inspect_execution_logs().unwrap().unwrap();
-        assert_eq!(problem.line, 2);
-        assert!(problem.message.starts_with("2 lines"), "{problem}");
     }
 
     #[test]

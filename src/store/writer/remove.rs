@@ -74,16 +74,14 @@ impl Writer {
         kind: Kind,
         at: &str,
         content: &dyn Fn(&Entry) -> String,
-    ) -> Result<Expired, Error> {
+    ) -> Result<Vec<Entry>, Error> {
         let select: &Select<'_> = &|store, snapshot| {
             let mut over = store.outlived(snapshot)?;
             over.retain(|(_, entry)| matches!(expiry(&entry.text), Expiry::At(_)));
             Ok(over)
         };
         let content = |entry: &Entry| Some(content(entry));
-        let over = self.remove_where(kind, at, RemovalMode::Permanent, select, &content)?;
-        let unreadable = self.store().expired(kind)?.unreadable;
-        Ok(Expired { over, unreadable })
+        self.remove_where(kind, at, RemovalMode::Permanent, select, &content)
     }
 
     /// Removes every record of a kind that the caller may see, also expired ones, with one write.

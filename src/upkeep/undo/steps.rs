@@ -76,10 +76,10 @@ pub(super) fn perform(
                 undone("reverted", &id, "approval".to_owned())
             }
             (Effect::Lines { go, lines }, _) => {
-                let count = match go {
-                    _ if dry_run => lines.len(),
-                    true => writer.take_out_lines(target, lines)?,
-                    false => writer.put_lines_back(target, lines)?,
+                let count = if dry_run {
+                    lines.len()
+                } else {
+                    writer.change_lines(target, lines, !*go)?
                 };
                 let did = match (count, go) {
                     (0, _) => "unchanged",

@@ -129,14 +129,8 @@ pub(crate) fn owner_of_path(path: &Path) -> Option<String> {
 
 /// Returns the name of a user, or its number if the system has no name for it.
 fn user_name(number: u32) -> String {
-    let users = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
-    let digits = number.to_string();
-    let name = users.lines().find_map(|line| {
-        let mut fields = line.split(':');
-        let name = fields.next()?;
-        (fields.nth(1)? == digits).then(|| name.to_owned())
-    });
-    name.unwrap_or_else(|| format!("the user {digits}"))
+    let name = super::fields_of_user(number).and_then(|mut fields| fields.next());
+    name.unwrap_or_else(|| format!("the user {number}"))
 }
 
 /// Returns the kind of an entry without following links; `None` if it does not exist.

@@ -52,13 +52,18 @@ pub fn user() -> String {
 /// Returns the home directory that the system notes for the user of this process, whatever variables say; `None` if
 /// its list of users does not name them (macOS keeps another).
 pub fn noted_home() -> Option<PathBuf> {
+    let home = fields_of_user(rustix::process::getuid().as_raw())?.nth(5)?;
+    (!home.is_empty()).then(|| home.into())
+}
+
+/// Returns the fields of a user in the list of the system; `None` if that does not name them.
+fn fields_of_user(number: u32) -> Option<impl Iterator<Item = String>> {
     let users = crate::named::read_text(Path::new("/etc/passwd"), LONGEST_LIST).ok()?;
-    let user = rustix::process::getuid().as_raw().to_string();
+    let number = number.to_string();
     let mut users = users.lines().map(|line| line.split(':'));
-    let mut own = users.find(|fields| fields.clone().nth(2) == Some(&user))?;
-    own.nth(5)
-        .filter(|home| !home.is_empty())
-        .map(PathBuf::from)
+    let own = users.find(|fields| fields.clone().nth(2) == Some(&number))?;
+    let own: Vec<String> = own.map(str::to_owned).collect();
+    Some(own.into_iter())
 }
 
 /// Lets a write beyond the file size limit of the process fail, instead of ending the process.
