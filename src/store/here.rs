@@ -2,7 +2,7 @@
 //!
 //! Deliberately absent: trust, which is bound to the real memory directory.
 
-use std::path::{Component, Path};
+use std::path::{Component, Path, PathBuf};
 
 use memctl_files::named;
 
@@ -98,13 +98,7 @@ impl Here<'_> {
     /// Returns `true` if nothing here has the name of a rule's project: its folder was renamed, or its rules were
     /// taken from elsewhere. They act nowhere until a person says that they hold here.
     pub(crate) fn is_strange_to(&self, rule: &Reflexion) -> bool {
-        let is_below = |name: &str| {
-            let name = shown_project(name);
-            let mut parts = Path::new(name).components();
-            let is_name = matches!(parts.next(), Some(Component::Normal(_)));
-            let path = self.root.map(|root| root.join(name));
-            is_name && parts.next().is_none() && path.is_some_and(|path| named::is_dir(&path))
-        };
+        let is_below = |name: &str| self.folder(shown_project(name)).is_some();
         let is_inside = self
             .directory
             .zip(self.root)
@@ -118,17 +112,16 @@ impl Here<'_> {
     /// workspace as a whole. One that is a repository is a project of its own.
     fn is_part(&self, name: &str) -> bool {
         let is_whole = self.directory.is_some() && self.directory == self.root;
-        // The name comes from a file, and must not lead anywhere else.
+        let is_own = |part: PathBuf| !named::exists(&part.join(".git"));
+        is_whole && self.folder(name).is_some_and(is_own)
+    }
+
+    /// Returns the directory of the workspace with this name, which comes from a file and must not lead anywhere else.
+    fn folder(&self, name: &str) -> Option<PathBuf> {
         let mut parts = Path::new(name).components();
-        if !matches!(
-            (parts.next(), parts.next()),
-            (Some(Component::Normal(_)), None)
-        ) || !is_whole
-        {
-            return false;
-        }
-        let part = self.root.map(|root| root.join(name));
-        part.is_some_and(|part| named::is_dir(&part) && !named::exists(&part.join(".git")))
+        let is_name = matches!(parts.next(), Some(Component::Normal(_))) && parts.next().is_none();
+        let path = self.root.filter(|_| is_name)?.join(name);
+        named::is_dir(&path).then_some(path)
     }
 
     /// Returns `true` if the workspace has a skill of this path.

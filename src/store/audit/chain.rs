@@ -10,13 +10,14 @@ use std::io::{self, BufRead as _, Read as _, Seek as _, SeekFrom};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use hmac::{Hmac, KeyInit as _, Mac as _};
+use hmac::{Hmac, Mac as _};
 use memctl_files::{Directory, PositionedFile as _, hex};
 use serde::{Deserialize, Serialize};
 use sha2::Sha256;
 
 use crate::store::audit::{AuditAction, Line};
 use crate::store::files::directory::{self, AUDIT_ANCHOR, AUDIT_LOG};
+use crate::store::files::keyed_hash;
 use crate::store::{Error, Identity, atomic};
 
 /// Maximum wait for the lock. This program holds it for one line only; a longer hold is another
@@ -50,9 +51,7 @@ impl Chain {
         })?;
         let log_path = directory.join(AUDIT_LOG);
         let log = atomic::open_or_create(directory, AUDIT_LOG)?;
-        let key = Key::of(identity).ok_or_else(|| {
-            Error::io("lock", &anchor_path)(io::Error::other("the workspace has no key"))
-        })?;
+        let key = Key::of(identity);
         let read = Error::io("read", &anchor_path);
         let saved = read_anchor(&anchor_file).map_err(read)?;
         let mut chain = Self {
@@ -209,13 +208,9 @@ impl Anchor {
 pub(super) struct Key(Vec<Hmac<Sha256>>);
 
 impl Key {
-    pub(super) fn of(identity: &Identity) -> Option<Self> {
-        // HMAC accepts keys of every length, so this cannot fail.
+    pub(super) fn of(identity: &Identity) -> Self {
         let keys = identity.keys();
-        let keys: Result<Vec<_>, _> = keys
-            .map(|key| Hmac::new_from_slice(key.as_bytes()))
-            .collect();
-        keys.ok().map(Self)
+        Self(keys.map(|key| keyed_hash(key.as_bytes())).collect())
     }
 
     /// Returns the hash of a new line with this body and this previous hash.
@@ -289,7 +284,7 @@ pub(super) fn verify(
         head: None,
         flaws: Vec::new(),
     };
-    let key = directory::identity(directory).and_then(|identity| Key::of(&identity));
+    let key = directory::identity(directory).map(|identity| Key::of(&identity));
     let log = directory::open_data(directory, AUDIT_LOG)?;
     let anchor_file = directory::open_data(directory, AUDIT_ANCHOR)?;
     let Some(key) = key else {

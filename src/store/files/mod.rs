@@ -4,7 +4,7 @@
 //!   git ignores.
 //! - `data`: one data file. `counters`: fields that each machine counts for itself.
 //! - `log`: append-only lines. `tombstones`: removed records.
-//! - Here: derived files in memory. Only the accessed parts of a file of 400 MB are read.
+//! - Here: hashes under a key, and derived files in memory. Only the accessed parts of a file of 400 MB are read.
 //!
 //! [`Map::open`] has the only unsafe code of the program. A mapping reflects later changes to the file, so its
 //! bytes are always treated as possibly damaged. It is exposed only as a slice of bytes, which has no invalid
@@ -20,8 +20,19 @@ pub(crate) mod tombstones;
 use std::ops::Deref;
 use std::path::Path;
 
+use hmac::{Hmac, KeyInit as _};
 use memctl_files::{Directory, FileState};
 use memmap2::Mmap;
+use sha2::Sha256;
+
+/// Returns the function that hashes under a key.
+#[expect(
+    clippy::expect_used,
+    reason = "HMAC takes keys of every length; the error type cannot occur"
+)]
+pub(crate) fn keyed_hash(key: &[u8]) -> Hmac<Sha256> {
+    Hmac::new_from_slice(key).expect("a key of any length")
+}
 
 /// Bytes of a derived file, or of one that could not be saved.
 #[derive(Debug)]

@@ -7,16 +7,15 @@
 
 use std::collections::{HashMap, HashSet};
 
-use hmac::{Hmac, KeyInit as _, Mac as _};
+use hmac::Mac as _;
 use memctl_files::{Directory, hex};
 use memctl_redact::composed;
 use serde::{Deserialize, Serialize};
-use sha2::Sha256;
 
 use crate::model::{IdShape, Kind};
-use crate::store::files::directory;
 use crate::store::files::inventory::is_ignored;
 use crate::store::files::log::{self, Sync};
+use crate::store::files::{directory, keyed_hash};
 use crate::store::{DataFile, Error, Identity, Lock};
 
 pub(crate) const FILE: &str = "tombstones.jsonl";
@@ -185,10 +184,7 @@ pub(crate) fn digests(identity: Option<&Identity>, kind: Kind, content: &str) ->
 
 /// Returns the keyed hash of a record's content.
 pub(crate) fn digest(key: &str, kind: Kind, content: &str) -> String {
-    let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(key.as_bytes()) else {
-        // HMAC accepts keys of every length, so this cannot fail.
-        return String::new();
-    };
+    let mut mac = keyed_hash(key.as_bytes());
     mac.update(kind.name().as_bytes());
     mac.update(&[0]);
     mac.update(composed(content).as_bytes());

@@ -82,7 +82,9 @@ impl Table {
     ) -> Result<Self, Error> {
         let name = terms_name(snapshot.of);
         let stamp = snapshot.table.header.stamp;
-        let saved = Map::open(&store.directory().below(DERIVED), &name);
+        let is_there = snapshot.file.is_some();
+        let saved = is_there.then(|| Map::open(&store.directory().below(DERIVED), &name));
+        let saved = saved.flatten();
         let saved = match saved.and_then(|bytes| Self::open(bytes, version)) {
             Some((table, of)) if of == stamp => return Ok(table),
             Some((table, _)) => Some(table).filter(Self::is_intact),

@@ -3,11 +3,12 @@
 use std::collections::HashSet;
 use std::path::Path;
 
-use hmac::{Hmac, KeyInit as _, Mac as _};
+use hmac::Mac as _;
 use memctl_files::{hex, named};
 use sha2::{Digest as _, Sha256};
 
 use crate::model::{CallPattern, Record, Reflexion, by_kind};
+use crate::store::files::keyed_hash;
 use crate::store::{Entry, Error};
 
 /// Name of the file with the key.
@@ -54,7 +55,7 @@ impl UserKey {
         purpose: &str,
         parts: impl IntoIterator<Item = T>,
     ) -> Mac {
-        let mut mac = self.mac();
+        let mut mac = keyed_hash(&self.0);
         mac.update(purpose.as_bytes());
         for part in parts {
             let part = part.as_ref();
@@ -62,14 +63,6 @@ impl UserKey {
             mac.update(part);
         }
         mac.finalize().into_bytes().into()
-    }
-
-    #[expect(
-        clippy::expect_used,
-        reason = "HMAC takes keys of every length; the error type cannot occur"
-    )]
-    fn mac(&self) -> Hmac<Sha256> {
-        Hmac::new_from_slice(&self.0).expect("a key of any length")
     }
 }
 
