@@ -14,9 +14,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::model::{ActionType, ExecutionLog, Kind, LogStatus, Session, SessionState, TOTAL_STEPS};
-use crate::store::workspace::{
-    Error, Scribe, Workspace, entry, locate_as, raw, stamp, warnings_of,
-};
+use crate::store::workspace::{Error, Scribe, Workspace, entry, raw, stamp, warnings_of};
 use crate::store::{LogSelection, Scoped, Selection};
 
 /// Session after a change.
@@ -97,7 +95,7 @@ pub fn list(
 
 /// Returns a session with its newest log lines.
 pub fn show(workspace: &Workspace, id: &str, logs: usize) -> Result<SessionReport, Error> {
-    let id = locate_as(&workspace.store, Kind::Session, id)?;
+    let id = workspace.store.resolve(Kind::Session, id, None)?;
     let session: Session = workspace.store.get(&id)?;
     let entry = entry(&workspace.store, Kind::Session, &id)?;
     let record = serde_json::from_slice(&entry.text)?;
@@ -125,7 +123,7 @@ pub fn show(workspace: &Workspace, id: &str, logs: usize) -> Result<SessionRepor
 
 /// Returns the session for an id, an id prefix, or `latest`.
 pub fn find(store: &Scoped, id: &str) -> Result<Session, Error> {
-    let id = locate_as(store, Kind::Session, id)?;
+    let id = store.resolve(Kind::Session, id, None)?;
     store.get(&id)
 }
 
@@ -188,7 +186,7 @@ pub fn change(
     id: &str,
     change: SessionChange,
 ) -> Result<ChangedSession, Error> {
-    let id = locate_as(&workspace.store, Kind::Session, id)?;
+    let id = workspace.store.resolve(Kind::Session, id, None)?;
     let mut writer = workspace.writer()?;
     let session: Session = writer.store().get(&id)?;
     let now = workspace.timestamp();
@@ -493,7 +491,7 @@ pub fn log_actions(
             let given = score.to_string();
             return Err(unfit("confidence_score", &given, "a number from 0 to 1"));
         }
-        let id = locate_as(&workspace.store, Kind::Session, &session)?;
+        let id = workspace.store.resolve(Kind::Session, &session, None)?;
         let session: Session = workspace.store.get(&id)?;
         let scribe = Scribe::new(workspace.now, workspace.random, Some(&id));
         lines.push(ExecutionLog {

@@ -10,7 +10,7 @@ use crate::model::{AGENT, Document, Execution, Kind, Outcome, Record, Reflexion,
 use crate::rules::evidence::{self, Verdict, VerdictSource};
 use crate::store::Selection;
 use crate::store::workspace::redacting_writer::redaction_warning;
-use crate::store::workspace::{Error, Workspace, locate_as, repair_warnings};
+use crate::store::workspace::{Error, Workspace, repair_warnings};
 
 /// Stored execution.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
@@ -140,7 +140,7 @@ pub fn records<R: Record>(
 pub fn record<R: Record>(workspace: &Workspace, id: &str) -> Result<R, Error> {
     let record: R = workspace
         .store
-        .get(&locate_as(&workspace.store, R::KIND, id)?)?;
+        .get(&workspace.store.resolve(R::KIND, id, None)?)?;
     let labels = record.labels();
     let read = (labels.id.as_str(), labels.user_id.as_deref());
     // A record has no place for the warning that a list has.

@@ -6,7 +6,7 @@ use memctl_files::json;
 
 use crate::model::{Kind, LOCAL_ID, SkillPath, local_number, numbered, split_origin};
 use crate::store::renaming;
-use crate::store::{Entry, Error, Scoped, Selection};
+use crate::store::{Entry, Error, Scoped, Selection, Tombstone};
 
 /// Number of ids searched for suggestions.
 const SUGGEST_AMONG: usize = 2_000;
@@ -93,7 +93,8 @@ impl Scoped {
         Ok(ids)
     }
 
-    /// Resolves an id, an id prefix, or `latest` to a full id, optionally within one skill.
+    /// Resolves an id, an id prefix, or `latest` to a full id, optionally within one skill. Fails with
+    /// [`Error::Forgotten`] for a deleted record.
     pub fn resolve(
         &self,
         kind: Kind,
@@ -101,12 +102,13 @@ impl Scoped {
         skill: Option<&SkillPath>,
     ) -> Result<String, Error> {
         let not_found = |similar| {
-            self.of_another_workspace(kind, selector)
-                .unwrap_or_else(|| Error::NotFound {
-                    kind: Some(kind),
-                    id: selector.to_owned(),
-                    similar,
-                })
+            let elsewhere = self.of_another_workspace(kind, selector);
+            let known = elsewhere.or_else(|| self.forgotten(kind, selector));
+            known.unwrap_or_else(|| Error::NotFound {
+                kind: Some(kind),
+                id: selector.to_owned(),
+                similar,
+            })
         };
         if selector == "latest" {
             let newest = Selection {
@@ -156,6 +158,13 @@ impl Scoped {
 }
 
 impl Scoped {
+    /// Says when a deleted record was removed.
+    fn forgotten(&self, kind: Kind, id: &str) -> Option<Error> {
+        let Tombstone { id, at, .. } = self.tombstone(kind, id).ok()??;
+        let day = at.split('T').next().unwrap_or_default().to_owned();
+        Some(Error::Forgotten { id, kind, day })
+    }
+
     /// Refuses to change a pulled record: only the workspace that it comes from can.
     fn of_another_workspace(&self, kind: Kind, given: &str) -> Option<Error> {
         let (id, Some(origin)) = split_origin(given) else {

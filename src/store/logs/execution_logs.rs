@@ -11,7 +11,6 @@
 //! Undo restores the lines of a session to their old positions: byte offsets are stable, because the log
 //! otherwise only grows.
 
-use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 use serde_json::value::RawValue;
@@ -19,7 +18,7 @@ use serde_json::value::RawValue;
 use crate::model::ExecutionLog;
 use crate::store::files::directory::EXECUTION_LOGS as FILE;
 use crate::store::files::log::{self, Sync};
-use crate::store::{Error, PlacedLine, Scoped, Step, Writer, atomic};
+use crate::store::{Error, PlacedLine, Primary, Scoped, Step, Writer, atomic};
 
 /// Number of consecutive lines before `since` after which reading stops. A single old line may come
 /// from a wrong clock.
@@ -56,8 +55,11 @@ impl Scoped {
 
     /// Returns the newest lines of a selection.
     pub fn execution_logs(&self, selection: LogSelection<'_>) -> Result<LogListing, Error> {
+        if let Some(primary) = self.primary().filter(|_| self.scope().allows(None)) {
+            return self.logs_of_copies(primary.as_ref(), selection);
+        }
         let mut too_old = 0;
-        let mut listing = self.newest_lines(selection.newest, &mut |line| {
+        self.newest_lines(selection.newest, &mut |line| {
             if line.created_at.as_str() < selection.since {
                 too_old += 1;
                 return match too_old {
@@ -69,11 +71,7 @@ impl Scoped {
             let session = line.session_id.as_ref();
             let is_of = |names: &[String]| session.is_some_and(|id| names.contains(id));
             ControlFlow::Continue(selection.sessions.is_none_or(is_of))
-        })?;
-        if self.scope().allows(None) {
-            self.add_lines_of_copies(selection, &mut listing)?;
-        }
-        Ok(listing)
+        })
     }
 
     /// Returns the newest lines of any session that tell what agents were told, of those that are wanted. Lines
@@ -117,39 +115,24 @@ impl Scoped {
         Ok(listing)
     }
 
-    /// Merges the lines that all copies of the memory have sent to its database with those that only
-    /// the file has. The database knows the order of lines of the same time.
-    fn add_lines_of_copies(
+    /// Returns the newest lines of all copies of a memory in a database, this one included.
+    fn logs_of_copies(
         &self,
+        primary: &dyn Primary,
         selection: LogSelection<'_>,
-        listing: &mut LogListing,
-    ) -> Result<(), Error> {
-        let Some(primary) = self.primary() else {
-            return Ok(());
-        };
+    ) -> Result<LogListing, Error> {
+        self.share_lines()?;
         let wanted = selection.newest.saturating_add(1);
         let user = self.viewer().user_id();
-        let texts = primary.newest_logs(selection.sessions, user, wanted);
-        let texts = texts?;
-        let is_cut = texts.len() >= wanted;
-        let lines = texts.iter().rev().filter_map(|text| read(text.as_bytes()));
-        let mut lines: Vec<ExecutionLog> = lines
-            .filter(|line| self.viewer().sees(line.user_id.as_deref()))
-            .collect();
-        let ids: HashSet<String> = lines.iter().map(|line| line.id.clone()).collect();
-        let oldest = lines.first().filter(|_| is_cut);
-        let oldest = oldest
-            .map(|line| line.created_at.clone())
-            .unwrap_or_default();
-        // Lines before the oldest one that the database has returned are older lines in any case.
-        let here = std::mem::take(&mut listing.lines).into_iter();
-        lines.extend(here.filter(|line| !ids.contains(&line.id) && line.created_at > oldest));
-        lines.sort_by(|one, other| one.created_at.cmp(&other.created_at));
-        let older = lines.len().saturating_sub(selection.newest);
-        lines.drain(..older);
-        listing.has_older |= older > 0;
-        listing.lines = lines;
-        Ok(())
+        let texts = primary.newest_logs(selection.sessions, user, wanted)?;
+        let newest = texts.iter().take(selection.newest).rev();
+        let lines = newest.filter_map(|text| read(text.as_bytes()));
+        let is_seen = |line: &ExecutionLog| self.viewer().sees(line.user_id.as_deref());
+        Ok(LogListing {
+            lines: lines.filter(is_seen).collect(),
+            has_older: texts.len() >= wanted,
+            bytes_read: 0,
+        })
     }
 }
 

@@ -199,34 +199,17 @@ impl Scoped {
             return self.audited(visit);
         };
         self.share_lines()?;
-        // The database may have dropped the oldest lines of this copy.
-        let mut is_first = true;
         let mut failed = None;
-        let done = primary.audit(&mut |line| {
+        primary.audit(&mut |line| {
             let Ok(line) = serde_json::from_str::<AuditLine>(&line.text) else {
                 return;
             };
-            if std::mem::take(&mut is_first) {
-                failed = self.audited_before(&line.at, visit).err();
-            }
             match self.seen_part(line) {
                 Ok(line) => drop(line.map(&mut *visit)),
                 Err(error) => failed = Some(error),
             }
-        });
-        done?;
-        if is_first {
-            return self.audited(visit);
-        }
+        })?;
         failed.map_or(Ok(()), Err)
-    }
-
-    fn audited_before(&self, at: &str, visit: &mut dyn FnMut(AuditLine)) -> Result<(), Error> {
-        self.audited(&mut |line| {
-            if line.at.as_str() < at {
-                visit(line);
-            }
-        })
     }
 }
 

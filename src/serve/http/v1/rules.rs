@@ -12,7 +12,6 @@ use crate::model::{Kind, Reflexion};
 use crate::rules::{self, AddedRule};
 use crate::serve::arguments::{LONGEST_NAME, LONGEST_TEXT, text};
 use crate::serve::operations::screened;
-use crate::store::workspace::locate_as;
 use crate::{review, skills};
 
 use super::super::input::{Answer, Body, Names, Parameters, reply};
@@ -163,7 +162,7 @@ pub(crate) async fn update_reflexion(
     let given: Vec<(String, String)> = given.collect::<Result<_, _>>()?;
     let work = call.work(Use::Writes, "serve reflexions", async move |workspace| {
         // Only rules are edited here.
-        let id = locate_as(&workspace.store, Kind::Reflexion, &id)?;
+        let id = workspace.store.resolve(Kind::Reflexion, &id, None)?;
         Ok(review::edit(workspace, &id, &given)?)
     });
     reply(&work.await?)
