@@ -1,7 +1,7 @@
 //! Derived data, which can be rebuilt at any time.
 //!
 //! - Here: directories of derived files, with one writer at a time, and positions of entries.
-//! - `terms`: the entries that contain a term. `term_table`: the table of a file.
+//! - `terms`: the entries that contain a term.
 //!
 //! A file is written once under a unique name, then memory-mapped by any reader. One file, the manifest, names
 //! the valid files and is replaced as a whole, so a reader has a consistent state. If a listed file is missing,
@@ -13,7 +13,6 @@
 //! Positions are not limited by the access filter, because derived data covers all records and is filtered on
 //! use. Only [`Positions::entry`], which returns a record, applies the filter.
 
-mod term_table;
 pub(crate) mod terms;
 
 use std::collections::HashSet;

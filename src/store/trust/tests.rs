@@ -1,11 +1,9 @@
 //! Trust by machine, workspace and time.
 
-use memctl_files::named;
 use serde_json::json;
 
 use super::*;
 use crate::model::Procedure;
-use crate::store::files::directory::TRUST_MARKER as MARKER;
 
 struct Machine {
     home: tempfile::TempDir,
