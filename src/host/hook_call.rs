@@ -11,7 +11,6 @@ use std::str::FromStr;
 
 use memctl_redact::Person;
 
-use super::respond::respond;
 use super::settings::claude_code::permitted_answer;
 use super::{Event, EventKind, Host};
 use crate::lessons::{
@@ -118,7 +117,7 @@ impl HookCall<'_> {
         let is_end = self.event.kind == EventKind::SessionEnd;
         // The answer to an end removes the notes of the session.
         let receipts = is_end.then(|| session_receipts(self.hints.store, &session));
-        let answer = respond(self.host, self.event, &self.hints).ok()?;
+        let answer = self.respond().ok()?;
         if !self.may_write() {
             return answer;
         }

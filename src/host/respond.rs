@@ -8,172 +8,160 @@ use memctl_redact::{length, shorten};
 use memctl_sessions::Step;
 use serde_json::{Value, json};
 
-use super::{Event, EventKind, Host, LONGEST_ANSWER};
+use super::{Event, EventKind, HookCall, Host, LONGEST_ANSWER};
 use crate::lessons::storage::patterns::learn_at_once;
 use crate::lessons::telling::hint::{Hint, MAX_HINTS};
 use crate::lessons::telling::service::Moment;
-use crate::lessons::{HintOptions, HintService, NewestCalls, append_message, telling};
+use crate::lessons::{HintOptions, NewestCalls, append_message, telling};
 use crate::model::CallAction;
 use crate::rules::hearing::{MadeCall, Message, QUESTION, retain};
 use crate::rules::{self, AgentCall, RuleFilter, Warning};
+use crate::store::Scoped;
 use crate::store::workspace::Error;
-use crate::store::{Here, Scoped};
 
-/// Processes an event. Returns the text for the agent host to print; `None` for nothing.
-pub(super) fn respond(
-    host: Host,
-    event: &Event,
-    hint_service: &HintService<'_>,
-) -> Result<Option<String>, Error> {
-    let here = &hint_service.here;
-    let session = host.session(event);
-    if event.kind == EventKind::BeforeTool {
-        return before_tool(host, event, &session, hint_service, here);
-    }
-    let is_after = matches!(event.kind, EventKind::ToolFailed | EventKind::ToolSucceeded);
-    let mut noted = String::new();
-    if !host.takes_notes_before() && is_after {
-        let size = event.file_size().filter(|_| host == Host::Gemini);
-        let before = size.and_then(|size| rules::read_to(hint_service.store, &session, size));
-        if before.is_some_and(|before| event.is_summed_up_since(before)) {
-            rules::compacted(hint_service.store, &session)?;
-            noted.push_str(&hint_service.session_text(&session, here)?);
+impl HookCall<'_> {
+    /// Processes an event. Returns the text for the agent host to print; `None` for nothing.
+    pub(super) fn respond(&self) -> Result<Option<String>, Error> {
+        let (host, event, hints) = (self.host, self.event, &self.hints);
+        let here = &hints.here;
+        let session = host.session(event);
+        if event.kind == EventKind::BeforeTool {
+            return self.before_tool(&session);
         }
-        let warned = warning(&session, event, hint_service, here, RuleFilter::Notes)?;
-        noted.push_str(&note(&warned.rules));
-    }
-    if is_after {
-        let succeeded = event.kind == EventKind::ToolSucceeded;
-        // A failure to count for rules keeps no hint back.
-        drop(with_call(&session, event, here, RuleFilter::All, |call| {
-            rules::after(hint_service.store, call, succeeded, hint_service.random)
-        }));
-    }
-    let text = match event.kind {
-        EventKind::ToolFailed => {
-            let options = HintOptions {
-                error: event.output.clone(),
-                tool: event.tool.clone(),
-                command: Some(event.input.clone()),
-                session: Some(session),
-                max_hints: MAX_HINTS,
-            };
-            let nonce = (hint_service.random)();
-            let report = hint_service.hint(&options)?;
-            let noted = noted + &report.repeated;
-            let budget = LONGEST_ANSWER.saturating_sub(length(&noted));
-            noted + &rendered_within(report.hints, &nonce, budget)
-        }
-        EventKind::ToolSucceeded => {
-            let tool = event.tool.as_deref();
-            let learned = hint_service.succeeded(&session, tool, &event.input, &event.output)?;
-            let project = here.project_name().unwrap_or_default();
-            for recovered in learned.iter().filter(|_| !here.is_of_user) {
-                // A pattern that cannot be stored now is learnt from the session later, and keeps no note back.
-                drop(learn_at_once(
-                    hint_service.store, recovered, &event.session_id, &project, hint_service.now,
-                    hint_service.random,
-                ));
+        let is_after = matches!(event.kind, EventKind::ToolFailed | EventKind::ToolSucceeded);
+        let mut noted = String::new();
+        if !host.takes_notes_before() && is_after {
+            let size = event.file_size().filter(|_| host == Host::Gemini);
+            let before = size.and_then(|size| rules::read_to(hints.store, &session, size));
+            if before.is_some_and(|before| event.is_summed_up_since(before)) {
+                rules::compacted(hints.store, &session)?;
+                noted.push_str(&hints.session_text(&session, here)?);
             }
-            noted
+            let warned = self.warning(&session, RuleFilter::Notes)?;
+            noted.push_str(&note(&warned.rules));
         }
-        EventKind::SessionStart => {
-            if event.is_renewed {
-                // On a full disk the session is told all the same.
-                drop(rules::compacted(hint_service.store, &session));
+        if is_after {
+            let succeeded = event.kind == EventKind::ToolSucceeded;
+            // A failure to count for rules keeps no hint back.
+            drop(self.with_call(&session, RuleFilter::All, |call| {
+                rules::after(hints.store, call, succeeded, hints.random)
+            }));
+        }
+        let text = match event.kind {
+            EventKind::ToolFailed => {
+                let options = HintOptions {
+                    error: event.output.clone(),
+                    tool: event.tool.clone(),
+                    command: Some(event.input.clone()),
+                    session: Some(session),
+                    max_hints: MAX_HINTS,
+                };
+                let nonce = (hints.random)();
+                let report = hints.hint(&options)?;
+                let noted = noted + &report.repeated;
+                let budget = LONGEST_ANSWER.saturating_sub(length(&noted));
+                noted + &rendered_within(report.hints, &nonce, budget)
             }
-            if rules::are_unread(hint_service.store) {
-                let text = hint_service
-                    .session_text(&session, here)
-                    .unwrap_or_default();
-                return Ok(Some(host.answer_with_message(event, rules::UNREAD, &text)));
+            EventKind::ToolSucceeded => {
+                let tool = event.tool.as_deref();
+                let learned = hints.succeeded(&session, tool, &event.input, &event.output)?;
+                let project = here.project_name().unwrap_or_default();
+                for recovered in learned.iter().filter(|_| !here.is_of_user) {
+                    // A pattern that cannot be stored now is learnt from the session later, and keeps no note back.
+                    drop(learn_at_once(
+                        hints.store, recovered, &event.session_id, &project, hints.now,
+                        hints.random,
+                    ));
+                }
+                noted
             }
-            hint_service.session_text(&session, here)?
-        }
-        EventKind::SubagentStart => hint_service.session_text(&session, here)?,
-        EventKind::SessionEnd => {
-            rules::ended(hint_service.store, &session, hint_service.random)?;
-            hint_service.ended(&session)?;
-            String::new()
-        }
-        EventKind::Prompt | EventKind::BeforeTool | EventKind::Stop => String::new(),
-    };
-    Ok((!text.is_empty()).then(|| host.answer(event, &text)))
-}
-
-/// Answers a call that is about to run: with the rules that act on it, and with the lessons for it
-/// where the agent host takes context.
-fn before_tool(
-    host: Host,
-    event: &Event,
-    session: &str,
-    hint_service: &HintService<'_>,
-    here: &Here<'_>,
-) -> Result<Option<String>, Error> {
-    let filter = if host.takes_notes_before() {
-        RuleFilter::All
-    } else {
-        RuleFilter::Decisions
-    };
-    let Warning { action, rules, .. } = warning(session, event, hint_service, here, filter)?;
-    let is_decided = !rules.is_empty() && action != CallAction::Note;
-    if is_decided || !host.takes_notes_before() {
-        return Ok(is_decided.then(|| host.answer_before(event, action, &rules)));
+            EventKind::SessionStart => {
+                if event.is_renewed {
+                    // On a full disk the session is told all the same.
+                    drop(rules::compacted(hints.store, &session));
+                }
+                if rules::are_unread(hints.store) {
+                    let text = hints.session_text(&session, here).unwrap_or_default();
+                    return Ok(Some(host.answer_with_message(event, rules::UNREAD, &text)));
+                }
+                hints.session_text(&session, here)?
+            }
+            EventKind::SubagentStart => hints.session_text(&session, here)?,
+            EventKind::SessionEnd => {
+                rules::ended(hints.store, &session, hints.random)?;
+                hints.ended(&session)?;
+                String::new()
+            }
+            EventKind::Prompt | EventKind::BeforeTool | EventKind::Stop => String::new(),
+        };
+        Ok((!text.is_empty()).then(|| host.answer(event, &text)))
     }
-    let lessons = hint_service.lessons_before(&event.command, session, event.tool.as_deref())?;
-    let text = note(&rules) + &lessons;
-    Ok((!text.is_empty()).then(|| host.answer(event, &text)))
-}
 
-/// Returns the rules that act on the call of an event, and logs that they are told.
-fn warning(
-    session: &str,
-    event: &Event,
-    hint_service: &HintService<'_>,
-    here: &Here<'_>,
-    filter: RuleFilter,
-) -> Result<Warning, Error> {
-    let warning = with_call(session, event, here, filter, |call| {
-        rules::before(hint_service.store, call, &|rule| here.covers(rule))
-    })?;
-    if !warning.ids.is_empty() {
-        let ids: Vec<&str> = warning.ids.iter().map(String::as_str).collect();
-        hint_service.log_delivered(session, Moment::Call(event.tool.as_deref()), &ids);
+    /// Answers a call that is about to run: with the rules that act on it, and with the lessons for it
+    /// where the agent host takes context.
+    fn before_tool(&self, session: &str) -> Result<Option<String>, Error> {
+        let (host, event) = (self.host, self.event);
+        let filter = if host.takes_notes_before() {
+            RuleFilter::All
+        } else {
+            RuleFilter::Decisions
+        };
+        let Warning { action, rules, .. } = self.warning(session, filter)?;
+        let is_decided = !rules.is_empty() && action != CallAction::Note;
+        if is_decided || !host.takes_notes_before() {
+            return Ok(is_decided.then(|| host.answer_before(event, action, &rules)));
+        }
+        let tool = event.tool.as_deref();
+        let lessons = self.hints.lessons_before(&event.command, session, tool)?;
+        let text = note(&rules) + &lessons;
+        Ok((!text.is_empty()).then(|| host.answer(event, &text)))
     }
-    Ok(warning)
-}
 
-/// Calls a function with the call of an event. After a call, its text is redacted.
-fn with_call<T>(
-    session: &str,
-    event: &Event,
-    here: &Here<'_>,
-    filter: RuleFilter,
-    with: impl FnOnce(&AgentCall<'_>) -> T,
-) -> T {
-    let input = match &event.arguments {
-        Value::Null => json!({ "command": event.input }),
-        arguments => arguments.clone(),
-    };
-    let step = Step {
-        tool: event.tool.clone().unwrap_or_default(),
-        input,
-        cwd: event.cwd.as_ref().map(|cwd| cwd.display().to_string()),
-        ..Step::default()
-    };
-    let tree = here.project.map(|project| &*project.root);
-    let root = here.root.filter(|_| !here.is_of_user);
-    let roots = tree.into_iter().chain(root);
-    let roots: Vec<String> = roots.map(|root| root.display().to_string()).collect();
-    let roots: Vec<&str> = roots.iter().map(String::as_str).collect();
-    with(&AgentCall {
-        step: &step,
-        roots: &roots,
-        code: &|| event.clean_input(),
-        session,
-        agent: &event.agent,
-        filter,
-    })
+    /// Returns the rules that act on the call of an event, and logs that they are told.
+    fn warning(&self, session: &str, filter: RuleFilter) -> Result<Warning, Error> {
+        let hints = &self.hints;
+        let warning = self.with_call(session, filter, |call| {
+            rules::before(hints.store, call, &|rule| hints.here.covers(rule))
+        })?;
+        if !warning.ids.is_empty() {
+            let ids: Vec<&str> = warning.ids.iter().map(String::as_str).collect();
+            hints.log_delivered(session, Moment::Call(self.event.tool.as_deref()), &ids);
+        }
+        Ok(warning)
+    }
+
+    /// Calls a function with the call of an event. After a call, its text is redacted.
+    fn with_call<T>(
+        &self,
+        session: &str,
+        filter: RuleFilter,
+        with: impl FnOnce(&AgentCall<'_>) -> T,
+    ) -> T {
+        let (event, here) = (self.event, &self.hints.here);
+        let input = match &event.arguments {
+            Value::Null => json!({ "command": event.input }),
+            arguments => arguments.clone(),
+        };
+        let step = Step {
+            tool: event.tool.clone().unwrap_or_default(),
+            input,
+            cwd: event.cwd.as_ref().map(|cwd| cwd.display().to_string()),
+            ..Step::default()
+        };
+        let tree = here.project.map(|project| &*project.root);
+        let root = here.root.filter(|_| !here.is_of_user);
+        let roots = tree.into_iter().chain(root);
+        let roots: Vec<String> = roots.map(|root| root.display().to_string()).collect();
+        let roots: Vec<&str> = roots.iter().map(String::as_str).collect();
+        with(&AgentCall {
+            step: &step,
+            roots: &roots,
+            code: &|| event.clean_input(),
+            session,
+            agent: &event.agent,
+            filter,
+        })
+    }
 }
 
 /// Formats rules as context: a statement of fact; empty without rules.

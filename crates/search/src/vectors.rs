@@ -3,13 +3,12 @@
 //!
 //! ```text
 //! header   64 bytes: magic, dimensions, slots, hash of the embedder's name, checksum
-//! slots    per vector: factor (f32), checksum (4 bytes), one signed byte per dimension
+//! slots    per vector: factor (f32), 4 bytes without a meaning, one signed byte per dimension
 //! ```
 //!
 //! A document has one slot, or several if it is long, for its windows. They are filled together. A slot
 //! of zeros is empty: its document has no vector yet. The factor restores length 1.
 //! Quantization changes a cosine by less than 0.01, less than the model's own 8-bit weights do.
-//! Damage fails the checksum of a slot and affects only one document in one result.
 //!
 //! One vector of a long text says a little about everything in it, and the model reads only its
 //! beginning. So a long document has the vector of its beginning and those of windows of some 60
@@ -30,7 +29,7 @@ use super::segment::Segment;
 const MAGIC: &[u8; 8] = b"mctlvec1";
 /// Bytes before the first slot.
 pub const SLOTS_HEADER: usize = 64;
-/// Bytes of a slot before its numbers: factor and checksum.
+/// Bytes of a slot before its numbers: the factor, and as many without a meaning.
 const SLOT_HEADER: usize = 8;
 /// Fixed-point scale of query numbers. Summed products with bytes stay far below 32 bits.
 const ONE: f32 = 8192.0;
@@ -100,8 +99,6 @@ pub fn slot(vector: &[f32]) -> Vec<u8> {
         *byte = number.cast_unsigned();
     }
     out[..4].copy_from_slice(&squares.sqrt().recip().to_le_bytes());
-    let sum = check(&out);
-    out[4..8].copy_from_slice(&sum);
     out
 }
 
@@ -135,12 +132,6 @@ impl<'a> Slots<'a> {
     /// Returns true if a document has a vector.
     pub fn is_filled(&self, document: usize) -> bool {
         self.each(document).next().is_some_and(|s| factor(s) > 0.0)
-    }
-
-    /// Returns true if the checksums of a document's slots match.
-    pub fn is_intact(&self, document: usize) -> bool {
-        let mut slots = self.each(document);
-        slots.len() > 0 && slots.all(|slot| slot.get(4..8) == Some(&check(slot)[..]))
     }
 
     /// Vector of the beginning of a document; `None` if it has none.
@@ -272,17 +263,6 @@ fn factor(slot: &[u8]) -> f32 {
 fn dot(numbers: &[u8], query: &[i16]) -> i32 {
     let product = |(x, y): (&u8, &i16)| i32::from(x.cast_signed()) * i32::from(*y);
     numbers.iter().zip(query).map(product).sum()
-}
-
-/// Checksum of a slot, without the checksum field.
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "half of the bits is enough to notice damage"
-)]
-fn check(slot: &[u8]) -> [u8; 4] {
-    let numbers = xxh3_64(slot.get(SLOT_HEADER..).unwrap_or_default());
-    let factor = xxh3_64(slot.get(..4).unwrap_or_default());
-    ((numbers ^ factor.rotate_left(17)) as u32).to_le_bytes()
 }
 
 /// Words up to which one vector stands for the document: about 190 tokens. Stop words are no words of
@@ -435,7 +415,6 @@ mod tests {
         let two = SlotLayout::single(2);
         let slots = Slots::open(&bytes, &model(2), &two).unwrap();
         assert_eq!([0, 1].map(|i| slots.is_filled(i)), [true, false]);
-        assert!(slots.is_intact(0));
         assert!(slots.cosines(&QueryVector::new(&[1.0, 0.0]), None)[1].is_nan());
         let other = Embedding {
             name: "other".to_owned(),
@@ -449,11 +428,7 @@ mod tests {
             let mut damaged = bytes.clone();
             damaged[at] ^= 1;
             let slots = Slots::open(&damaged, &model(2), &two);
-            let in_first = (SLOTS_HEADER..SLOTS_HEADER + slot_width(2)).contains(&at);
-            assert!(
-                slots.is_none_or(|slots| slots.is_intact(0) != in_first),
-                "{at}"
-            );
+            assert_eq!(slots.is_none(), at < SLOTS_HEADER, "{at}");
         }
     }
 

@@ -304,8 +304,7 @@ impl IndexedSegment {
         let slots = self.slots(Some(embedding));
         let (mut out, mut filled) = (Vec::new(), 0);
         for (document, _) in self.places.iter().enumerate().filter(|(_, p)| **p != GONE) {
-            let sound = |slots: &Slots<'_>| slots.is_intact(document) && slots.is_filled(document);
-            if let Some(slots) = slots.filter(sound) {
+            if let Some(slots) = slots.filter(|slots| slots.is_filled(document)) {
                 out.extend_from_slice(slots.get(document));
                 filled += 1;
             } else {
