@@ -18,6 +18,6 @@ pub mod sessions;
 
 pub use browse::{ListReport, Listed, ShowReport, list, list_memories, recent_executions, show};
 pub(crate) use find::compare;
-pub use find::report::{Embedded, GivenVector, embed};
+pub use find::report::{Embedded, embed};
 pub use find::{Asked, Explanation, FindOptions, FindReport, Found, Ranks, Term, find};
 pub use remember::{AddOptions, AddReport, add_memory, add_observed, check};

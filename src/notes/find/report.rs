@@ -7,7 +7,7 @@ use memctl_search::embedder::{Embedder, Embedding, Vector};
 use serde::Serialize;
 
 use crate::model::{Kind, MemoryType, Procedure, ProcedureFields, Trust, with_origin};
-use crate::notes::indexing::{Filter, Index};
+use crate::notes::indexing::Filter;
 use crate::store::workspace::{Error, Providers, Workspace};
 
 /// Search request.
@@ -261,45 +261,6 @@ fn fitted(given: &[f32], dimensions: Option<usize>) -> Result<Vector, Error> {
         });
     }
     Ok(vector.iter().map(|x| x / norm).collect())
-}
-
-/// Vector that a client sends with a record: one of this memory's embedder.
-#[derive(Debug, Clone)]
-pub struct GivenVector {
-    embedding: Embedding,
-    /// Normalized, without the zeros that padded it.
-    pub(crate) vector: Vector,
-}
-
-impl GivenVector {
-    /// Takes a vector for this memory.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::BadVector`] for a vector of the wrong size, or a zero vector.
-    pub fn fit(workspace: &Workspace, given: &[f32]) -> Result<Self, Error> {
-        let embedder = workspace.providers.open_embedder(false)?;
-        let indexed = || Ok::<_, Error>(Index::open(&workspace.store)?.stamp_of(&embedder));
-        let indexed = embedder
-            .embedding()
-            .map_or_else(indexed, |of| Ok(Some(of)))?;
-        let vector = fitted(given, indexed.map(|embedding| embedding.dimensions))?;
-        let embedding = embedder.embedding_of(vector.len());
-        Ok(Self { embedding, vector })
-    }
-
-    /// Makes it the vector of a new record, for searches here and in the database that holds the records.
-    pub fn keep(&self, workspace: &Workspace, kind: Kind, id: &str) -> Result<(), Error> {
-        let Self { embedding, vector } = self;
-        let mut index = Index::open(&workspace.store)?;
-        index.update(true, &mut |_, _| {})?;
-        index.set_vector(kind, id, embedding, vector)?;
-        if let Some(primary) = workspace.store.primary() {
-            let put = primary.put_vector(kind, id, &embedding.name, vector);
-            put?;
-        }
-        Ok(())
-    }
 }
 
 /// Vectors and their embedder.

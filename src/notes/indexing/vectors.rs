@@ -5,7 +5,6 @@ use memctl_search::{Admission, Ranker, SLOTS_HEADER, slot, slot_width, slots_hea
 
 use super::segment::{IndexedSegment, SegmentVectors};
 use super::{Error, Index};
-use crate::model::Kind;
 use crate::store::Map;
 
 /// Number of a segment, and place of a document there.
@@ -95,32 +94,6 @@ impl Index {
         self.fill(filled, &embedding)?;
         self.embedding = Some(embedding);
         Ok(count)
-    }
-
-    /// Sets the vector of a record that was just added: it is among the last ones. Does nothing if its segment has
-    /// vectors of another embedder.
-    pub(crate) fn set_vector(
-        &mut self,
-        kind: Kind,
-        id: &str,
-        embedding: &Embedding,
-        vector: &[f32],
-    ) -> Result<(), Error> {
-        for (part, indexed) in self.segments.iter().enumerate().rev() {
-            if indexed.is_of_another(Some(embedding)) {
-                continue;
-            }
-            for place in (0..indexed.places.len()).rev() {
-                let record = self.any_record(part, place)?;
-                if record.is_some_and(|record| record.kind == kind && record.id == id) {
-                    // All windows of a long text have it.
-                    let windows = indexed.layout(embedding).of_document(place).len().max(1);
-                    let vectors = vec![vector.to_vec(); windows];
-                    return self.fill(vec![((part, place), vectors)], embedding);
-                }
-            }
-        }
-        Ok(())
     }
 
     /// Sets the vectors of documents. They are saved if no other process is writing, otherwise kept

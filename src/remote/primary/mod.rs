@@ -23,7 +23,6 @@ use futures_executor::block_on;
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::{Mutex, oneshot};
 
-use crate::model::Kind;
 use crate::store::{self, Fetched, Primary, PrimaryChange, PrimaryName, Puller, SharedLine, Turn};
 
 use super::address::Address;
@@ -223,18 +222,6 @@ impl Primary for PgStore {
 
     fn switch_user(&self, user: &str, is_disabled: bool) -> Result<(), store::Error> {
         self.read(async |reader, origin| join::put(reader, origin, user, is_disabled).await)
-    }
-
-    fn put_vector(
-        &self,
-        kind: Kind,
-        id: &str,
-        embedder: &str,
-        vector: &[f32],
-    ) -> Result<(), store::Error> {
-        self.read(async |reader, origin| {
-            sync::put_vector(reader, origin, kind, id, embedder, vector).await
-        })
     }
 
     fn put_logs(&self, lines: &[String]) -> Result<(), store::Error> {

@@ -40,7 +40,6 @@ pub(super) use other_programs::{has_rows_after, take_in_others};
 pub use plan::Shrinking;
 pub(super) use plan::{claim_for, claimed, is_fit};
 pub(super) use tables::{Table, columns, parameters, row_or_blank, table, time, without_nul};
-pub(super) use vectors::put_vector;
 pub use vectors::{SharedEmbedder, VectorsReport, fill_vectors};
 
 /// Options of a synchronisation.

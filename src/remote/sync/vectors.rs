@@ -73,26 +73,6 @@ async fn prepare(connection: &Connection, embedder: &str) -> Result<String, Erro
     connection.vector_schema().await
 }
 
-/// Sets the vector of a record.
-pub(in super::super) async fn put_vector(
-    connection: &Connection,
-    origin: &str,
-    kind: Kind,
-    id: &str,
-    embedder: &str,
-    vector: &[f32],
-) -> Result<(), Error> {
-    let schema = prepare(connection, embedder).await?;
-    let Table { name, holder, .. } = table(kind);
-    let store = format!(
-        "update public.{name} set embedding = $3::text::{schema}.vector, embedding_model = $4
-         where {holder} = (select memctl.current_user_id()) and origin = $1 and entry_id = $2"
-    );
-    let vector = as_vector(vector);
-    let parameters: [&dyn Parameter; 4] = [&origin, &id, &vector.as_str(), &embedder];
-    connection.run(DOING, &store, &parameters).await.map(drop)
-}
-
 /// Embeds the rows of a workspace or a memory, and those of other programs, until the time limit. Vectors
 /// are marked with the embedder, since vectors of different embedders cannot be compared. A vector of another
 /// program stays as it is.

@@ -41,10 +41,6 @@ pub trait Primary: fmt::Debug + Send + Sync {
     /// Disables the memory for a user, or enables it again.
     fn switch_user(&self, user: &str, is_disabled: bool) -> Result<(), Error>;
 
-    /// Sets the vector of a record, made by this embedder.
-    fn put_vector(&self, kind: Kind, id: &str, embedder: &str, vector: &[f32])
-    -> Result<(), Error>;
-
     /// Adds lines of the log of agents. Lines that are there already stay as they are.
     fn put_logs(&self, lines: &[String]) -> Result<(), Error>;
 

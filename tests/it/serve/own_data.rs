@@ -571,56 +571,6 @@ fn each_use_of_a_memory_is_in_the_log_of_its_user() {
 }
 
 #[test]
-fn a_vector_of_the_client_is_the_one_that_is_searched() {
-    let workspace = Workspace::sample();
-    let served = Served::start(&workspace, &[]);
-    let ada = token(&workspace, "ada", "*");
-    let made = served.post(
-        &ada,
-        "/v1/embeddings",
-        &json!({ "input": "sailing on a windy lake" }),
-    );
-    let vector = made.is(200).json()["data"][0]["embedding"].clone();
-    let rows = |table: &str, vector: &Value| match table {
-        "agent_memory" => json!([{ "content": "Voice: calm", "memory_type": "brand_memory" },
-            { "content": "Invoices are due in May", "memory_type": "brand_memory", "embedding": vector }]),
-        _ => json!({ "embedding": vector, "metadata": { "status": "procedure_learned", "data": {
-            "procedure_name": "Pay", "semantic_description": "Invoices are due in May",
-            "learned_procedure_steps": ["pay"] } } }),
-    };
-    for table in ["agent_memory", "context_eng_memories"] {
-        let path = format!("/rest/v1/{table}");
-        // One of another size is refused with both sizes, and nothing of the request is stored.
-        let refused = served.post(&ada, &path, &rows(table, &json!([0.5, 0.25])));
-        let said = refused.is(422).json()["message"].clone();
-        let said = said.as_str().unwrap();
-        assert!(
-            said.contains("has 2 dimensions") && said.contains("384"),
-            "{said}"
-        );
-        let none = served.get(&ada, &path).is(200).json();
-        assert_eq!(none, json!([]), "{table}");
-        // A list, or the text of PostgreSQL.
-        let vector = match table {
-            "agent_memory" => vector.clone(),
-            _ => json!(vector.to_string()),
-        };
-        served.post(&ada, &path, &rows(table, &vector)).is(201);
-    }
-    let near = json!({ "query_embedding": vector, "match_threshold": 0.95 });
-    let found = served
-        .post(&ada, "/rest/v1/rpc/match_memory", &near)
-        .is(200)
-        .json();
-    assert_eq!(found[0]["content"], "Invoices are due in May", "{found}");
-    assert_eq!(found.as_array().unwrap().len(), 1, "{found}");
-    let near = json!({ "query_text": "boats", "query_embedding": vector, "full_text_weight": 0 });
-    let path = "/rest/v1/rpc/hybrid_search_context_eng_memories";
-    let found = served.post(&ada, path, &near).is(200).json();
-    assert_eq!(found[0]["semantic_rank"], 1, "{found}");
-}
-
-#[test]
 fn memory_of_one_user_is_switched_off_and_on() {
     let (workspace, served) = shared();
     let (ada, bob) = (of("ada", "*", "user"), of("bob", "*", "user"));

@@ -134,7 +134,7 @@ pub(crate) async fn write(call: Call, Body(body): Body<WriteBody>) -> Answer {
         async move |workspace| {
             // A memory that another copy has deleted must not be learned again.
             workspace.store.catch_up()?;
-            MemoryRow::add(workspace, &caller, &options, None, has_vector)
+            MemoryRow::add(workspace, &caller, &options, has_vector)
         },
     );
     reply(&Written {
@@ -145,15 +145,10 @@ pub(crate) async fn write(call: Call, Body(body): Body<WriteBody>) -> Answer {
 /// Returns the vector of a stored text, in the form of the source document's column.
 pub(super) fn vector(workspace: &Workspace, content: &str) -> Result<Vec<f32>, Problem> {
     let embedded = notes::embed(workspace, &[content])?;
-    Ok(padded(
-        embedded.vectors.into_iter().next().unwrap_or_default(),
-    ))
-}
-
-/// Fills a vector with zeros, which change no cosine.
-pub(super) fn padded(mut vector: Vec<f32>) -> Vec<f32> {
+    let mut vector = embedded.vectors.into_iter().next().unwrap_or_default();
+    // Zeros change no cosine.
     vector.resize(DIMENSIONS.max(vector.len()), 0.0);
-    vector
+    Ok(vector)
 }
 
 /// `POST /rest/v1/rpc/hybrid_search_context_eng_memories`

@@ -2,13 +2,14 @@
 //! `insert()` of supabase-js.
 //!
 //! A caller reads and inserts only their own rows. All rows of a request are checked before the first is
-//! stored. The server writes ids and times: a row with one is refused, as one with an unknown column is. A
-//! vector must come from this memory's embedder.
+//! stored. The server writes ids and times: a row with one is refused, as one with an unknown column is. It
+//! also makes the vectors: one of a client is accepted, and not kept.
 //!
 //! Deliberately absent: updates and deletions. Records are corrected and removed by the commands, which keep
 //! their history.
 
 use schemars::JsonSchema;
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
@@ -19,17 +20,17 @@ use crate::model::{
     Trust,
 };
 use crate::notes::sessions::{self, NewAction, NewSession, SessionChange};
-use crate::notes::{self, AddOptions, GivenVector};
+use crate::notes::{self, AddOptions};
 use crate::serve::arguments::{LONGEST_TEXT, text, word};
 use crate::serve::token::Caller;
-use crate::store::workspace::{Error, Workspace};
+use crate::store::workspace::Workspace;
 use crate::store::{LogSelection, Selection};
 
 use super::super::input::{Answer, Items};
 use super::super::problem::Problem;
 use super::super::route::ROWS;
 use super::super::state::{Call, Use};
-use super::functions::{padded, vector};
+use super::functions::vector;
 use super::query::{Query, Row};
 use super::recall::{self, Metadata};
 
@@ -106,7 +107,6 @@ impl MemoryRow {
         workspace: &Workspace,
         caller: &Caller,
         options: &AddOptions,
-        given: Option<GivenVector>,
         has_vector: bool,
     ) -> Result<Self, Problem> {
         let report = if caller.is_agent {
@@ -115,42 +115,10 @@ impl MemoryRow {
             notes::add_memory(workspace, options)?
         };
         let mut row = Self::from(workspace.store.get::<Memory>(&report.id)?);
-        // A vector of other words, as of a secret that is left out, is not this text's.
-        let given = given.filter(|_| report.added && row.content == options.content.trim_end());
-        row.embedding = vector_of(workspace, Kind::Memory, &row.id, given, has_vector, || {
-            row.content.clone()
-        })?;
+        if has_vector {
+            row.embedding = Some(vector(workspace, &row.content)?);
+        }
         Ok(row)
-    }
-}
-
-/// Takes the vectors that a client sends with rows, before one of these is stored.
-fn fit<'a>(
-    workspace: &Workspace,
-    given: impl Iterator<Item = Option<&'a [f32]>>,
-) -> Result<Vec<Option<GivenVector>>, Error> {
-    let fit = |given| GivenVector::fit(workspace, given);
-    given.map(|given| given.map(fit).transpose()).collect()
-}
-
-/// Keeps the given vector of a stored record. Returns it, or that of its text, if the client wants it.
-fn vector_of(
-    workspace: &Workspace,
-    kind: Kind,
-    id: &str,
-    given: Option<GivenVector>,
-    is_wanted: bool,
-    text: impl FnOnce() -> String,
-) -> Result<Option<Vec<f32>>, Problem> {
-    if let Some(given) = &given {
-        given.keep(workspace, kind, id)?;
-    }
-    if !is_wanted {
-        return Ok(None);
-    }
-    match given {
-        Some(given) => Ok(Some(padded(given.vector))),
-        None => vector(workspace, &text()).map(Some),
     }
 }
 
@@ -186,10 +154,10 @@ pub(crate) struct NewMemory {
     metadata: Option<Box<RawValue>>,
     /// Expiry: a time, a date, or a duration such as `30d`.
     expires_at: Option<String>,
-    /// Vector of this memory's embedder, as a list or as text; computed if absent.
-    #[serde(default, deserialize_with = "recall::vector")]
+    /// Ignored: the server makes the vector of the text.
+    #[serde(rename = "embedding")]
     #[schemars(with = "Option<recall::VectorForm>")]
-    embedding: Option<Vec<f32>>,
+    _embedding: Option<IgnoredAny>,
 }
 
 /// `POST /rest/v1/agent_memory`
@@ -209,20 +177,18 @@ pub(crate) async fn insert_memories(
             expires_at,
             ..
         } = row;
-        let options = options(memory_type, content, metadata, expires_at)?;
-        all.push((options, row.embedding));
+        all.push(options(memory_type, content, metadata, expires_at)?);
     }
     let has_vector = query.names("embedding");
     let caller = call.caller.clone();
     let work = call.work(Use::Writes, "serve agent_memory", async move |workspace| {
-        let given = fit(workspace, all.iter().map(|(_, given)| given.as_deref()))?;
-        for (options, _) in &all {
+        for options in &all {
             notes::check(workspace, options, caller.is_agent)?;
         }
-        let stored = all.iter().zip(given).map(|((options, _), given)| {
-            MemoryRow::add(workspace, &caller, options, given, has_vector)
-        });
-        stored.collect::<Result<Vec<MemoryRow>, Problem>>()
+        let add = |options| MemoryRow::add(workspace, &caller, options, has_vector);
+        all.iter()
+            .map(add)
+            .collect::<Result<Vec<MemoryRow>, Problem>>()
     });
     query.inserted(&work.await?)
 }
@@ -423,10 +389,10 @@ pub(crate) struct NewProcedure {
     _content: Option<String>,
     /// Procedure: `{"status": "procedure_learned", "data": {…}}`.
     metadata: Map<String, Value>,
-    /// Vector of this memory's embedder, as a list or as text; computed if absent.
-    #[serde(default, deserialize_with = "recall::vector")]
+    /// Ignored: the server makes the vector of the text.
+    #[serde(rename = "embedding")]
     #[schemars(with = "Option<recall::VectorForm>")]
-    embedding: Option<Vec<f32>>,
+    _embedding: Option<IgnoredAny>,
 }
 
 /// Row of `context_eng_memories`.
@@ -471,27 +437,20 @@ pub(crate) async fn insert_procedures(
     at_most(rows.len())?;
     let mut documents = Vec::new();
     for row in rows {
-        documents.push((to_raw_value(&row.metadata)?, row.embedding));
+        documents.push(to_raw_value(&row.metadata)?);
     }
     let has_vector = query.names("embedding");
     let work = call.work(
         Use::Writes,
         "serve context_eng_memories",
         async move |workspace| {
-            let given = fit(
-                workspace,
-                documents.iter().map(|(_, given)| given.as_deref()),
-            )?;
             let mut stored = Vec::new();
-            for ((document, _), given) in documents.iter().zip(given) {
+            for document in &documents {
                 let report = lessons::add_procedure(workspace, document)?;
                 let procedure: Procedure = workspace.store.get(&report.id)?;
-                let given = given.filter(|_| report.added);
-                let text = || procedure.content();
-                let (kind, id) = (Kind::Procedure, report.id.as_str());
-                let embedding = vector_of(workspace, kind, id, given, has_vector, text)?;
+                let embedding = has_vector.then(|| vector(workspace, &procedure.content()));
                 stored.push(ProcedureRow {
-                    embedding,
+                    embedding: embedding.transpose()?,
                     ..ProcedureRow::from(procedure)
                 });
             }
