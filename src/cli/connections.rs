@@ -182,15 +182,12 @@ pub(crate) fn settle(context: &Context) -> Result<(), UserError> {
         return Ok(());
     };
     match &choice.store {
-        ChosenStore::Database { name } => return join(context, &choice, name),
-        ChosenStore::DatabaseLater { .. } | ChosenStore::FilesOfGit { .. } => {}
-        ChosenStore::FilesWithRecords { .. } => context.printer.note(&reason(&choice)),
-        ChosenStore::FilesNotForeign { is_news }
-        | ChosenStore::FilesNotUnusable { is_news, .. } => {
-            if *is_news {
-                context.printer.warn(&reason(&choice));
-            }
+        ChosenStore::Database => return join(context, &choice),
+        ChosenStore::FilesWithRecords => context.printer.note(&reason(&choice)),
+        ChosenStore::FilesNotForeign | ChosenStore::FilesNotUnusable(_) if choice.is_news => {
+            context.printer.warn(&reason(&choice));
         }
+        _ => {}
     }
     Ok(())
 }
@@ -201,7 +198,7 @@ pub(crate) fn explain(context: &Context, report: &mut StatusReport) -> Result<()
     if is_named && setting(context)? == StoreSetting::Json {
         report.store_reason += "; the setting `store` is `json`";
     } else if is_named && let Some(choice) = choose(context, true)? {
-        if let ChosenStore::DatabaseLater { .. } = choice.store {
+        if choice.store == ChosenStore::DatabaseLater {
             report.store = "PgStore";
         }
         report.store_reason = reason(&choice);
@@ -211,20 +208,20 @@ pub(crate) fn explain(context: &Context, report: &mut StatusReport) -> Result<()
 
 /// Returns the reason for a store, one sentence.
 fn reason(choice: &Choice) -> String {
-    let (variable, database) = (choice.variable, choice.address.shown());
+    let (variable, name, database) = (choice.variable, &choice.name, choice.address.shown());
     match &choice.store {
-        ChosenStore::FilesNotForeign { .. } => format!(
+        ChosenStore::FilesNotForeign => format!(
             "`{variable}` names {database}, which has no memctl schema, so records are kept in files: if it is \
              meant for memctl, `{INIT}`"
         ),
-        ChosenStore::FilesNotUnusable { reason, .. } => format!(
+        ChosenStore::FilesNotUnusable(reason) => format!(
             "`{variable}` names a database that cannot be used, so records are kept in files: {reason}"
         ),
-        ChosenStore::FilesOfGit { name } => format!(
+        ChosenStore::FilesOfGit => format!(
             "git shares these files (`{ATTRIBUTES}`), so records are kept in them, and not in {database}, which \
              `{variable}` names: `memctl remote join {name}` moves them there"
         ),
-        ChosenStore::FilesWithRecords { name } => {
+        ChosenStore::FilesWithRecords => {
             let rest = match choice.setting {
                 StoreSetting::Postgres => {
                     "as does the next command that adds records, since `store` is `postgres`"
@@ -236,18 +233,18 @@ fn reason(choice: &Choice) -> String {
                  remote join {name}` moves it, {rest}"
             )
         }
-        ChosenStore::DatabaseLater { name } => format!(
+        ChosenStore::DatabaseLater => format!(
             "the first record begins the memory `{name}` in {database}, since `{variable}` names it"
         ),
-        ChosenStore::Database { name } => format!(
+        ChosenStore::Database => format!(
             "`{variable}` names {database}: `memctl remote join {name}` moves this memory there"
         ),
     }
 }
 
 /// Joins the memory of the database, and says so. Without a demand for the database, a failure leaves files.
-fn join(context: &Context, choice: &Choice, name: &str) -> Result<(), UserError> {
-    let (variable, database) = (choice.variable, choice.address.shown());
+fn join(context: &Context, choice: &Choice) -> Result<(), UserError> {
+    let (variable, name, database) = (choice.variable, &choice.name, choice.address.shown());
     let store = whole(context);
     let (random, on) = (&mut random, &mut |_| {});
     let joined = remote::join(&choice.address, &store, name, random, on);

@@ -67,6 +67,10 @@ pub struct Choice {
     pub address: Address,
     /// Setting `store`.
     pub setting: StoreSetting,
+    /// Name of the memory in the database.
+    pub name: String,
+    /// `true` if the person may not know yet that the database is not used.
+    pub is_news: bool,
     /// Store, with the reason.
     pub store: ChosenStore,
 }
@@ -75,37 +79,17 @@ pub struct Choice {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ChosenStore {
     /// Files, since the database has no schema of ours.
-    FilesNotForeign {
-        /// `true` if the person may not know it yet.
-        is_news: bool,
-    },
-    /// Files, since the database does not answer, or refuses this login.
-    FilesNotUnusable {
-        /// Reason.
-        reason: String,
-        /// `true` if the person may not know it yet.
-        is_news: bool,
-    },
+    FilesNotForeign,
+    /// Files, since the database does not answer, or refuses this login, for this reason.
+    FilesNotUnusable(String),
     /// Files, which people share by git.
-    FilesOfGit {
-        /// Name that the memory would have in the database.
-        name: String,
-    },
+    FilesOfGit,
     /// Files, which hold the records already.
-    FilesWithRecords {
-        /// Name that the memory would have in the database.
-        name: String,
-    },
+    FilesWithRecords,
     /// The database, once there is a record. Until then nothing is anywhere.
-    DatabaseLater {
-        /// Name of the memory in the database.
-        name: String,
-    },
+    DatabaseLater,
     /// The database, which the memory is to join now.
-    Database {
-        /// Name of the memory in the database.
-        name: String,
-    },
+    Database,
 }
 
 /// Memory whose store is to be chosen.
@@ -137,47 +121,50 @@ impl Undecided<'_> {
             Err(_) if variable == OF_ANY_PROGRAM => return Ok(None),
             Err(error) => return Err(error),
         };
-        let store = if self.setting == StoreSetting::Postgres {
+        let name = self.name();
+        let (is_news, store) = if self.setting == StoreSetting::Postgres {
             // The person demands this database: the error says what to do.
             if !is_ours(&address).await? {
                 return Err(Error::Foreign(address.shown()));
             }
-            self.in_ours(&address).await?
+            (false, self.in_ours(&address, &name).await?)
         } else {
             let answer = self.answer(&address, url).await;
             let is_there = self.store.directory().is_there();
             let is_news =
                 answer.was_ours || answer.is_new || !is_there || variable != OF_ANY_PROGRAM;
-            match answer.database {
-                Database::Ours => self.in_ours(&address).await?,
-                Database::Foreign => ChosenStore::FilesNotForeign { is_news },
-                Database::Unusable { reason } => ChosenStore::FilesNotUnusable { reason, is_news },
-            }
+            let store = match answer.database {
+                Database::Ours => self.in_ours(&address, &name).await?,
+                Database::Foreign => ChosenStore::FilesNotForeign,
+                Database::Unusable { reason } => ChosenStore::FilesNotUnusable(reason),
+            };
+            (is_news, store)
         };
         Ok(Some(Choice {
             variable,
             address,
             setting: self.setting,
+            name,
+            is_news,
             store,
         }))
     }
 
     /// Chooses between files and a database of ours.
-    async fn in_ours(&self, address: &Address) -> Result<ChosenStore, Error> {
-        let name = self.name();
+    async fn in_ours(&self, address: &Address, name: &str) -> Result<ChosenStore, Error> {
         if self.is_of_git && self.setting == StoreSetting::Auto {
-            return Ok(ChosenStore::FilesOfGit { name });
+            return Ok(ChosenStore::FilesOfGit);
         }
         let may_move = self.setting == StoreSetting::Postgres && self.begins;
         if !may_move && self.store.record_count()? > 0 {
-            return Ok(ChosenStore::FilesWithRecords { name });
+            return Ok(ChosenStore::FilesWithRecords);
         }
         let is_there = self.store.directory().is_there();
-        let is_begun = is_there || self.begins || has_memory(address, &name).await?;
+        let is_begun = is_there || self.begins || has_memory(address, name).await?;
         Ok(if is_begun {
-            ChosenStore::Database { name }
+            ChosenStore::Database
         } else {
-            ChosenStore::DatabaseLater { name }
+            ChosenStore::DatabaseLater
         })
     }
 
