@@ -299,14 +299,11 @@ fn the_description_is_one_that_programs_can_read() {
             .to_string()
             .contains("string")
     );
-    // A body that is no message is a problem as any other.
+    // A body that is no message is refused.
     let ann = bearer(&token(&workspace, "ann", "*"));
     let headers = [&ann as &str, "Accept: application/json, text/event-stream"];
     let refused = served.ask("POST", "/mcp", &headers, "{");
-    assert!(
-        refused.json()["error"]["message"].is_string(),
-        "{refused:?}"
-    );
+    assert!((400..500).contains(&refused.status), "{refused:?}");
 }
 
 #[test]

@@ -17,16 +17,11 @@ use super::query::Query;
 use super::recall::{self, Hybrid, MEMORIES, Near, SimilarRow};
 use super::tables::{MemoryRow, options};
 use crate::model::MemoryType;
-use crate::notes;
 use crate::serve::arguments::{Bounds, LONGEST_QUERY, RESULTS, text};
-use crate::store::workspace::Workspace;
 
 /// Default similarity threshold. The source document's 0.7 is above the similarity of paraphrases
 /// with common embedders, including ours, and its client never sends another value.
 const THRESHOLD: f64 = 0.2;
-
-/// Dimensions of the source document's vectors.
-const DIMENSIONS: usize = 1_536;
 
 /// Results of a search for procedures.
 const PROCEDURES: Bounds = Bounds::of(1, 10, 50);
@@ -104,9 +99,6 @@ pub(crate) struct WriteBody {
     metadata: Option<Box<RawValue>>,
     /// Expiry: a time, a date, or a duration such as `30d`.
     expires_at: Option<String>,
-    /// `true` returns the vector of the text, filled with zeros to 1,536 numbers.
-    #[serde(default)]
-    return_embedding: bool,
 }
 
 /// Stored memory.
@@ -123,7 +115,6 @@ pub(crate) struct Read {
 
 /// `POST /functions/v1/agent-memory-write`
 pub(crate) async fn write(call: Call, Body(body): Body<WriteBody>) -> Answer {
-    let has_vector = body.return_embedding;
     let options = options(
         body.memory_type, body.content, body.metadata, body.expires_at,
     )?;
@@ -134,21 +125,12 @@ pub(crate) async fn write(call: Call, Body(body): Body<WriteBody>) -> Answer {
         async move |workspace| {
             // A memory that another copy has deleted must not be learned again.
             workspace.store.catch_up()?;
-            MemoryRow::add(workspace, &caller, &options, has_vector)
+            MemoryRow::add(workspace, &caller, &options)
         },
     );
     reply(&Written {
         memory: work.await?,
     })
-}
-
-/// Returns the vector of a stored text, in the form of the source document's column.
-pub(super) fn vector(workspace: &Workspace, content: &str) -> Result<Vec<f32>, Problem> {
-    let embedded = notes::embed(workspace, &[content])?;
-    let mut vector = embedded.vectors.into_iter().next().unwrap_or_default();
-    // Zeros change no cosine.
-    vector.resize(DIMENSIONS.max(vector.len()), 0.0);
-    Ok(vector)
 }
 
 /// `POST /rest/v1/rpc/hybrid_search_context_eng_memories`

@@ -288,11 +288,6 @@ impl Query {
         })
     }
 
-    /// Returns `true` if the client names a column.
-    pub(super) fn names(&self, column: &str) -> bool {
-        self.columns.iter().flatten().any(|name| name == column)
-    }
-
     /// Returns the requested rows, with all their columns.
     pub(super) fn choose<T: Serialize + JsonSchema>(
         &self,

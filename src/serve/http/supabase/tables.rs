@@ -30,7 +30,6 @@ use super::super::input::{Answer, Items};
 use super::super::problem::Problem;
 use super::super::route::ROWS;
 use super::super::state::{Call, Use};
-use super::functions::vector;
 use super::query::{Query, Row};
 use super::recall::{self, Metadata};
 
@@ -70,7 +69,7 @@ pub(crate) struct MemoryRow {
     user_id: Option<String>,
     memory_type: MemoryType,
     content: String,
-    /// Null unless an insertion requests it: embedding happens at the first search.
+    /// Null: embedding happens at the first search, and `/v1/embeddings` makes vectors.
     embedding: Option<Vec<f32>>,
     metadata: Box<RawValue>,
     created_at: String,
@@ -107,18 +106,13 @@ impl MemoryRow {
         workspace: &Workspace,
         caller: &Caller,
         options: &AddOptions,
-        has_vector: bool,
     ) -> Result<Self, Problem> {
         let report = if caller.is_agent {
             notes::add_observed(workspace, options)?
         } else {
             notes::add_memory(workspace, options)?
         };
-        let mut row = Self::from(workspace.store.get::<Memory>(&report.id)?);
-        if has_vector {
-            row.embedding = Some(vector(workspace, &row.content)?);
-        }
-        Ok(row)
+        Ok(Self::from(workspace.store.get::<Memory>(&report.id)?))
     }
 }
 
@@ -179,13 +173,12 @@ pub(crate) async fn insert_memories(
         } = row;
         all.push(options(memory_type, content, metadata, expires_at)?);
     }
-    let has_vector = query.names("embedding");
     let caller = call.caller.clone();
     let work = call.work(Use::Writes, "serve agent_memory", async move |workspace| {
         for options in &all {
             notes::check(workspace, options, caller.is_agent)?;
         }
-        let add = |options| MemoryRow::add(workspace, &caller, options, has_vector);
+        let add = |options| MemoryRow::add(workspace, &caller, options);
         all.iter()
             .map(add)
             .collect::<Result<Vec<MemoryRow>, Problem>>()
@@ -401,7 +394,7 @@ pub(crate) struct ProcedureRow {
     id: String,
     content: String,
     metadata: Metadata,
-    /// Null unless an insertion requests it: embedding happens at the first search.
+    /// Null: embedding happens at the first search, and `/v1/embeddings` makes vectors.
     embedding: Option<Vec<f32>>,
     created_dt: String,
     trust: Trust,
@@ -439,7 +432,6 @@ pub(crate) async fn insert_procedures(
     for row in rows {
         documents.push(to_raw_value(&row.metadata)?);
     }
-    let has_vector = query.names("embedding");
     let work = call.work(
         Use::Writes,
         "serve context_eng_memories",
@@ -448,11 +440,7 @@ pub(crate) async fn insert_procedures(
             for document in &documents {
                 let report = lessons::add_procedure(workspace, document)?;
                 let procedure: Procedure = workspace.store.get(&report.id)?;
-                let embedding = has_vector.then(|| vector(workspace, &procedure.content()));
-                stored.push(ProcedureRow {
-                    embedding: embedding.transpose()?,
-                    ..ProcedureRow::from(procedure)
-                });
+                stored.push(ProcedureRow::from(procedure));
             }
             Ok(stored)
         },

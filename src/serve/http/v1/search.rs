@@ -1,8 +1,6 @@
 //! Search, prompts and embeddings; and the operations of agents as tools.
 
-use axum::body::to_bytes;
 use axum::extract::Request;
-use axum::http::header::CONTENT_TYPE;
 use memctl_search::{Fusion, Rrf};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -189,26 +187,9 @@ pub(crate) async fn mcp(call: Call, request: Request) -> Answer {
         call.caught_up(&why).map_err(UserError::from)
     };
     let server = Server::new(open, false, None);
-    let response = match service(LONGEST_BODY, server).call(request).await {
-        Ok(response) => response.map(axum::body::Body::new),
+    match service(LONGEST_BODY, server).call(request).await {
+        // The SDK says in plain text what is no message.
+        Ok(response) => Ok(response.map(axum::body::Body::new)),
         Err(never) => match never {},
-    };
-    let is_json = response.headers().get(CONTENT_TYPE);
-    let is_json = is_json.is_some_and(|kind| kind.as_bytes().starts_with(b"application/json"));
-    if !response.status().is_client_error() || is_json {
-        return Ok(response);
     }
-    // The SDK says in plain text what is no message.
-    let status = response.status().as_u16();
-    let text = to_bytes(response.into_body(), LONGEST_QUERY).await;
-    let text = text
-        .ok()
-        .map(|text| String::from_utf8_lossy(&text).into_owned());
-    let text = text.unwrap_or_else(|| "the request is no message of the protocol".to_owned());
-    Err(Problem::new(
-        status,
-        "input",
-        text,
-        "see the Model Context Protocol",
-    ))
 }
