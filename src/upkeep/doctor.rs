@@ -5,10 +5,8 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use crate::lessons::telling::evidence::doubts;
 use crate::model::error::message as chain;
-use crate::model::{Correction, Kind, Procedure, Reflexion, SkillPath};
-use crate::rules::acting;
+use crate::model::{Correction, Kind, Reflexion, SkillPath};
 use crate::store::skill::Skills;
 use crate::store::workspace::{Error, Workspace};
 use crate::store::{
@@ -46,9 +44,9 @@ pub struct DoctorReport {
     /// Links, pipes and devices among the data and skill files, which are never opened, and what
     /// keeps this user from reading or writing.
     pub irregular: Vec<String>,
-    /// Approved lessons with evidence against them, and rules that are told in vain, one sentence
-    /// each; a person decides about them.
-    pub doubtful: Vec<String>,
+    /// Calls whose rules were not matched in time, in a sentence.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub late_calls: Option<String>,
     /// Problems of the version control setup; filled in by the caller.
     pub git: Vec<String>,
     /// Offer to install the merge driver; filled in by the caller.
@@ -63,7 +61,7 @@ impl DoctorReport {
             && self.problems.is_empty()
             && self.newer.is_empty()
             && self.skills.is_empty()
-            && self.doubtful.is_empty()
+            && self.late_calls.is_none()
             && self.git.is_empty())
     }
 }
@@ -87,11 +85,9 @@ pub fn doctor(workspace: &Workspace, repair: bool) -> Result<DoctorReport, Error
     let guardrails: Vec<String> = workspace.pending_of(None)?.iter().map(pending).collect();
     let mut unmerged = unmerged_in(workspace.store.directory());
     let irregular = irregular(workspace);
-    let procedures = workspace.store.list::<Procedure>(&Selection::default())?;
     let rules = workspace.store.list::<Reflexion>(&Selection::default())?;
     let (skills, of_skills) = check_skills(&workspace.skills_dir, &rules.records);
     unmerged.extend(of_skills);
-    let doubtful = doubtful(workspace, &procedures.records, &rules.records);
     let formats = workspace.store.formats()?.into_iter();
     let newer = formats.filter(|(_, format)| *format > FORMAT);
     let newer = newer.map(|(file, format)| NewerFile {
@@ -117,22 +113,10 @@ pub fn doctor(workspace: &Workspace, repair: bool) -> Result<DoctorReport, Error
         conflicts,
         finished,
         irregular,
-        doubtful,
+        late_calls: LateCalls::of(workspace.store.directory()).sentence(),
         git: Vec::new(),
         git_offer: None,
     })
-}
-
-/// Describes lessons and rules that rarely help, and calls whose rules were not matched in time.
-pub(super) fn doubtful(
-    workspace: &Workspace,
-    lessons: &[Procedure],
-    rules: &[Reflexion],
-) -> Vec<String> {
-    let mut found = doubts(lessons);
-    found.extend(acting::ignored(rules));
-    found.extend(LateCalls::of(workspace.store.directory()).sentence());
-    found
 }
 
 /// Returns the links, pipes and devices among the files, and what keeps this user from writing.

@@ -291,9 +291,8 @@ fn a_column_without_its_type_is_learnt_and_found_for_another_table() {
     let workspace = initialised();
     // Other lessons lie there too. The page says the result first.
     let ran = workspace.run(&["learn", SESSIONS]);
-    let (first, rest) = ran.succeeds().stdout.split_once('\n').unwrap();
+    let first = ran.succeeds().stdout.lines().next().unwrap();
     assert!(first.contains(" lessons learned from "), "{ran:?}");
-    assert!(rest.contains(" recovered without a pattern: "), "{ran:?}");
     let call = |column: &str, answer: Value| {
         let query = format!("ALTER TABLE users ADD COLUMN {column};");
         let input = json!({ "operation": "executeQuery", "query": query });

@@ -95,7 +95,7 @@ impl Report for DoctorReport {
             (Style::Bad, "file: ", &self.irregular),
             (Style::Bad, "merge: ", &self.unmerged),
             (Style::Warn, "reference: ", &self.dangling),
-            (Style::Warn, "evidence: ", &self.doubtful),
+            (Style::Warn, "calls: ", self.late_calls.as_slice()),
             (Style::Warn, "guardrail: ", &self.guardrails),
             (Style::Warn, "skill: ", &self.skills),
             (Style::Warn, "git: ", &self.git),

@@ -1,6 +1,5 @@
 //! `learn`: lessons from agents' session files.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -13,11 +12,11 @@ use serde::Serialize;
 use crate::cli::ask::{Spending, price};
 use crate::cli::context::Context;
 use crate::cli::ending::wait;
-use crate::cli::output::{Done, Page, Report, Style, change, end, plural};
+use crate::cli::output::{Done, Page, Report, Style, plural};
 use crate::cli::start::hooks::directory;
 use crate::host::Host;
 use crate::lessons::past::past_sessions::{self, PastOptions, PastReport};
-use crate::lessons::{self, EpisodeReport, LearnOptions, LearnReport, TidyReport, tidy};
+use crate::lessons::{self, LearnOptions, LearnReport, TidyReport, tidy};
 use crate::model::error::{Kind, UserError};
 use crate::store::workspace::Workspace;
 
@@ -171,38 +170,6 @@ pub(crate) fn show_past(past: &PastReport, page: &mut Page) {
 
 impl Report for TidyReport {}
 
-/// Shows each pattern once, and how many recoveries are none.
-fn patterns(episodes: &[EpisodeReport], page: &mut Page) {
-    let room = page.width().saturating_sub(4);
-    let mut made = Vec::new();
-    let mut none: BTreeMap<_, usize> = BTreeMap::new();
-    for episode in episodes {
-        let Some(fix) = &episode.fix else {
-            *none.entry(episode.why.unwrap_or_default()).or_default() += 1;
-            continue;
-        };
-        let change = change(&fix.failing_code, &fix.working_code, room);
-        let pattern = (&episode.error_key, change);
-        if !made.contains(&pattern) {
-            made.push(pattern);
-        }
-    }
-    for (error, change) in made {
-        page.note("  ", end(error, room));
-        page.good("    ", change);
-    }
-    let reasons = none.iter();
-    let reasons: Vec<String> = reasons
-        .map(|(why, count)| format!("{why} ({count})"))
-        .collect();
-    if !reasons.is_empty() {
-        let none = none.values().sum::<usize>();
-        let reasons = reasons.join(", ");
-        let none = format!("{none} recovered without a pattern: {reasons}; --json lists them");
-        page.sentence(Style::Dim, "", &none);
-    }
-}
-
 /// The counts above 0, in words.
 fn counted(counts: &[(usize, &str)]) -> Vec<String> {
     let there = counts.iter().filter(|(count, _)| *count > 0);
@@ -266,7 +233,6 @@ fn show(report: &LearnReport, page: &mut Page) {
             page.note(place, &problem.message);
         }
     }
-    patterns(&report.episodes, page);
     let mut ends = counted(&[
         (report.unchanged, "unchanged since the last run"),
         (report.buried, "deleted earlier, not learned again"),

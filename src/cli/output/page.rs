@@ -269,7 +269,7 @@ const MAX_ROWS: usize = 15;
 
 /// Words of the fields whose names are no words for a person. Any other field has its name, without a unit at its
 /// end.
-const LABELS: [(&str, &str); 31] = [
+const LABELS: [(&str, &str); 30] = [
     ("approve", "to approve it"),
     ("blamed", "counts against"),
     ("by_kind", "of each kind"),
@@ -288,7 +288,6 @@ const LABELS: [(&str, &str); 31] = [
     ("not_learned", "no lesson"),
     ("observed", "not approved"),
     ("of_all", "of all users"),
-    ("past", "past calls"),
     ("procedures", "lessons"),
     ("pull_removed", "removals fetched"),
     ("pulled", "fetched"),

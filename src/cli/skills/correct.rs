@@ -1,7 +1,6 @@
 //! `correct`: a correction, and the rule that it becomes. On a terminal it asks for the execution and the words.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use clap::Args;
@@ -14,21 +13,16 @@ use crate::cli::ending::wait;
 use crate::cli::learn::lesson::in_other_projects;
 use crate::cli::output::printer::follow;
 use crate::cli::output::{Done, Page, Report, end, when};
-use crate::cli::review::past_sessions;
 use crate::cli::skills::run::raw_output;
 use crate::model::error::UserError;
-use crate::model::{Execution, InvalidSkillPath, Kind, Reflexion, RuleRelation, SkillPath};
+use crate::model::{Execution, InvalidSkillPath, Kind, RuleRelation, SkillPath};
 use crate::notes;
-use crate::review::{PastSessions, replay};
 use crate::rules::hearing::{
     Earlier, EarlierState, HeardArgs, HeardReport, PatternArg, record_heard, record_said,
 };
 use crate::rules::regression::assertion;
 use crate::rules::{self, CorrectOptions, CorrectReport};
 use crate::store::workspace::Workspace;
-
-/// Maximum time to try a recorded rule on past calls: an agent waits for it.
-const TRIED: Duration = Duration::from_millis(300);
 
 /// Correct a skill or the coding agents: it becomes a rule
 ///
@@ -238,7 +232,7 @@ fn say(context: &Context, words: &str, args: &CorrectArgs) -> Done {
     let workspace = context.workspace(None)?;
     let project = context.project_name().unwrap_or_default();
     let report = record_said(&workspace, heard, project)?;
-    Ok(Box::new(with_past(context, &workspace, report)))
+    Ok(Box::new(report))
 }
 
 /// Example of a rule for coding agents.
@@ -368,26 +362,7 @@ pub(crate) fn record(context: &Context, json: &str) -> Done {
         .map_err(|error| UserError::usage(format!("`--heard` cannot be read: {error}"), FIELDS))?;
     let workspace = context.workspace(None)?;
     let report = record_heard(&workspace, args)?;
-    Ok(Box::new(with_past(context, &workspace, report)))
-}
-
-/// Adds what the patterns of a recorded rule match in past calls. Nothing is lost without it.
-fn with_past(context: &Context, workspace: &Workspace, mut report: HeardReport) -> HeardReport {
-    let rule: Option<Reflexion> = workspace.store.get(&report.id).ok();
-    let (words, patterns) = rule
-        .map(|rule| (rule.rule, rule.seen_by))
-        .unwrap_or_default();
-    let past = PastSessions {
-        limit: TRIED,
-        ..past_sessions(context)
-    };
-    if !patterns.is_empty()
-        && let Ok(mut tried) = replay(&[(words, patterns)], &past)
-    {
-        let tried = tried.pop().filter(|tried| tried.calls > 0);
-        report.past = tried.map(|tried| tried.words());
-    }
-    report
+    Ok(Box::new(report))
 }
 
 /// Says where a rule without patterns is told, and what changes that.

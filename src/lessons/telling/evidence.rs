@@ -44,27 +44,22 @@ pub(crate) fn adopts(code: &str, shown: &Shown) -> bool {
     }
 }
 
-/// Describes approved lessons with evidence against them, one sentence each. Sessions do not retire
-/// an approved lesson, so a person has to decide.
-pub(crate) fn doubts<'p>(all: impl IntoIterator<Item = &'p Procedure>) -> Vec<String> {
-    let doubt = |procedure: &Procedure| {
-        let (id, evidence) = (&procedure.procedure_id, procedure.evidence());
-        let outcomes = evidence.helped.saturating_add(evidence.harmed);
-        let state = if procedure.trust() == Trust::Observed || procedure.is_episode() {
-            return None;
-        } else if !procedure.is_active() {
-            "retired, and is not told any more".to_owned()
-        } else if is_demoted(evidence) {
-            let of = if outcomes == 1 { "session" } else { "sessions" };
-            format!("harmful in {} of {outcomes} {of}", evidence.harmed)
-        } else {
-            return None;
-        };
-        Some(format!(
-            "`{id}` is approved and was {state}: memctl show {id}"
-        ))
+/// Describes the evidence against an approved lesson; `None` if there is none. Sessions do not retire such a lesson, so
+/// a person has to decide.
+pub(crate) fn doubt(procedure: &Procedure) -> Option<String> {
+    let (id, evidence) = (&procedure.procedure_id, procedure.evidence());
+    let outcomes = evidence.helped.saturating_add(evidence.harmed);
+    let state = if procedure.trust() == Trust::Observed || procedure.is_episode() {
+        return None;
+    } else if !procedure.is_active() {
+        "retired, and is not told any more".to_owned()
+    } else if is_demoted(evidence) {
+        let of = if outcomes == 1 { "session" } else { "sessions" };
+        format!("harmful in {} of {outcomes} {of}", evidence.harmed)
+    } else {
+        return None;
     };
-    all.into_iter().filter_map(doubt).collect()
+    Some(format!("`{id}` is approved and was {state}"))
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::lessons::storage::patterns::LEARNED;
-use crate::lessons::telling::evidence::doubts;
+use crate::lessons::telling::evidence::doubt;
 use crate::model::words::names;
 use crate::model::{
     CallAction, CallPattern, Evidence, Kind, Memory, Procedure, QUARANTINED, Record as _,
@@ -265,17 +265,11 @@ pub(super) fn of_rule(
         let command = format!("memctl memory pin {id}");
         found.push(about(rule, WaitingKind::Doubtful, command, reason));
     }
-    if let Some(sentence) = acting::ignored([rule]).pop() {
+    if let Some(reason) = acting::ignored(rule) {
         let command = format!("memctl approve {id} --action ask");
-        let reason = without_command(&sentence);
-        found.push(about(rule, WaitingKind::Doubtful, command, reason));
+        found.push(about(rule, WaitingKind::Doubtful, command, &reason));
     }
     found
-}
-
-/// Removes the command at the end of a sentence: the entry has its own.
-fn without_command(sentence: &str) -> &str {
-    sentence.split(": memctl").next().unwrap_or(sentence)
 }
 
 /// The patterns of a rule, one per line.
@@ -352,8 +346,7 @@ pub(super) fn of_procedure(
     let approve = format!("memctl approve {id}");
     let is_learned = procedure.status == LEARNED;
     let (kind, command, reason) = if trust != Trust::Observed {
-        let doubt = doubts([&procedure.clone().with_trust(trust)]).pop()?;
-        let reason = without_command(&doubt).to_owned();
+        let reason = doubt(&procedure.clone().with_trust(trust))?;
         (WaitingKind::Doubtful, format!("memctl forget {id}"), reason)
     } else if procedure.state == QUARANTINED && is_learned {
         let reason = "quarantined when it was learned; nothing in it is suspicious today";

@@ -142,20 +142,16 @@ fn table(store: &Scoped) -> Result<Terms, Error> {
     store.terms(Kind::Reflexion, SCHEME, &of)
 }
 
-/// Describes the rules that agents break although they were told them, one sentence each.
-pub(crate) fn ignored<'r>(rules: impl IntoIterator<Item = &'r Reflexion>) -> Vec<String> {
-    let notes = |rule: &&Reflexion| rule.action == CallAction::Note && !rule.seen_by.is_empty();
-    let rules = rules.into_iter().filter(notes);
-    let ignored = rules.filter(|rule| rule.receipts().is_ignored());
-    let sentence = |rule: &Reflexion| {
-        let id = &rule.reflexion_id;
-        let receipts = rule.receipts();
+/// Describes a rule that agents break although they were told it; `None` for any other.
+pub(crate) fn ignored(rule: &Reflexion) -> Option<String> {
+    let receipts = rule.receipts();
+    let notes = rule.action == CallAction::Note && !rule.seen_by.is_empty();
+    (notes && receipts.is_ignored()).then(|| {
         format!(
-            "`{id}` was told in {} sessions and broken again in {}: memctl approve {id} --action ask",
-            receipts.told, receipts.recurred
+            "`{}` was told in {} sessions and broken again in {}",
+            rule.reflexion_id, receipts.told, receipts.recurred
         )
-    };
-    ignored.map(sentence).collect()
+    })
 }
 
 /// Returns `true` if a rule in force forbids what a lesson advises.

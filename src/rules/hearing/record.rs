@@ -59,9 +59,6 @@ pub struct HeardReport {
     /// Calls just before the message that the patterns match; `None` without patterns or calls.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seen: Option<Vec<String>>,
-    /// Past calls that the patterns match, in words; `None` if no sessions were tried.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub past: Option<String>,
     /// `true` if no call can be seen to break it.
     #[serde(skip)]
     pub is_silent_at_calls: bool,
@@ -225,7 +222,6 @@ fn record(
         project,
         nearest: near.into_iter().map(SimilarRule::from).collect(),
         seen,
-        past: None,
         is_silent_at_calls: rule.seen_by.is_empty() && !rule.withdraws,
         approve: format!("memctl approve {}", rule.reflexion_id),
         id: rule.reflexion_id,

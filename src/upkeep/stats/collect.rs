@@ -8,14 +8,13 @@ use crate::model::{
     CallAction, Correction, Evidence, Execution, Kind, Outcome, Procedure, Record as _, Reflexion,
     Session, Trust,
 };
-use crate::store::{Entry, Selection};
+use crate::store::{Entry, LateCalls, Selection};
 
 use super::{
     AgentSessions, Executions, Hints, Latency, Learning, Part, RuleAtCalls, SessionMeans,
     StatsReport, Used, Weeks, day, mean, percentile, rounded,
 };
 use crate::store::workspace::{Error, Workspace, dollars};
-use crate::upkeep::doctor::doubtful;
 
 /// Maximum number of rules, and of lessons, in a report.
 const TOLD: usize = 20;
@@ -55,7 +54,7 @@ pub fn stats(workspace: &Workspace) -> Result<StatsReport, Error> {
         (Kind::Procedure, procedures.records.len() as u64),
     ]));
     let procedures = procedures.records;
-    warnings.extend(doubtful(workspace, &procedures, &rules.records));
+    warnings.extend(LateCalls::of(workspace.store.directory()).sentence());
     let at_calls = at_calls(workspace, &rules.records);
     rules.records.retain(|rule| !rule.is_candidate());
     let mut learning = Learning {
