@@ -3,38 +3,25 @@
 //! Without a terminal nothing is asked: the command itself is the decision, and `--max-calls` is
 //! the cap.
 
-use std::io::{BufRead as _, ErrorKind};
-use std::sync::atomic::Ordering;
+use std::io::BufRead as _;
 
 use console::Term;
-use dialoguer::{Confirm, Editor};
+use dialoguer::Editor;
 use memctl_files::process::USUAL_EDITOR;
 
 use crate::cli::config::Environment;
 use crate::cli::context::Context;
-use crate::cli::ending::END_AT_ONCE;
 use crate::cli::output::{Style, end, plural};
-use crate::model::error::{Explain, Explanation, Kind, UserError};
+use crate::model::error::UserError;
 
-/// Asks, and waits for the answer. An interrupt returns an error here, so that the cursor is shown
-/// again before the program ends.
-pub(crate) fn ask<T>(question: impl FnOnce() -> dialoguer::Result<T>) -> Result<T, UserError> {
-    END_AT_ONCE.store(false, Ordering::SeqCst);
-    let answer = question();
-    END_AT_ONCE.store(true, Ordering::SeqCst);
-    Term::stderr().show_cursor()?;
-    match answer {
-        Err(dialoguer::Error::IO(error)) if error.kind() == ErrorKind::Interrupted => {
-            Err(UserError::interrupted())
-        }
-        answer => Ok(answer?),
-    }
-}
-
-/// Asks a question with the answers yes and no.
-pub(crate) fn confirms(prompt: impl Into<String>, default: bool) -> Result<bool, UserError> {
-    let question = Confirm::new().with_prompt(prompt).default(default);
-    ask(|| question.interact())
+/// Asks a question with the answers yes and no. An empty line is the default; the end of the input is no.
+pub(crate) fn confirms(prompt: &str, default: bool) -> Result<bool, UserError> {
+    let answers = if default { "Y/n" } else { "y/N" };
+    let line = answer(&format!("{prompt} [{answers}] "))?;
+    Ok(line.is_some_and(|line| match line.to_lowercase().as_str() {
+        "" => default,
+        line => "yes".starts_with(line),
+    }))
 }
 
 /// Asks for a line, which the terminal lets the user edit. Returns it without the spaces around it; `None` at the end of
@@ -76,13 +63,6 @@ pub(crate) fn choice(
         }
         let unknown = format!("`{}` is no key here", end(&line, 20));
         context.printer.warn(&unknown);
-    }
-}
-
-impl Explain for dialoguer::Error {
-    fn explain(&self) -> Explanation {
-        let hint = "give the answer as an option; see --help";
-        (Kind::Io, Some(hint.to_owned()))
     }
 }
 
@@ -138,7 +118,7 @@ impl Spending<'_> {
         }
         // The cost again, because `--quiet` hides the note.
         let (calls, cost) = (plural(self.calls as u64, "call"), price(self.cost_usd));
-        confirms(format!("{calls}, {cost}. Go on?"), false)
+        confirms(&format!("{calls}, {cost}. Go on?"), false)
     }
 
     /// Returns `true` if the calls cost more than a limit, or if nobody knows what many calls cost.

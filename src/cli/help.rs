@@ -68,8 +68,7 @@ fn with_examples(command: Command) -> Command {
     // The parser joins the lines of a paragraph.
     let examples = examples.trim_end_matches('`').trim_end();
     let examples = examples.replace(" $ ", "\n  ").replace(" \\ ", " \\\n    ");
-    let more = command.get_after_help().map(|more| format!("\n\n{more}"));
-    let end = format!("Examples:{examples}{}", more.unwrap_or_default());
+    let end = format!("Examples:{examples}");
     let text = (text != about(&command)).then(|| StyledStr::from(text.to_owned()));
     command.long_about(Resettable::from(text)).after_help(end)
 }

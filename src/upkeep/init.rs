@@ -25,9 +25,6 @@ pub struct InitReport {
     pub created: Vec<String>,
     /// Files of the memory that git will see; filled in by the caller, empty outside of a repository.
     pub git: Vec<String>,
-    /// Skill to run first; filled in by the caller.
-    #[serde(skip)]
-    pub first_skill: Option<String>,
     /// Warnings for the user.
     pub warnings: Vec<String>,
 }
@@ -59,7 +56,6 @@ pub fn initialise(
         origin: identity.map(|identity| identity.origin).unwrap_or_default(),
         created,
         git: Vec::new(),
-        first_skill: None,
         warnings: Vec::new(),
     })
 }

@@ -90,7 +90,7 @@ impl Machine {
         terminal.wait_for_prompt();
         terminal.type_line("memctl setup");
         terminal.wait_for("Do this?");
-        terminal.keys(&["y"]);
+        terminal.type_line("y");
         terminal.wait_for("q later");
         Some(terminal)
     }
@@ -216,7 +216,7 @@ fn a_repeat_that_is_refused_is_not_asked_about_again() {
     let again = || {
         terminal.type_line("clear; memctl setup");
         terminal.wait_for("Do this?");
-        terminal.keys(&["y"]);
+        terminal.type_line("y");
     };
     again();
     terminal.wait_for("q later");
@@ -244,14 +244,14 @@ fn the_agent_of_the_person_words_a_repeat() {
     fs::write(&claude, "#!/bin/sh\necho not logged in >&2\nexit 1\n").unwrap();
     terminal.type_line("w");
     terminal.wait_for("One call of `claude -p`, price unknown: your plan. Go on?");
-    terminal.keys(&["y"]);
+    terminal.type_line("y");
     let failed = terminal.wait_for("not logged in");
     assert!(failed.ends_with("q later\n>"), "{failed}");
     fs::write(&claude, script).unwrap();
     terminal.type_line("w");
     let price = terminal.wait_for("One call of `claude -p`, price unknown: your plan. Go on?");
     assert!(!price.contains("Seed the tables with"), "{price}");
-    terminal.keys(&["y"]);
+    terminal.type_line("y");
     let worded = terminal.wait_for("y keep them");
     assert!(worded.contains("Seed the tables with"), "{worded}");
     terminal.type_line("y");
@@ -319,7 +319,7 @@ fn the_book_shows_the_first_minute_as_it_is() {
     };
     terminal.type_line("w");
     terminal.wait_for("One call of `claude -p`, price unknown: your plan. Go on?");
-    terminal.keys(&["y"]);
+    terminal.type_line("y");
     terminal.wait_for("y keep them");
     for then in ["you said it", "3  failed"] {
         terminal.type_line("y");

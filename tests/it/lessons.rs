@@ -411,7 +411,6 @@ fn the_command_checks_and_says_what_would_pass() {
         "--json",
         "--session",
         &session,
-        "--lesson",
         "Build with `tools/build --epoch 0 <bundle>`.",
         "--command",
         "tools/build",

@@ -49,7 +49,7 @@ fn dear_calls_wait_for_an_answer_on_a_terminal() {
     assert!(asked >= 2, "{screen}");
     terminal.type_line("clear; memctl test; echo code=$?");
     terminal.wait_for("Go on? [y/N]");
-    terminal.keys(&["y"]);
+    terminal.type_line("y");
     until("asked", || server.requests().len() > asked);
     terminal.wait_for("code=");
 

@@ -385,7 +385,7 @@ fn three_commands_lead_to_a_hint_at_the_failing_call() {
         plan.contains("will     claude-code: install the hooks"),
         "{plan}"
     );
-    terminal.keys(&["y"]);
+    terminal.type_line("y");
     terminal.wait_for("q later");
     terminal.type_line("q");
     let done = terminal.wait_for("memctl review");

@@ -524,7 +524,7 @@ fn a_correction_is_asked_for_on_a_terminal() {
         );
     }
     // The newest comes first; the one below it was meant.
-    terminal.keys(&["Down", "Enter"]);
+    terminal.type_line("2");
     let screen = terminal.wait_for("code=0");
     assert!(
         screen.contains("CORR-001 (corrects EXEC-20260220124341-2)"),

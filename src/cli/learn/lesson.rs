@@ -57,11 +57,8 @@ pub(crate) enum LessonCommand {
 pub(crate) struct LessonAddArgs {
     /// One imperative line of at most 240 characters; or JSON with the fields of the tool `lesson`; `-`
     /// reads it from stdin
-    #[arg(value_name = "LESSON", conflicts_with = "lesson")]
+    #[arg(value_name = "LESSON")]
     given: Option<String>,
-    /// The line, as an option
-    #[arg(long)]
-    lesson: Option<String>,
     /// Phrase of an error by which it is told
     #[arg(long = "error", value_name = "PHRASE")]
     errors: Vec<String>,
@@ -97,8 +94,10 @@ pub(crate) fn lesson(context: &Context, command: LessonCommand) -> Done {
 
 fn add(context: &Context, args: LessonAddArgs) -> Result<StoredLesson, UserError> {
     // The form that an agent is told to answer in.
-    let words = args.given.as_deref().or(args.lesson.as_deref());
-    let is_form = words.is_some_and(|words| words.trim_start().starts_with(['{', '-']));
+    let is_form = args
+        .given
+        .as_deref()
+        .is_some_and(|words| words.trim_start().starts_with(['{', '-']));
     let given = given(context, args)?;
     let workspace = context.workspace(None)?;
     let person = context.environment.person();
@@ -139,7 +138,7 @@ fn add(context: &Context, args: LessonAddArgs) -> Result<StoredLesson, UserError
 }
 
 fn given(context: &Context, args: LessonAddArgs) -> Result<LessonArgs, UserError> {
-    let text = context.text(&args.given.or(args.lesson).unwrap_or_default())?;
+    let text = context.text(&args.given.unwrap_or_default())?;
     let mut given = LessonArgs::default();
     if text.trim_start().starts_with('{') {
         given = serde_json::from_str(&text).map_err(|error| {

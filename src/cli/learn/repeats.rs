@@ -268,10 +268,10 @@ fn worded(context: &Context, repeat: &Repeat, model: &str) -> Result<Answer, Use
     };
     let price = price(plan.report.cost_usd);
     let prompt = match model.strip_prefix("exec:") {
-        Some(command) => format!("   One call of `{command}`, {price}: your plan. Go on?"),
-        None => format!("   One call of `{}`, {price}. Go on?", plan.report.model),
+        Some(command) => format!("One call of `{command}`, {price}: your plan. Go on?"),
+        None => format!("One call of `{}`, {price}. Go on?", plan.report.model),
     };
-    if !confirms(prompt, true)? {
+    if !confirms(&prompt, true)? {
         return Ok(Answer::Nothing);
     }
     let mut progress = |_: Progress<'_>| {};

@@ -1,7 +1,5 @@
 //! `memory add`, `memory prune`, `memory purge`: adds typed memories, and removes expired records or all.
 
-use std::fmt::Write as _;
-
 use clap::Args;
 
 use crate::cli::ask::answer;
@@ -9,23 +7,22 @@ use crate::cli::context::Context;
 use crate::cli::ending::wait;
 use crate::cli::output::{Done, Page, Report, clean};
 use crate::cli::share::remote::address;
+use crate::model::MemoryType;
 use crate::model::error::UserError;
-use crate::model::{MemoryType, MetadataField, Shape};
 use crate::notes::{AddOptions, AddReport};
 use crate::upkeep::{PruneReport, PurgeReport};
 use crate::{notes, remote, upkeep};
 
 /// Add a typed memory
 ///
-/// The metadata is validated against the type; unknown fields are kept unchanged. Adding the same
-/// memory twice stores it once. Secrets, and text between `private` tags, are removed.
+/// The metadata is validated against the type, as docs/memories.md has it; unknown fields are kept unchanged.
+/// Adding the same memory twice stores it once. Secrets, and text between `private` tags, are removed.
 ///
 /// ```console
 /// $ memctl memory add --type brand_memory --content "Voice: calm" --metadata '{"tone": ["calm"]}'
 /// $ memctl memory add --type task_memory --content - --metadata @task.json --expires-at 30d
 /// ```
 #[derive(Debug, Args)]
-#[command(after_help = help())]
 pub(crate) struct AddArgs {
     /// Memory type
     #[arg(long = "type", value_name = "TYPE")]
@@ -43,33 +40,6 @@ pub(crate) struct AddArgs {
     /// Memory whose place this one takes (can be repeated); it expires now
     #[arg(long, value_name = "ID")]
     replaces: Vec<String>,
-}
-
-/// Returns the fields of each type.
-fn help() -> String {
-    let mut text = "Metadata (* is required):".to_owned();
-    for memory_type in MemoryType::ALL {
-        // Writing to a string does not fail.
-        let _ = write!(text, "\n  {}", memory_type.name());
-        for field in memory_type.fields() {
-            describe(&mut text, "", field);
-        }
-    }
-    text
-}
-
-fn describe(text: &mut String, indent: &str, field: &MetadataField) {
-    let mark = if field.is_required { "*" } else { "" };
-    let name = format!("{indent}{}{mark}", field.name);
-    let Shape::Fields(fields) = field.shape else {
-        let shape = field.shape.to_string().replace('`', "");
-        let _ = write!(text, "\n    {name:<19} {shape}");
-        return;
-    };
-    let _ = write!(text, "\n    {name:<19} an object:");
-    for inner in fields {
-        describe(text, "  ", inner);
-    }
 }
 
 pub(crate) fn add(context: &Context, args: AddArgs) -> Done<AddReport> {

@@ -357,7 +357,7 @@ pub(crate) fn sync(context: &Context, args: &SyncArgs) -> Done<SyncReport> {
     let mut done = carry_out(context, &workspace, &address, options)?;
     if let Err(remote::Error::Shrinks(shrinking)) = &done
         && context.is_interactive()
-        && confirms(format!("{shrinking}. Continue?"), false)?
+        && confirms(&format!("{shrinking}. Continue?"), false)?
     {
         let options = SyncOptions {
             may_shrink: true,

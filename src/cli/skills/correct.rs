@@ -4,10 +4,9 @@ use std::path::PathBuf;
 
 use chrono::{DateTime, Utc};
 use clap::Args;
-use dialoguer::Select;
 use memctl_files::json::compact;
 
-use crate::cli::ask::{answer, ask, editor};
+use crate::cli::ask::{answer, editor};
 use crate::cli::context::Context;
 use crate::cli::ending::wait;
 use crate::cli::learn::lesson::in_other_projects;
@@ -402,7 +401,7 @@ pub(crate) fn pick(
         let id = workspace.store.resolve(Kind::Execution, &given, skill)?;
         return Ok(workspace.store.get(&id)?);
     }
-    let (mut executions, _) = notes::recent_executions(&workspace.store, skill, 30)?;
+    let (mut executions, _) = notes::recent_executions(&workspace.store, skill, 9)?;
     executions.reverse();
     if executions.is_empty() {
         return Err(UserError::usage(
@@ -410,13 +409,24 @@ pub(crate) fn pick(
             "memctl run <skill>",
         ));
     }
-    let width = context.printer.page().width().saturating_sub(4);
     let now = context.environment.now;
-    let items: Vec<String> = executions.iter().map(|e| choice(e, now, width)).collect();
-    let question = Select::new().with_prompt("Which execution was wrong?");
-    let question = question.items(&items).default(0);
-    let chosen = ask(|| question.interact_opt())?.ok_or_else(UserError::interrupted)?;
-    Ok(executions.swap_remove(chosen))
+    context.printer.note_page(|page| {
+        page.line("Which execution was wrong?");
+        for (number, execution) in (1..).zip(&executions) {
+            let width = page.width().saturating_sub(4);
+            page.line(format!("{number}  {}", choice(execution, now, width)));
+        }
+    });
+    let line = answer("number (Enter: 1): ")?.ok_or_else(UserError::interrupted)?;
+    let number: usize = match line.as_str() {
+        "" => 1,
+        line => line.parse().unwrap_or(0),
+    };
+    if !(1..=executions.len()).contains(&number) {
+        let message = format!("`{line}` is no number of an execution here");
+        return Err(UserError::usage(message, "memctl list executions"));
+    }
+    Ok(executions.swap_remove(number - 1))
 }
 
 /// Returns an execution on one line: id, age, skill, outcome, and the beginning of the output.

@@ -183,27 +183,18 @@ impl Report for Tested<TestReport> {
             let title = format!("{} ({}): ", case.id, case.skill);
             page.styled(&[(style(case.status), &title), (Style::Plain, &case.reason)]);
         }
-        let counts = [
-            (self.report.passed, "passed", Style::Good),
-            (self.report.failed, "failed", Style::Bad),
-            (self.report.worthless, "worthless", Style::Warn),
-            (self.report.skipped, "skipped", Style::Dim),
+        let of = &self.report;
+        let mut sums = vec![
+            format!("{} passed", of.passed),
+            format!("{} failed", of.failed),
+            format!("{} worthless", of.worthless),
+            format!("{} skipped", of.skipped),
         ];
-        let mut parts: Vec<(Style, String)> = counts
-            .iter()
-            .map(|(count, what, style)| {
-                let style = if *count == 0 { Style::Dim } else { *style };
-                (style, format!("{count} {what}"))
-            })
-            .collect();
-        if self.report.calls > 0 {
-            let cost = self.report.cost_usd.map(|cost| format!(", ${cost:.4}"));
-            let calls = plural(self.report.calls as u64, "call");
-            parts.push((Style::Dim, calls + &cost.unwrap_or_default()));
+        if of.calls > 0 {
+            let cost = of.cost_usd.map(|cost| format!(", ${cost:.4}"));
+            sums.push(plural(of.calls as u64, "call") + &cost.unwrap_or_default());
         }
-        let parts = parts.iter().map(|(style, text)| (*style, text.as_str()));
-        let parts = parts.flat_map(|part| [(Style::Plain, "  "), part]).skip(1);
-        page.styled(&parts.collect::<Vec<_>>());
+        page.line(sums.join("  "));
         page.exits_with(self.exit_code());
     }
 }

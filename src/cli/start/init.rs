@@ -10,9 +10,8 @@ use crate::cli::context::{Context, random};
 use crate::cli::output::{Done, Page, Report};
 use crate::cli::start::hooks::program;
 use crate::host;
+use crate::model::Kind;
 use crate::model::error::UserError;
-use crate::model::{Kind, SkillPath};
-use crate::store::skill::Skills;
 use crate::store::{DIRECTORY, IDENTITY, shared_files};
 use crate::upkeep::merge::git::{ATTRIBUTES, DRIVER, Repository};
 use crate::upkeep::{InitReport, initialise, with_lines};
@@ -47,7 +46,6 @@ pub(crate) fn init(context: &Context, args: &InitArgs) -> Done<InitReport> {
     let store = context.store(&context.config()?)?;
     let mut random = random;
     let mut report = initialise(&store, &context.places.skills, &mut random)?;
-    report.first_skill = first_skill(context).map(|skill| skill.to_string());
     report.git = seen_by_git(context, Vec::new());
     if let Some(repository) = repository {
         let (done, warnings) = install(context, &repository)?;
@@ -55,12 +53,6 @@ pub(crate) fn init(context: &Context, args: &InitArgs) -> Done<InitReport> {
         report.warnings.extend(warnings);
     }
     Ok(report)
-}
-
-/// Returns the first skill of the workspace; `None` if there is none.
-pub(crate) fn first_skill(context: &Context) -> Option<SkillPath> {
-    let skills = Skills::open(&context.places.skills).ok()?;
-    skills.list().ok()?.skills.into_iter().next()
 }
 
 impl Report for InitReport {
@@ -79,12 +71,8 @@ impl Report for InitReport {
         page.line(
             "  memctl setup                  let agents use it, and learn from past sessions",
         );
-        if let Some(skill) = &self.first_skill {
-            page.line(format!("  memctl run {skill} --input FILE"));
-        } else {
-            page.line("  put a skill into `skills/<domain>/<skill>/SKILL.md`, and run it:");
-            page.line("  memctl run <domain>/<skill> --input FILE");
-        }
+        page.line("  put a skill into `skills/<domain>/<skill>/SKILL.md`, and run it:");
+        page.line("  memctl run <domain>/<skill> --input FILE");
     }
 }
 
