@@ -51,13 +51,6 @@ impl ProcessedFiles {
         entry.is_some_and(|entry| entry.size == size && entry.mtime == mtime)
     }
 
-    /// Names that begin with this text.
-    pub fn beginning_with<'a>(&'a self, beginning: &'a str) -> impl Iterator<Item = &'a str> {
-        let names = self.entries.range(beginning.to_owned()..);
-        let names = names.map(|(name, _)| name.as_str());
-        names.take_while(move |name| name.starts_with(beginning))
-    }
-
     /// Records a processed file.
     pub fn insert(&mut self, path: String, file: ProcessedFile) {
         self.changed |= self.entries.insert(path, file) != Some(file);

@@ -18,7 +18,7 @@ use crate::lessons::past::past_sessions::PastOptions;
 use crate::lessons::{Asking, LearnOptions, LessonArgs, PROMPT};
 use crate::model::error::{self, UserError};
 use crate::model::{Kind, Trust};
-use crate::review::{Approved, Repeat, RepeatKind, Repeats, approve, decide, repeats};
+use crate::review::{Approved, Repeat, RepeatKind, Repeats, approve, repeats};
 use crate::rules::hearing::{HeardArgs, record_said};
 use crate::store::workspace::Workspace;
 
@@ -114,16 +114,6 @@ fn rounded(tokens: u64) -> u64 {
     tokens / scale * scale
 }
 
-/// Answer of a person about a repeat.
-enum Answer {
-    /// These records end it; without any, it stays.
-    Decided(Vec<String>),
-    /// Something else is to be decided first.
-    Later,
-    /// It failed: the keys are shown again.
-    Nothing,
-}
-
 /// Goes through the page: asks what is to end each repeat. `model` words lessons if the person wants it. What one
 /// key did is a change of its own.
 pub(crate) fn go_through(
@@ -142,7 +132,7 @@ pub(crate) fn go_through(
             keeps.then_some(('y', "keep")),
             Some(('e', "your words")),
             words.then_some(('w', "let your agent word it")),
-            Some(('n', "no")),
+            Some(('n', "next")),
             Some(('q', "later")),
         ];
         let keys: Vec<(char, &str)> = keys.into_iter().flatten().collect();
@@ -156,19 +146,12 @@ pub(crate) fn go_through(
                 'y' => keep(context, repeat, &repeat.what),
                 'e' => in_own_words(context, repeat),
                 'w' => worded(context, repeat, model.unwrap_or_default()),
-                'n' => {
-                    note(context, "not asked about again");
-                    Ok(Answer::Decided(Vec::new()))
-                }
+                'n' => Ok(true),
                 _ => return Ok(()),
             };
             match done {
-                Ok(Answer::Decided(ids)) => {
-                    decide(&context.workspace(None)?.store, repeat, &ids);
-                    break;
-                }
-                Ok(Answer::Later) => break,
-                Ok(Answer::Nothing) => note(context, "nothing kept"),
+                Ok(true) => break,
+                Ok(false) => note(context, "nothing kept"),
                 Err(error) if error.kind == error::Kind::Interrupted => return Err(error),
                 Err(error) => context.printer.error(&error),
             }
@@ -183,8 +166,8 @@ fn note(context: &Context, what: &str) {
     context.printer.note_page(note);
 }
 
-/// Lets what waits, or the person's words, act from now on.
-fn keep(context: &Context, repeat: &Repeat, words: &str) -> Result<Answer, UserError> {
+/// Lets what waits, or the person's words, act from now on. Returns `false` if nothing was kept, as those below do.
+fn keep(context: &Context, repeat: &Repeat, words: &str) -> Result<bool, UserError> {
     let workspace = context.workspace(None)?;
     let id = if let Some(waits) = &repeat.waits {
         waits.id.clone()
@@ -200,7 +183,7 @@ fn keep(context: &Context, repeat: &Repeat, words: &str) -> Result<Answer, UserE
     approved(context, &workspace, &[id])
 }
 
-fn approved(context: &Context, workspace: &Workspace, ids: &[String]) -> Result<Answer, UserError> {
+fn approved(context: &Context, workspace: &Workspace, ids: &[String]) -> Result<bool, UserError> {
     let approved = approve(workspace, ids, None, None)?;
     let ids: Vec<String> = approved.iter().map(|one| one.id.clone()).collect();
     let mut line = format!("kept {}", ids.join(", "));
@@ -214,14 +197,14 @@ fn approved(context: &Context, workspace: &Workspace, ids: &[String]) -> Result<
         ]);
     }
     note(context, &line);
-    Ok(Answer::Decided(ids))
+    Ok(true)
 }
 
 /// Asks for a line of the person, and keeps it.
-fn in_own_words(context: &Context, repeat: &Repeat) -> Result<Answer, UserError> {
+fn in_own_words(context: &Context, repeat: &Repeat) -> Result<bool, UserError> {
     let line = answer("One line for agents: ")?.unwrap_or_default();
     if line.is_empty() {
-        return Ok(Answer::Nothing);
+        return Ok(false);
     }
     if repeat.kind == RepeatKind::Correction {
         let mut own = repeat.clone();
@@ -244,11 +227,11 @@ fn in_own_words(context: &Context, repeat: &Repeat) -> Result<Answer, UserError>
     let project = context.project_name().unwrap_or_default();
     let stored = asking.add_of_person(&project, Trust::User, &lesson)?;
     note(context, &format!("kept {}", stored.id));
-    Ok(Answer::Decided(vec![stored.id]))
+    Ok(true)
 }
 
 /// Lets a model word the lessons of the newest session with a repeat, and asks about them.
-fn worded(context: &Context, repeat: &Repeat, model: &str) -> Result<Answer, UserError> {
+fn worded(context: &Context, repeat: &Repeat, model: &str) -> Result<bool, UserError> {
     let workspace = context.workspace(Some(model))?;
     let sessions = LearnOptions {
         project_name: context.project_name(),
@@ -264,7 +247,7 @@ fn worded(context: &Context, repeat: &Repeat, model: &str) -> Result<Answer, Use
     let Some(plan) = plan.filter(|plan| plan.calls() > 0) else {
         let before = "this session was asked about before: memctl review";
         note(context, before);
-        return Ok(Answer::Nothing);
+        return Ok(false);
     };
     let price = price(plan.report.cost_usd);
     let prompt = match model.strip_prefix("exec:") {
@@ -272,7 +255,7 @@ fn worded(context: &Context, repeat: &Repeat, model: &str) -> Result<Answer, Use
         None => format!("One call of `{}`, {price}. Go on?", plan.report.model),
     };
     if !confirms(&prompt, true)? {
-        return Ok(Answer::Nothing);
+        return Ok(false);
     }
     let mut progress = |_: Progress<'_>| {};
     let report = wait(past::ask(&workspace, plan, &mut |_| {}, &mut progress))??;
@@ -283,12 +266,12 @@ fn worded(context: &Context, repeat: &Repeat, model: &str) -> Result<Answer, Use
         .flat_map(|session| session.lessons);
     let ids: Vec<String> = lessons.map(|lesson| lesson.id).collect();
     if ids.is_empty() {
-        return Ok(Answer::Nothing);
+        return Ok(false);
     }
     let keys = [('y', "keep them"), ('n', "later, in memctl review")];
     if choice(context, &keys)?.0 == 'y' {
         return approved(context, &workspace, &ids);
     }
     note(context, "they wait in memctl review");
-    Ok(Answer::Later)
+    Ok(true)
 }

@@ -1,9 +1,8 @@
 //! Repeats: demands and failures that recur in past sessions of a project, with a way to end each.
 //!
 //! A page has at most [`MOST`] of them, each from two sessions or more. A repeat that a rule or a lesson in
-//! force ends is not listed. Nothing is worded here: a repeat names the call, the error, the call that worked,
-//! or the person's own words. Only a person's decision about a repeat is written. A repeat that a record of
-//! theirs ends comes back when that is no longer in force.
+//! force ends is not listed, and comes back when that is no longer in force. Nothing is worded here: a repeat names the
+//! call, the error, the call that worked, or the person's own words. Nothing is written.
 //!
 //! A failure repeats if a call stops with the same deciding line, numbers aside. If another form of the call
 //! soon worked, the same program with the same error is enough, names aside.
@@ -14,12 +13,10 @@
 use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 
-use memctl_files::hex;
 use memctl_redact::Clean;
 use memctl_search::embedder::built_in;
 use memctl_sessions::{Session, Speaker, Step};
 use serde::Serialize;
-use sha2::{Digest as _, Sha256};
 
 use crate::lessons::failure::error_line::error_line;
 use crate::lessons::failure::{Failure, normalised};
@@ -28,13 +25,12 @@ use crate::lessons::recovery::episodes::{Episode, analyse};
 use crate::lessons::recovery::goal::{self, Goal};
 use crate::lessons::recovery::outcome::is_shell_error;
 use crate::lessons::recovery::pattern::of_files;
-use crate::lessons::telling::hint::Hint;
-use crate::lessons::telling::matching::at_failure;
-use crate::model::{Kind, Procedure, Record as _, Reflexion, Trust};
+use crate::lessons::telling::matching::{at_failure, before_call};
+use crate::model::{Reflexion, Trust};
 use crate::review::{PastSessions, replay};
 use crate::rules::hearing::{self, Message};
 use crate::store::workspace::Error;
-use crate::store::{Here, ProcessedFile, ProcessedFiles, Scoped, Selection};
+use crate::store::{Here, Scoped, Selection};
 
 /// Maximum number of repeats on a page.
 const MOST: usize = 5;
@@ -80,9 +76,6 @@ pub struct Repeat {
     /// Newest session file with it.
     #[serde(skip)]
     pub path: PathBuf,
-    /// Texts by which it is known again; a session may add one.
-    #[serde(skip)]
-    keys: Vec<String>,
 }
 
 /// Record that waits for a person.
@@ -128,54 +121,8 @@ impl Repeat {
             worked: String::new(),
             waits: None,
             path: PathBuf::new(),
-            keys: Vec::new(),
         }
     }
-}
-
-/// Mark of a decision in the list of processed files, before the digest of a key.
-const MARK: &str = "repeat:";
-/// A decision has no size and no time.
-const DECIDED: ProcessedFile = ProcessedFile {
-    size: 0,
-    mtime: 0,
-    steps: 0,
-};
-
-/// Keeps a repeat off the page: as long as one of these records is in force, or from now on without any.
-pub fn decide(store: &Scoped, repeat: &Repeat, ids: &[String]) {
-    let mut processed = store.processed_files();
-    for mark in repeat.keys.iter().map(|key| mark(key)) {
-        for id in ids {
-            processed.insert(format!("{mark}:{id}"), DECIDED);
-        }
-        if ids.is_empty() {
-            processed.insert(mark, DECIDED);
-        }
-    }
-    processed.save();
-}
-
-fn mark(key: &str) -> String {
-    format!("{MARK}{}", hex(&Sha256::digest(key)))
-}
-
-/// Returns `true` if a person has decided about a key, and what they kept is in force.
-fn is_decided(store: &Scoped, processed: &ProcessedFiles, key: &str) -> bool {
-    let mark = mark(key);
-    let mut decisions = processed.beginning_with(&mark);
-    decisions.any(|decision| match decision[mark.len()..].strip_prefix(':') {
-        Some(id) => is_in_force(store, id),
-        None => true,
-    })
-}
-
-fn is_in_force(store: &Scoped, id: &str) -> bool {
-    let entry = |kind| store.find(kind, id).ok().flatten();
-    let rule = || entry(Kind::Reflexion)?.parse::<Reflexion>().ok();
-    let lesson = || entry(Kind::Procedure)?.parse::<Procedure>().ok();
-    rule().is_some_and(|rule| rule.is_in_use())
-        || lesson().is_some_and(|lesson| lesson.is_active() && lesson.trust() != Trust::Observed)
 }
 
 /// Finds what past sessions repeat, newest sessions first, within a bound of time.
@@ -196,8 +143,8 @@ pub fn repeats(store: &Scoped, here: &Here<'_>, past: &PastSessions) -> Result<R
         for (key, once) in found.met {
             let key = format!("{:?}\n{key}", once.kind);
             let Some((repeat, sessions)) = groups.get_mut(&key) else {
-                let (path, keys) = (path.to_owned(), vec![key.clone()]);
-                let once = Repeat { path, keys, ..once };
+                let path = path.to_owned();
+                let once = Repeat { path, ..once };
                 groups.insert(key, (once, [number].into()));
                 continue;
             };
@@ -214,8 +161,6 @@ pub fn repeats(store: &Scoped, here: &Here<'_>, past: &PastSessions) -> Result<R
     let mut all: Vec<Repeat> = groups.into_values().map(|(repeat, _)| repeat).collect();
     all.retain(|one| one.sessions >= SESSIONS);
     all.extend(repeated(store, here, demanded)?);
-    let decided = store.processed_files();
-    all.retain(|one| !one.keys.iter().any(|key| is_decided(store, &decided, key)));
     all.sort_by_key(|one| {
         let often = (one.sessions, one.times, one.calls);
         (std::cmp::Reverse(often), one.kind)
@@ -225,27 +170,25 @@ pub fn repeats(store: &Scoped, here: &Here<'_>, past: &PastSessions) -> Result<R
             break;
         }
         if repeat.kind != RepeatKind::Correction {
-            repeat.waits = match hint_for(store, here, &repeat) {
-                Some(hint) if hint.trust > Trust::Observed => continue,
-                hint => hint.map(|hint| Waits {
-                    id: hint.id,
-                    text: match hint.lesson.as_str() {
-                        "" => hint.working_code,
-                        _ => hint.lesson,
-                    },
-                }),
-            };
+            // What an agent would be told there.
+            let failure = Failure::of_redacted(&repeat.error, None, &repeat.what);
+            let hints = failure.map(|failure| at_failure(store, &failure, here, &[], 1));
+            let mut hints = hints.transpose()?.unwrap_or_default();
+            hints.extend(before_call(store, &repeat.what, here)?);
+            if hints.iter().any(|hint| hint.trust > Trust::Observed) {
+                continue;
+            }
+            repeat.waits = hints.into_iter().next().map(|hint| Waits {
+                id: hint.id,
+                text: match hint.lesson.as_str() {
+                    "" => hint.working_code,
+                    _ => hint.lesson,
+                },
+            });
         }
         report.repeats.push(repeat);
     }
     Ok(report)
-}
-
-/// Returns the hint that an agent would get there.
-fn hint_for(store: &Scoped, here: &Here<'_>, repeat: &Repeat) -> Option<Hint> {
-    let failure = Failure::of_redacted(&repeat.error, None, &repeat.what)?;
-    let hints = at_failure(store, &failure, here, &[], 1).ok()?;
-    hints.into_iter().next()
 }
 
 /// Maximum number of messages that are compared, the newest ones.
@@ -337,7 +280,6 @@ fn repeated(
             times: alike.len(),
             sessions: sessions.len(),
             waits,
-            keys: alike.iter().map(|at| lasting[*at].text.clone()).collect(),
             ..Repeat::once(RepeatKind::Correction, lasting[*shown].text.clone(), &[])
         });
     }
