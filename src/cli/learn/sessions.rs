@@ -58,8 +58,12 @@ pub(crate) struct LearnArgs {
     /// Merge equal lessons and retire those that stopped working, without a model; reads no session
     #[arg(long, conflicts_with_all = ["model", "paths", "format"])]
     tidy: bool,
-    #[command(flatten)]
-    files: SessionFiles,
+    /// Session files, or folders of them
+    #[arg(value_name = "PATH")]
+    paths: Vec<PathBuf>,
+    /// Format of the files, if it cannot be detected from the content
+    #[arg(long, value_name = "FORMAT", value_parser = PossibleValuesParser::new(Format::ALL.map(|(_, name)| name)))]
+    format: Option<String>,
 }
 
 pub(crate) fn learn(context: &Context, args: &LearnArgs) -> Done {
@@ -67,12 +71,12 @@ pub(crate) fn learn(context: &Context, args: &LearnArgs) -> Done {
     if args.tidy {
         return Ok(Box::new(tidy(&workspace.records(), args.dry_run)?));
     }
-    let (paths, project) = args.files.given_or_of_project(context)?;
+    let (paths, project) = args.files(context)?;
     let options = LearnOptions {
         project_name: context.project_name(),
         paths,
         project,
-        format: args.files.format(),
+        format: args.format.as_deref().and_then(Format::from_name),
         dry_run: args.dry_run,
         session: context.session(None),
         ..LearnOptions::default()
@@ -251,24 +255,10 @@ fn show(report: &LearnReport, page: &mut Page) {
     }
 }
 
-/// Session files and their format.
-#[derive(Debug, Args)]
-pub(crate) struct SessionFiles {
-    /// Session files, or folders of them
-    #[arg(value_name = "PATH")]
-    paths: Vec<PathBuf>,
-    /// Format of the files, if it cannot be detected from the content
-    #[arg(long, value_name = "FORMAT", value_parser = PossibleValuesParser::new(Format::ALL.map(|(_, name)| name)))]
-    format: Option<String>,
-}
-
-impl SessionFiles {
+impl LearnArgs {
     /// Returns the absolute paths. Without any, those in which agent hosts keep the sessions of this
     /// project, with the directory that sessions must have run in.
-    pub(crate) fn given_or_of_project(
-        &self,
-        context: &Context,
-    ) -> Result<(Vec<PathBuf>, Option<String>), UserError> {
+    fn files(&self, context: &Context) -> Result<(Vec<PathBuf>, Option<String>), UserError> {
         if !self.paths.is_empty() {
             let paths = self
                 .paths
@@ -285,11 +275,6 @@ impl SessionFiles {
             ));
         }
         Ok((found, Some(project)))
-    }
-
-    /// Returns the format; `None` if it is to be detected.
-    pub(crate) fn format(&self) -> Option<Format> {
-        self.format.as_deref().and_then(Format::from_name)
     }
 }
 

@@ -17,7 +17,6 @@ use crate::cli::review::{ids, parts, queue, word};
 use crate::model::error::UserError;
 use crate::model::{self, CallAction, Kind, SkillPath};
 use crate::review::queue::{Waiting, WaitingKind};
-use crate::store::shown_project;
 use crate::{review, rules, upkeep};
 
 /// Goes through the queue until its end, or until the user ends it.
@@ -189,32 +188,14 @@ fn entry(page: &mut Page, waiting: &Waiting, left: usize) {
     let fields = [
         ("why", waiting.reason.clone()),
         ("careful", waiting.suspicious.clone().unwrap_or_default()),
-        ("from", origin(waiting, page)),
+        ("skill", waiting.skill.clone().unwrap_or_default()),
         ("seen", evidence(waiting)),
     ];
     // Redacted before it is wrapped, so that no secret is cut in two.
     page.fields(
         fields.map(|(label, text)| (label, memctl_redact::redact(&text).text.into_owned())),
     );
-}
-
-fn origin(waiting: &Waiting, page: &Page) -> String {
-    let of = &waiting.origin;
-    let age = match page.age(&of.at) {
-        age if of.at.is_empty() || age.contains('-') || age == "now" => age,
-        age => age + " ago",
-    };
-    let words = [
-        ("skill ", waiting.skill.as_deref().unwrap_or_default()),
-        ("project ", shown_project(&of.project)),
-        ("session ", &of.session),
-        ("tool ", &of.tool),
-        ("source ", &of.source),
-        ("", &age),
-    ];
-    let given = words.iter().filter(|(_, text)| !text.is_empty());
-    let given: Vec<String> = given.map(|(name, text)| [*name, text].concat()).collect();
-    given.join(", ")
+    page.document(&waiting.origin, &[]);
 }
 
 fn evidence(waiting: &Waiting) -> String {
