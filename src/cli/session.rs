@@ -311,7 +311,7 @@ impl Report for SessionsReport {
         if self.sessions.is_empty() {
             return page.line("No sessions yet.");
         }
-        let mut table = Table::new("ID|Status|~Step|>Progress|>Began|>Changed", &[2, 0]);
+        let mut table = Table::new("ID|Status|~Step|>Progress|>Began|>Changed");
         for session in &self.sessions {
             table.row([
                 session.session_id.clone(),
@@ -336,7 +336,7 @@ impl Report for SessionReport {
             return;
         }
         page.line("");
-        let mut table = Table::new(">Age|~Step|Action|Tool|Status|>Took|~What", &[6, 1, 3]);
+        let mut table = Table::new(">Age|~Step|Action|Tool|Status|>Took|~What");
         for line in &self.logs {
             table.row(action(line, page.age(&line.created_at)));
         }

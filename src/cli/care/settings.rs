@@ -97,7 +97,7 @@ impl Report for ConfigReport {
             },
         );
         page.line("");
-        let mut table = Table::new("Setting|Value|From", &[2, 1]);
+        let mut table = Table::new("Setting|Value|From");
         for setting in &self.settings {
             let value = Some(setting.value.as_str()).filter(|value| !value.is_empty());
             table.row([setting.name, value.unwrap_or("–"), &setting.origin].map(str::to_owned));

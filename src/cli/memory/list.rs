@@ -143,7 +143,7 @@ fn of_kind(
 /// the text needs the width.
 fn table(page: &mut Page, kind: Kind, records: &[Listed]) {
     let columns = "ID|Skill|Type|User|>Age|Expires|~Text";
-    let mut table = Table::new(columns, &[6, 1]).with_lines(LINES);
+    let mut table = Table::new(columns).with_lines(LINES);
     for record in records {
         let cell = |cell: Option<&str>| cell.unwrap_or_default().to_owned();
         let (status, source) = (record.status.as_deref(), record.source.as_deref());

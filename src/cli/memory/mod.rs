@@ -403,7 +403,7 @@ impl Report for AuditReport {
         if self.lines.is_empty() {
             return page.line("No matching audit events.");
         }
-        let mut table = Table::new(">Age|Who|Did|~Records|Why", &[3, 4]);
+        let mut table = Table::new(">Age|Who|Did|~Records|Why");
         for line in &self.lines {
             let whose = if line.is_foreign() {
                 format!(" (of {})", line.of.join(", "))

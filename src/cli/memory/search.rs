@@ -152,7 +152,7 @@ impl Report for FindReport {
 
 /// Returns results with their scores as a table.
 fn table(results: &[Found]) -> Table {
-    let mut table = Table::new("ID|Kind|Skill|>Score|~Text", &[4, 2]);
+    let mut table = Table::new("ID|Kind|Skill|>Score|~Text");
     for found in results {
         table.row([
             found.name(),
@@ -245,7 +245,7 @@ pub(crate) fn index(context: &Context, args: &IndexArgs) -> Done<IndexReport> {
             }
         };
         let line = work.get_or_insert_with(|| printer.work(name));
-        line.say(format!("{name} {done}/{of}"));
+        line.say(&format!("{name} {done}/{of}"));
         true
     });
     drop(work);

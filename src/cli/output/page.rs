@@ -368,7 +368,8 @@ impl Page {
         let has_names = rows.iter().any(|(name, _)| !name.is_empty());
         let heads = names.iter().map(|name| label(name));
         let heads = has_names.then(String::new).into_iter().chain(heads);
-        let mut table = Table::of(heads.collect());
+        let heads: Vec<String> = heads.map(|head| format!("~{head}")).collect();
+        let mut table = Table::new(&heads.join("|"));
         for (name, record) in rows.iter().take(MAX_ROWS) {
             let cells = names.iter().map(|name| {
                 let value = record.get(*name).unwrap_or_default();

@@ -1,13 +1,8 @@
 //! Single point of access to standard output and standard error. Work under way is one line on standard error,
-//! which is rewritten and disappears at the end.
-//!
-//! Nothing is written about work without a terminal. A thread draws the line, so that the seconds go on
-//! while work blocks.
+//! which is rewritten and disappears at the end. Nothing is written about work without a terminal.
 
 use std::io::{self, IsTerminal as _, Write as _};
-use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use chrono::{DateTime, Utc};
@@ -268,58 +263,48 @@ fn eprint(text: &str) {
 /// Time between two drawings.
 const EACH: Duration = Duration::from_millis(150);
 
-/// Work under way, as a line with the seconds since it began, which disappears on drop.
+/// Work under way, as a line that disappears on drop.
 #[derive(Debug)]
 pub(crate) struct Work {
     message: String,
-    text: Arc<Mutex<String>>,
-    /// The thread that draws, and what ends it; `None` if nothing is shown.
-    drawn: Option<(Sender<()>, JoinHandle<()>)>,
+    /// Time of the last drawing of progress; `None` if nothing is shown.
+    drawn: Option<Mutex<Instant>>,
 }
 
 impl Work {
-    /// Begins work. If the system refuses a thread, it goes on without a line.
     fn begin(message: &str, is_shown: bool) -> Self {
-        let text = Arc::new(Mutex::new(message.to_owned()));
-        let shown = Arc::clone(&text);
-        let (end, ended) = channel();
-        let until_the_end = move || {
-            let (term, began) = (Term::stderr(), Instant::now());
-            let mut is_drawn = false;
-            while ended.recv_timeout(EACH) == Err(RecvTimeoutError::Timeout) {
-                let text = shown.lock().unwrap_or_else(PoisonError::into_inner).clone();
-                let line = format!("{text} ({} s)", began.elapsed().as_secs());
-                is_drawn |= draw(&term, &line).is_ok();
-            }
-            if is_drawn {
-                drop(term.clear_line());
-            }
-        };
-        let thread = is_shown.then(|| std::thread::Builder::new().spawn(until_the_end));
-        Self {
+        let work = Self {
             message: message.to_owned(),
-            text,
-            drawn: thread.and_then(Result::ok).map(|thread| (end, thread)),
+            drawn: is_shown.then(|| Mutex::new(Instant::now())),
+        };
+        work.say(message);
+        work
+    }
+
+    /// Shows the progress and the total, unless they were shown just now.
+    pub(crate) fn reach(&self, done: usize, of: usize) {
+        let Some(drawn) = &self.drawn else {
+            return;
+        };
+        let mut drawn = drawn.lock().unwrap_or_else(PoisonError::into_inner);
+        if drawn.elapsed() >= EACH {
+            *drawn = Instant::now();
+            self.say(&format!("{} {done}/{of}", self.message));
         }
     }
 
-    /// Sets the progress and the total.
-    pub(crate) fn reach(&self, done: usize, of: usize) {
-        self.say(format!("{} {done}/{of}", self.message));
-    }
-
-    /// Sets the message.
-    pub(crate) fn say(&self, message: String) {
-        *self.text.lock().unwrap_or_else(PoisonError::into_inner) = message;
+    /// Shows a message.
+    pub(crate) fn say(&self, message: &str) {
+        if self.drawn.is_some() {
+            drop(draw(&Term::stderr(), message));
+        }
     }
 }
 
 impl Drop for Work {
     fn drop(&mut self) {
-        if let Some((end, thread)) = self.drawn.take() {
-            drop(end);
-            // It has cleared the line, unless it panicked.
-            drop(thread.join());
+        if self.drawn.is_some() {
+            drop(Term::stderr().clear_line());
         }
     }
 }
@@ -336,9 +321,9 @@ pub(crate) fn follow(work: &Work) -> impl FnMut(Progress<'_>) + Send + use<'_> {
     |progress| match progress {
         Progress::Retry { after, reason } => {
             let after = after.as_secs_f64();
-            work.say(format!("retrying in {after:.1} s: {reason}"));
+            work.say(&format!("retrying in {after:.1} s: {reason}"));
         }
-        Progress::Repair { reason } => work.say(format!("retrying: {reason}")),
+        Progress::Repair { reason } => work.say(&format!("retrying: {reason}")),
     }
 }
 
@@ -352,6 +337,6 @@ pub(crate) fn stages(printer: &Printer) -> impl FnMut(SyncStage) + use<> {
             SyncStage::Pulled(done, of) => ("pulling", done, of),
             SyncStage::Vectors(done, of) => ("vectors", done, of),
         };
-        work.say(format!("{name} {done}/{of}"));
+        work.say(&format!("{name} {done}/{of}"));
     }
 }

@@ -1,5 +1,7 @@
-//! Table that fits the terminal: an elastic column drops the middle of its cells, or the end of prose, unless prose
-//! goes on below.
+//! Table that fits the terminal: a column drops the middle of its cells, or the end of prose, unless prose goes on
+//! below.
+
+use std::cmp::Reverse;
 
 use crate::cli::output::Style;
 use crate::cli::output::text::{end, middle, one_line, wrap};
@@ -19,14 +21,12 @@ enum Align {
 #[derive(Debug)]
 pub(crate) struct Table {
     columns: Vec<(String, Align)>,
-    /// Columns that shrink on a narrow terminal, in this order; of an empty list, the widest.
-    elastic: &'static [usize],
     rows: Vec<Vec<(Style, String)>>,
     /// Maximum number of lines of prose.
     lines: usize,
 }
 
-/// Minimum width of an elastic column.
+/// Minimum width of a column that shrinks.
 const LEAST: usize = 8;
 /// Spaces between two columns.
 const GAP: usize = 2;
@@ -34,7 +34,7 @@ const GAP: usize = 2;
 impl Table {
     /// Returns a table with the headings in `columns`, separated by `|`: `>` before a heading marks
     /// numbers, `~` marks prose.
-    pub(crate) fn new(columns: &str, elastic: &'static [usize]) -> Self {
+    pub(crate) fn new(columns: &str) -> Self {
         let column = |heading: &str| {
             let numbers = heading
                 .strip_prefix('>')
@@ -47,18 +47,6 @@ impl Table {
         };
         Self {
             columns: columns.split('|').map(column).collect(),
-            elastic,
-            rows: Vec::new(),
-            lines: 1,
-        }
-    }
-
-    /// Returns a table of prose with these headings, of which the widest column shrinks.
-    pub(crate) fn of(headings: Vec<String>) -> Self {
-        let columns = headings.into_iter().map(|heading| (heading, Align::Prose));
-        Self {
-            columns: columns.collect(),
-            elastic: &[],
             rows: Vec::new(),
             lines: 1,
         }
@@ -166,9 +154,14 @@ impl Table {
             .collect();
         let shown = widths.iter().filter(|width| **width > 0).count();
         let gaps = GAP * shown.saturating_sub(1);
-        let widest = (0..widths.len()).max_by_key(|column| widths[*column]);
-        let widest = widest.filter(|_| self.elastic.is_empty());
-        for column in self.elastic.iter().copied().chain(widest) {
+        // Prose gives way first, then the widest names; numbers stay.
+        let mut order: Vec<usize> = (0..widths.len()).collect();
+        order.retain(|column| self.columns[*column].1 != Align::Right);
+        order.sort_by_key(|column| {
+            let is_prose = self.columns[*column].1 == Align::Prose;
+            (!is_prose, Reverse(widths[*column]))
+        });
+        for column in order {
             let excess = (widths.iter().sum::<usize>() + gaps).saturating_sub(width);
             let spare = widths[column].saturating_sub(LEAST);
             widths[column] -= excess.min(spare);
@@ -183,7 +176,7 @@ mod tests {
 
     #[test]
     fn a_table_fits_and_aligns() {
-        let mut table = Table::new("ID|>Cost|~Text", &[2]);
+        let mut table = Table::new("ID|>Cost|~Text");
         table.row([
             "EXEC-1".into(),
             "$0.5".into(),
@@ -200,11 +193,11 @@ mod tests {
                 .all(|line| console::measure_text_width(line) <= 34)
         );
         // A column without a text gives its width to the others.
-        let mut table = Table::new("ID|Skill|~Text", &[2]);
+        let mut table = Table::new("ID|Skill|~Text");
         table.row(["R-1".into(), String::new(), "use tabs here".into()]);
         assert_eq!(table.render(18, false), "ID   Text\nR-1  use tabs here");
         // Prose that goes on below is cut in its last line.
-        let mut table = Table::new("ID|~Text", &[1]).with_lines(2);
+        let mut table = Table::new("ID|~Text").with_lines(2);
         table.row(["R-1".into(), "use tabs here, and never spaces".into()]);
         let expected = "ID   Text\nR-1  use tabs here,\n     and never spac…";
         assert_eq!(table.render(20, false), expected);

@@ -126,7 +126,7 @@ impl Report for Changes {
         if self.changes.is_empty() {
             return page.line("No changes yet.");
         }
-        let mut table = Table::new("Change|>Age|Who|Command|~Records|", &[4, 3]);
+        let mut table = Table::new("Change|>Age|Who|Command|~Records|");
         for change in &self.changes {
             table.row([
                 change.change.clone(),

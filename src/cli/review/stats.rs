@@ -192,7 +192,7 @@ fn weeks(all: &[Week], page: &mut Page) {
         all => format!("{count} of {all}"),
     };
     let heads = "Week of|>Sessions|>Calls|>Failed|>Heeded|>Helped|>Right|>Learned";
-    let mut table = Table::new(heads, &[]);
+    let mut table = Table::new(heads);
     for week in all {
         table.row([
             week.week.clone(),
@@ -287,7 +287,7 @@ fn used(heads: &'static str, all: &[Used], page: &mut Page) {
         return;
     }
     page.line("");
-    let mut table = Table::new(heads, &[4]).with_lines(3);
+    let mut table = Table::new(heads).with_lines(3);
     for used in all.iter().take(8) {
         table.row([
             used.id.clone(),

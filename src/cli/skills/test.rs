@@ -160,7 +160,7 @@ impl Report for TestExportReport {}
 impl Report for Tested<TestReport> {
     fn page(&self, page: &mut Page) {
         if !self.report.cases.is_empty() {
-            let mut table = Table::new("Test|Skill|Rule|Without|With|Result", &[1, 0]);
+            let mut table = Table::new("Test|Skill|Rule|Without|With|Result");
             for case in &self.report.cases {
                 let side = |side: Option<Status>| match side {
                     Some(status) => (style(status), status.name().to_owned()),
