@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use chrono::{DateTime, Datelike as _, Utc};
 
@@ -218,13 +218,29 @@ const LAST: i64 = 253_402_300_799;
 
 /// Returns the time of the machine's clock, which may be far off: some machines have no battery.
 fn of_clock() -> DateTime<Utc> {
-    written(SystemTime::now().into())
+    of_system(SystemTime::now())
 }
 
-/// Clamps a time to the range of RFC 3339. A time zone can move the first hours of year 0 into the year before.
+/// Converts a system time to UTC, clamped to the range of RFC 3339.
+fn of_system(time: SystemTime) -> DateTime<Utc> {
+    const SECOND: i128 = 1_000_000_000;
+    let since = |time: Duration| i128::try_from(time.as_nanos()).unwrap_or(i128::MAX);
+    let time = time.duration_since(UNIX_EPOCH);
+    let time = time.map_or_else(|error| -since(error.duration()), since);
+    let seconds = i64::try_from(time.div_euclid(SECOND)).unwrap_or(LAST);
+    let nanoseconds = u32::try_from(time.rem_euclid(SECOND)).unwrap_or_default();
+    clamped(seconds, nanoseconds)
+}
+
+/// Clamps a time to the same range. A time zone can move the first hours of year 0 into the year
+/// before.
 fn written(time: DateTime<Utc>) -> DateTime<Utc> {
-    let seconds = time.timestamp().clamp(FIRST, LAST);
-    DateTime::from_timestamp(seconds, time.timestamp_subsec_nanos()).unwrap_or_default()
+    clamped(time.timestamp(), time.timestamp_subsec_nanos())
+}
+
+fn clamped(seconds: i64, nanoseconds: u32) -> DateTime<Utc> {
+    let time = DateTime::from_timestamp(seconds.clamp(FIRST, LAST), nanoseconds);
+    time.unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -261,7 +277,21 @@ mod tests {
     }
 
     #[test]
-    fn any_time_can_be_written() {
+    fn any_clock_has_a_time_that_can_be_written() {
+        let check = |time: Option<SystemTime>, expected: &str| {
+            let Some(time) = time else {
+                return;
+            };
+            assert_eq!(of_system(time).to_rfc3339(), expected);
+        };
+        let before = |seconds| UNIX_EPOCH.checked_sub(Duration::from_millis(seconds));
+        let after = |seconds| UNIX_EPOCH.checked_add(Duration::from_secs(seconds));
+        check(before(0), "1970-01-01T00:00:00+00:00");
+        check(before(1), "1969-12-31T23:59:59.999+00:00");
+        check(before(315_619_200_000), "1960-01-01T00:00:00+00:00");
+        check(before(36_028_797_018_963_000), "0000-01-01T00:00:00+00:00");
+        check(after(1 << 31), "2038-01-19T03:14:08+00:00");
+        check(after(1 << 50), "9999-12-31T23:59:59+00:00");
         let zoned = |at: &str| written(DateTime::parse_from_rfc3339(at).unwrap().to_utc());
         assert_eq!(zoned("0000-01-01T00:00:00+09:00").year(), 0);
         assert_eq!(zoned("9999-12-31T23:59:59-09:00").year(), 9999);
