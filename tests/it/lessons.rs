@@ -591,7 +591,7 @@ fn a_model_words_the_lessons_of_past_sessions_once() {
 }
 
 #[test]
-fn a_later_session_replaces_what_an_earlier_one_said_and_doubts_are_left_out() {
+fn a_later_session_replaces_what_an_earlier_one_said_and_what_a_model_drops_is_left_out() {
     let workspace = initialised();
     let answer = |when: &str, lessons: Value| {
         let when = json!({"contains": [when]});
@@ -603,26 +603,28 @@ fn a_later_session_replaces_what_an_earlier_one_said_and_doubts_are_left_out() {
         report["lessons"]["sessions"][0].clone()
     };
     let seen = "would not be reproducible";
-    let lesson = json!({"seen": seen, "doubt": "", "lesson": "Build with `tools/build --epoch 0 web`.",
-        "commands": ["tools/build"]});
+    let lesson = json!({"seen": seen, "lesson": "Build with `tools/build web`.", "against": "#1 failed",
+        "verdict": "reword", "anew": "Build with `tools/build --epoch 0 web`.", "commands": ["tools/build"]});
     past(&workspace, "s1");
     answer("1 FAILED bash: tools/build web", json!([lesson]));
     let first = run()["lessons"][0]["id"].as_str().unwrap().to_owned();
     past(&workspace, "s2");
+    // It names no moment: it is told at that of the first.
     let better = json!({"seen": seen, "lesson": "Build any bundle with `tools/build --epoch 0 <bundle>`.",
-        "commands": ["tools/build"], "replaces": first});
-    let doubted = json!({"seen": seen, "doubt": "the person stopped it", "lesson": "Use `tools/build web`.",
-        "commands": ["tools/build"]});
+        "replaces": first});
+    let dropped = json!({"seen": seen, "lesson": "Use `tools/build web`.", "commands": ["tools/build"],
+        "against": "the person stopped it", "verdict": "drop"});
     // The question names what there is.
     answer(
         ": Build with `tools/build --epoch 0 web`.\n</lessons>",
-        json!([better, doubted]),
+        json!([better, dropped]),
     );
     let session = run();
     assert_eq!(session["lessons"][0]["replaced"], first, "{session}");
-    assert_eq!(session["refused"][0]["field"], "doubt", "{session}");
+    assert_eq!(session["refused"][0]["field"], "verdict", "{session}");
     let stored = procedures(&workspace);
     assert_eq!(stored[0]["superseded_by"], session["lessons"][0]["id"]);
+    assert_eq!(stored[1]["applies"]["commands"], json!(["tools/build"]));
     // What the question did not name is not replaced.
     past(&workspace, "s3");
     let other = json!({"seen": seen, "lesson": "Build the web last.", "commands": ["tools/build"],

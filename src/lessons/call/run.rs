@@ -81,6 +81,9 @@ impl Run {
                     code = code_words(words.get(at + 1).map_or("", String::as_str));
                     words = &[];
                 }
+                Some(at) if is_subcommand(&name, &words[at]) => {
+                    (name, words) = with_subcommands(name, &words[at..], &mut values);
+                }
                 Some(at) => {
                     // `./x.py`, `python x.py` and `python3 -u x.py` run the same program.
                     let script = basename(&words[at]).to_owned();
@@ -116,6 +119,11 @@ impl Run {
     }
 }
 
+/// Returns `true` if an interpreter with subcommands is given one, and no file: `bun test`.
+fn is_subcommand(interpreter: &str, word: &str) -> bool {
+    WORDS.layered.contains(interpreter) && !word.contains(['.', '/'])
+}
+
 /// Command that a runner of programs, modules or scripts runs: `npx`, `uv run`, `python -m`, `sh`;
 /// `None` if the words are no such command.
 pub(crate) fn wrapped(words: &[String]) -> Option<Vec<String>> {
@@ -127,7 +135,8 @@ pub(crate) fn wrapped(words: &[String]) -> Option<Vec<String>> {
         &rest[module..]
     } else if WORDS.interpreters.contains(program) || program == "python3" {
         // `sh tools/build` runs `tools/build`. The words of `-c` are code.
-        rest.first().filter(|word| !word.starts_with('-'))?;
+        let is_script = |word: &&String| !word.starts_with('-') && !is_subcommand(program, word);
+        rest.first().filter(is_script)?;
         rest
     } else {
         return None;

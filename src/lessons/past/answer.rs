@@ -36,8 +36,10 @@ struct Answer {
 pub(super) struct Answered {
     /// Words of the session that show it, as the model copied them; empty if it copied none.
     pub(super) seen: String,
-    /// What the model itself has to say against it; empty if nothing.
-    pub(super) doubt: String,
+    /// What the model itself says against it.
+    pub(super) against: String,
+    /// The model dropped it for that.
+    pub(super) is_dropped: bool,
     /// `true` if a document of the project prescribes it.
     pub(super) is_prescribed: bool,
     /// The lesson, repaired.
@@ -71,7 +73,12 @@ pub(super) fn lessons_in(text: &str) -> Result<Vec<Result<Answered, BadItem>>, S
 
 fn lesson(mut value: Value, is_prescribed: bool) -> Result<Answered, BadItem> {
     let text = |value: &Value| value.as_str().unwrap_or_default().trim().to_owned();
-    let [seen, doubt, content] = ["seen", "doubt", "lesson"].map(|name| text(&value[name]));
+    let [seen, against, verdict, anew] =
+        ["seen", "against", "verdict", "anew"].map(|name| text(&value[name]));
+    if verdict == "reword" && !anew.is_empty() {
+        value["lesson"] = anew.into();
+    }
+    let content = text(&value["lesson"]);
     if let Some(fields) = value.as_object_mut() {
         fields.retain(|name, value| FIELDS.contains(&name.as_str()) && !value.is_null());
         if let Some(Value::String(scope)) = fields.get_mut("scope") {
@@ -81,7 +88,8 @@ fn lesson(mut value: Value, is_prescribed: bool) -> Result<Answered, BadItem> {
     match serde_json::from_value(value) {
         Ok(args) => Ok(Answered {
             seen,
-            doubt,
+            against,
+            is_dropped: verdict == "drop",
             is_prescribed,
             args: repaired(args),
         }),
@@ -266,7 +274,8 @@ mod tests {
         };
         let answered = |seen: &str, scope, commands: &[&str], errors: &[&str]| Answered {
             seen: seen.to_owned(),
-            doubt: String::new(),
+            against: String::new(),
+            is_dropped: false,
             is_prescribed: !seen.is_empty(),
             args: LessonArgs {
                 commands: texts(commands),

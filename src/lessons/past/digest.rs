@@ -80,13 +80,13 @@ const ROWS: [Row; 7] = [
         ..ROW
     },
     Row {
-        document: 0,
+        document: 300,
         look: 0,
         other: 73,
         ..ROW
     },
     Row {
-        document: 0,
+        document: 300,
         look: 0,
         other: 73,
         ..ROW
@@ -202,7 +202,9 @@ fn written(calls: &[SessionCall], remarks: &[Remark], row: usize) -> Vec<String>
         while let Some(remark) = remarks.next_if(|one| one.before <= at || at == calls.len()) {
             next.extend(as_line(remark));
         }
-        let is_left_out = |call: &&SessionCall| row == WITHOUT_LOOKS && !call.failed && looks(call);
+        let is_left_out = |call: &&SessionCall| {
+            row == WITHOUT_LOOKS && !call.failed && looks(call) && !is_document(call)
+        };
         let call = calls.get(at);
         let shown = call.filter(|call| !is_left_out(call));
         next.extend(shown.map(|call| of_call(at + 1, call, &ROWS[row])));
@@ -228,7 +230,7 @@ fn of_call(number: usize, call: &SessionCall, row: &Row) -> String {
     let budget = match call {
         _ if call.failed => row.failure,
         _ if !looks(call) => row.other,
-        _ if DOCUMENTS.iter().any(|name| call.call.contains(name)) => row.document,
+        _ if is_document(call) => row.document,
         _ => row.look,
     };
     let result = excerpt(&call.output, budget, call.failed);
@@ -237,6 +239,11 @@ fn of_call(number: usize, call: &SessionCall, row: &Row) -> String {
         line.push_str(&result.replace('\n', "\n   "));
     }
     line
+}
+
+/// Returns `true` for a look into a file that says how a project is worked on.
+fn is_document(call: &SessionCall) -> bool {
+    DOCUMENTS.iter().any(|name| call.call.contains(name))
 }
 
 /// Telling part of a result: all of it, or its beginning and end; of a failure its error lines too.
@@ -266,7 +273,12 @@ fn excerpt(output: &str, budget: usize, failed: bool) -> String {
     }
     let head: String = text.chars().take(left * 2 / 3).collect();
     let tail: String = text.chars().skip(length - left / 3).collect();
-    errors + head.trim_end() + " … " + tail.trim_start()
+    let cut = length - left * 2 / 3 - left / 3;
+    format!(
+        "{errors}{} [… {cut} characters …] {}",
+        head.trim_end(),
+        tail.trim_start()
+    )
 }
 
 /// Text of a call on one line, with a mark where its own end. A long one keeps its end, where the program often is.

@@ -20,7 +20,7 @@ use super::question::{Existing, PROMPT, existing, question};
 use super::session_files::files;
 use crate::lessons::storage::new_lesson::{LessonOrigin, StoredLesson, store_lesson};
 use crate::lessons::storage::support::check;
-use crate::lessons::storage::words::check_words;
+use crate::lessons::storage::words::{check_words, code_spans};
 
 /// Usual length of an answer, in tokens.
 const USUAL_ANSWER: u64 = 1_400;
@@ -341,9 +341,9 @@ fn take(
             let refused = RefusedLesson::of(&answered.args.lesson, field, reason);
             report.refused.push(refused);
         };
-        if !answered.doubt.is_empty() {
-            let doubt = memctl_redact::redact(&answered.doubt).text;
-            refuse("doubt", format!("the model doubts it: {doubt}"));
+        if answered.is_dropped {
+            let against = memctl_redact::redact(&answered.against).text;
+            refuse("verdict", format!("the model itself dropped it: {against}"));
             continue;
         }
         let seen = &answered.seen;
@@ -359,7 +359,7 @@ fn take(
         let is_shown = |id: &str| existing.iter().any(|(own, _)| own.starts_with(id));
         args.replaces.take_if(|id| id.is_empty() || !is_shown(id));
         if is_prescribed && args.commands.is_empty() && !names_a_place(&args.lesson) {
-            let reason = "it names no call, file or folder of the project at which it holds";
+            let reason = "it names no call, file or folder at which it holds";
             let refused = RefusedLesson::of(&args.lesson, "lesson", reason.to_owned());
             report.refused.push(refused);
             continue;
@@ -389,16 +389,17 @@ fn take(
     Ok(())
 }
 
-/// Returns `true` if a text names a file or folder by its path. What a document says of no place and no call is good
-/// work in general, and would be told at every start.
+/// Returns `true` if a text names a file or folder by its path, or a call in backticks. What a document says of no place
+/// and no call is good work in general, and would be told at every start.
 fn names_a_place(text: &str) -> bool {
     let mut words = text.split(|c: char| c.is_whitespace() || "`'\"(),;".contains(c));
-    words.any(|word| {
+    let is_path = |word: &str| {
         let is_name =
             |part: &str| part.starts_with(|c: char| c.is_alphanumeric() || "._<*".contains(c));
         let (folder, name) = word.split_once('/').unwrap_or_default();
         is_name(folder) && !folder.ends_with(':') && (name.is_empty() || is_name(name))
-    })
+    };
+    words.any(is_path) || code_spans(text).any(|(_, span)| span.contains(' '))
 }
 
 #[cfg(test)]
@@ -426,5 +427,7 @@ mod tests {
             false,
         );
         check("See https://example.com/docs first.", false);
+        check("Check a change with `bun run verify`.", true);
+        check("Answer with `yes`.", false);
     }
 }

@@ -98,6 +98,7 @@ pub(crate) fn store_lesson(
     };
     let same = named("same", &args.same)?;
     let replaced = named("replaces", &args.replaces)?;
+    let checked = &with_moments_of(checked, replaced);
     let seen = Origin {
         session: memctl_redact::redact(&origin.session).text.into_owned(),
         workspace: origin.project.clone(),
@@ -186,6 +187,20 @@ pub(crate) fn store_lesson(
         .extend(repair_warnings(writer.take_repairs()));
     prepare(writer.store())?;
     Ok(report)
+}
+
+/// A lesson that names no moment is told at those of the one that it replaces.
+fn with_moments_of(checked: &CheckedLesson, replaced: Option<&Procedure>) -> CheckedLesson {
+    let mut checked = checked.clone();
+    let own = &mut checked.applies;
+    let old = replaced.and_then(|old| old.applies.as_ref());
+    if let Some(old) = old.filter(|_| own.commands.is_empty() && own.errors.is_empty()) {
+        *own = Applies {
+            scope: own.scope,
+            ..old.clone()
+        };
+    }
+    checked
 }
 
 /// Returns `true` for a procedure with a lesson that may be told.
