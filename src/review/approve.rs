@@ -463,9 +463,7 @@ pub fn untrusted(store: &Scoped, origin: Option<&str>) -> Result<Untrusted, Erro
                 },
                 skill: document.skill,
                 suspicious: memctl_redact::admit(&document.content).quarantine,
-                text: memctl_redact::redact(document.content.trim())
-                    .text
-                    .into_owned(),
+                text: without_repeated_lines(&memctl_redact::redact(&document.content).text),
             });
         Ok(records.collect())
     };
@@ -474,6 +472,19 @@ pub fn untrusted(store: &Scoped, origin: Option<&str>) -> Result<Untrusted, Erro
         procedures: of_kind(Kind::Procedure)?,
         memories: of_kind(Kind::Memory)?,
     })
+}
+
+/// Returns a text without the lines that another line has, whole: the fields of a lesson repeat it.
+fn without_repeated_lines(text: &str) -> String {
+    let mut lines: Vec<&str> = Vec::new();
+    for line in text.lines().map(str::trim) {
+        let says = |one: &str, other: &str| one.contains(other.trim_end_matches('.'));
+        if !lines.iter().any(|other| says(other, line)) {
+            lines.retain(|other| !says(line, other));
+            lines.push(line);
+        }
+    }
+    lines.join("\n")
 }
 
 /// Makes the approvals of this workspace count.

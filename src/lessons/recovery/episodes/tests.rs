@@ -181,6 +181,15 @@ fn cancelled_refused_and_interrupted_calls_are_no_failures() {
 }
 
 #[test]
+fn a_failing_test_of_a_runner_of_scripts_is_no_answer() {
+    for code in ["bun test a.test.ts", "deno test", "bun run check"] {
+        let mut steps = shell(&[(code, "3 pass\n28 fail", true)]);
+        steps[0].exit_code = Some(1);
+        assert_eq!(analyse(&steps, &[]).failures, [0], "{code}");
+    }
+}
+
+#[test]
 fn an_empty_search_is_an_answer() {
     let steps = shell(&[
         ("grep -rn foo src", "Exit code 1", true),
