@@ -17,7 +17,7 @@
 //! 5. `access`: reading through the access filter: scope, user, expiry.
 //! 6. `undo_journal`: the replaced values of every write. `primary::copy`: files as a copy of a database.
 //! 7. `index`: derived data: positions, terms, storage for indexes. `sessions`: log and scratch files of running
-//!    sessions. `processed_files`: session files that were read. `pulled`: remote records.
+//!    sessions, and session files that were read. `pulled`: remote records.
 //! 8. `writer`: writing under the lock, and all that extends it: removal, undo, transfer, repair.
 //! 9. `logs`: execution log, its lines on their way to a database, late calls.
 //! 10. `skill`: skills on disk. `project` and `here`: where a session works. `workspace`: all of it, opened.
@@ -34,7 +34,6 @@ pub(crate) mod here;
 pub(crate) mod index;
 pub(crate) mod logs;
 pub(crate) mod primary;
-pub(crate) mod processed_files;
 pub(crate) mod project;
 pub(crate) mod pulled;
 pub(crate) mod renaming;
@@ -68,7 +67,7 @@ pub use files::inventory::{
 pub use files::tombstones::{ForgottenRecords, Tombstone};
 pub use here::Here;
 pub use index::terms::Terms;
-pub use index::{Derived, DerivedWriter, Positions};
+pub use index::{Compared, Derived, DerivedWriter, Positions, Repeats, SeenEntries, SkipCondition};
 pub use logs::LateCalls;
 pub use logs::execution_logs::{LogListing, LogSelection};
 pub use logs::shared::Unsent;
@@ -77,16 +76,14 @@ pub use project::{Project, project_of_session, same_project, shown_project};
 // The store redacts every JSON text that it writes or hands out, so no caller can write without it.
 pub use memctl_redact::{Redacted, redact_json as redact};
 pub use primary::{Fetched, Primary, PrimaryChange, PrimaryName, Reached, SharedLine, Turn};
-pub use processed_files::{ProcessedFile, ProcessedFiles};
 pub use pulled::{Pulled, Puller};
-pub use sessions::{SessionLog, SessionScratch};
+pub use sessions::{ProcessedFile, ProcessedFiles, SessionLog, SessionScratch};
 pub use trust::{Approvals, Basis, Note, TrustSnapshot, TrustedPart};
 pub use undo_journal::{Field, Line as ChangeLine, PlacedLine, Splice, Step};
 pub use writer::Writer;
 pub use writer::group_commit::{Added, GroupCommit};
 pub use writer::remove::{Expired, RemovalMode};
 pub use writer::repair::{Cleaned, Repaired};
-pub use writer::seen::{Compared, Repeats, SeenEntries, SkipCondition};
 pub use writer::transfer::{
     RawEntry, foreign_entries, foreign_lines, foreign_origin, laid_out, raw_field, text_field,
 };

@@ -117,14 +117,11 @@ impl Scoped {
     }
 
     fn count_in(&self, snapshot: &Snapshot, kind: Kind) -> Result<u64, Error> {
-        if self.access().asks_the_text(kind) {
-            let all = Selection::default();
-            return Ok(self.select(snapshot, kind, &all)?.len() as u64);
+        if *self.scope() == Scope::All && !self.access().asks_the_text(kind) {
+            return Ok(snapshot.table.header.count);
         }
-        Ok(match self.scope() {
-            Scope::All => snapshot.table.header.count,
-            Scope::Domains(_) => snapshot.rows().filter(|row| self.may_cover(row)).count() as u64,
-        })
+        let all = Selection::default();
+        Ok(self.select(snapshot, kind, &all)?.len() as u64)
     }
 
     /// Returns `false` if the scope certainly does not cover the entry of a row.

@@ -11,10 +11,10 @@ use chrono::{DateTime, Utc};
 use memctl_files::{hex, json};
 
 use crate::model::{self, IdShape, Kind, Record, Reflexion, Trust};
+use crate::store::index::{Compared, SkipCondition};
 use crate::store::primary::copy::Sent;
 use crate::store::trust::{Mac, UserKey, acts, digest_of, digest_of_patterns, parse};
 use crate::store::writer::readable;
-use crate::store::writer::seen::{Compared, SkipCondition};
 use crate::store::{
     AuditAction, DataFile, Entry, Error, Row, Scoped, Snapshot, Step, Writer, redact, undo_journal,
 };

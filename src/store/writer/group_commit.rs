@@ -15,8 +15,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use chrono::{DateTime, Utc};
 
 use crate::model::{Kind, Record};
+use crate::store::index::SkipCondition;
 use crate::store::writer::append::Addition;
-use crate::store::writer::seen::SkipCondition;
 use crate::store::{Error, Problem, Scoped};
 
 /// Maximum number of additions in one write.

@@ -14,7 +14,7 @@
 //!
 //! Files of the room:
 //!
-//! - `append`: also recognises records that say the same as another, by the digests of `seen`. `group_commit`: additions of several
+//! - `append`: also recognises records that say the same as another. `group_commit`: additions of several
 //!   requests in one write.
 //! - `local_files`: records that move between the local and the shared file of their kind, their two ids,
 //!   and references to them.
@@ -26,7 +26,6 @@ pub(crate) mod group_commit;
 pub(crate) mod local_files;
 pub(crate) mod remove;
 pub(crate) mod repair;
-pub(crate) mod seen;
 pub(crate) mod transfer;
 pub(crate) mod update;
 

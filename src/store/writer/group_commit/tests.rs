@@ -7,8 +7,8 @@ use chrono::TimeDelta;
 
 use crate::model::{Execution, Memory, Scope, Viewer};
 use crate::store::files::directory::Lock;
+use crate::store::index::Compared;
 use crate::store::trust::Approvals;
-use crate::store::writer::seen::Compared;
 use crate::store::{AuditContext, DataFile, Selection};
 use memctl_files::Directory;
 
