@@ -18,6 +18,7 @@ use serde_json::{Map, Value};
 use url::form_urlencoded;
 
 use crate::serve::http::problem::Problem;
+use crate::serve::http::route::ROWS;
 use crate::store::writer;
 use memctl_files::json::unreadable;
 
@@ -48,7 +49,7 @@ async fn bytes<S: Send + Sync>(request: Request, state: &S) -> Result<Bytes, Pro
     bytes.map_err(|rejection| too_long(&rejection))
 }
 
-/// One item, or a list of items.
+/// One item, or a list of at most [`ROWS`] items.
 pub(super) struct Items<T>(pub(super) Vec<T>);
 
 impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Items<T> {
@@ -56,10 +57,15 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Items<T> {
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
         let bytes = bytes(request, state).await?;
-        if bytes.trim_ascii().first() == Some(&b'[') {
-            return read(&bytes).map(Self);
+        if bytes.trim_ascii().first() != Some(&b'[') {
+            return parse(&bytes).map(|one| Self(vec![one]));
         }
-        parse(&bytes).map(|one| Self(vec![one]))
+        let rows: Vec<T> = read(&bytes)?;
+        if (1..=ROWS).contains(&rows.len()) {
+            return Ok(Self(rows));
+        }
+        let message = format!("{} rows were sent", rows.len());
+        Err(Problem::unfit(message, format!("send 1 to {ROWS}")))
     }
 }
 

@@ -28,7 +28,6 @@ use crate::store::{LogSelection, Selection};
 
 use super::super::input::{Answer, Items};
 use super::super::problem::Problem;
-use super::super::route::ROWS;
 use super::super::state::{Call, Use};
 use super::query::{Query, Row};
 use super::recall::{self, Metadata};
@@ -160,7 +159,6 @@ pub(crate) async fn insert_memories(
     query: Query,
     Items(rows): Items<NewMemory>,
 ) -> Answer {
-    at_most(rows.len())?;
     let mut all = Vec::new();
     for row in rows {
         is_own(&call, row.user_id.as_deref())?;
@@ -196,16 +194,6 @@ fn is_own(call: &Call, user: Option<&str>) -> Result<(), Problem> {
         "permission",
         "`user_id` is not the user of the token",
         "leave it out, or give the `sub` of the token",
-    ))
-}
-
-fn at_most(rows: usize) -> Result<(), Problem> {
-    if (1..=ROWS).contains(&rows) {
-        return Ok(());
-    }
-    Err(Problem::unfit(
-        format!("{rows} rows were sent"),
-        format!("send 1 to {ROWS}"),
     ))
 }
 
@@ -260,7 +248,6 @@ pub(crate) async fn insert_sessions(
     query: Query,
     Items(rows): Items<NewSessionRow>,
 ) -> Answer {
-    at_most(rows.len())?;
     for row in &rows {
         is_own(&call, row.user_id.as_deref())?;
     }
@@ -324,7 +311,6 @@ pub(crate) struct NewLogRow {
 
 /// `POST /rest/v1/agent_execution_logs`: as in the source document, each line belongs to a session.
 pub(crate) async fn insert_logs(call: Call, query: Query, Items(rows): Items<NewLogRow>) -> Answer {
-    at_most(rows.len())?;
     for row in &rows {
         is_own(&call, row.user_id.as_deref())?;
         word("action_type", &row.action_type, ActionType::NAMES)?;
@@ -427,11 +413,8 @@ pub(crate) async fn insert_procedures(
     query: Query,
     Items(rows): Items<NewProcedure>,
 ) -> Answer {
-    at_most(rows.len())?;
-    let mut documents = Vec::new();
-    for row in rows {
-        documents.push(to_raw_value(&row.metadata)?);
-    }
+    let documents = rows.iter().map(|row| to_raw_value(&row.metadata));
+    let documents: Vec<Box<RawValue>> = documents.collect::<Result<_, _>>()?;
     let work = call.work(
         Use::Writes,
         "serve context_eng_memories",
