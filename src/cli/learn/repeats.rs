@@ -87,7 +87,7 @@ fn show_one(number: usize, repeat: &Repeat, page: &mut Page) {
     ]);
     let what = match repeat.kind {
         RepeatKind::Correction => format!("\u{201c}{}\u{201d}", repeat.what),
-        _ => repeat.what.clone(),
+        RepeatKind::Failure => repeat.what.clone(),
     };
     let mut text = |label: &str, text: &str, style: Style| {
         if !text.is_empty() {

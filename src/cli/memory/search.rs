@@ -81,7 +81,6 @@ pub(crate) fn search(context: &Context, args: &SearchArgs) -> Done<FindReport> {
         trust: args.trust,
         since: args.since,
         until: args.until,
-        ..Filter::default()
     };
     let workspace = context.workspace_of_user(None)?;
     let options = FindOptions {

@@ -187,7 +187,9 @@ fn one_by_one(context: &Context, skill: Option<&SkillPath>) -> Result<u8, UserEr
             match done {
                 Ok(Some((did, warnings))) => {
                     context.printer.line(&format!("{did}\n"));
-                    warnings.iter().for_each(|one| context.printer.warn(one));
+                    for warning in &warnings {
+                        context.printer.warn(warning);
+                    }
                     let removed = match key {
                         'f' | '1' => newer(&waiting),
                         _ => &waiting.id,

@@ -59,16 +59,17 @@ pub(super) fn question(system: &str, session: &ReadSession, existing: &[Existing
     let of = session.format.map_or("", Format::name);
     let digest = digest(&session.calls.calls, &session.remarks);
     let project = &session.calls.head.project;
-    let mut user = String::new();
-    if !existing.is_empty() {
+    let lessons = if existing.is_empty() {
+        String::new()
+    } else {
         let lines = existing
             .iter()
             .map(|(id, lesson)| format!("{id}: {lesson}"));
         let lines = lines.collect::<Vec<_>>().join("\n");
-        user = format!("<lessons>\n{}\n</lessons>\n", unmarked(&lines));
-    }
-    user += &format!(
-        "<session project=\"{project}\" host=\"{of}\">\n{}\n</session>",
+        format!("<lessons>\n{}\n</lessons>\n", unmarked(&lines))
+    };
+    let user = format!(
+        "{lessons}<session project=\"{project}\" host=\"{of}\">\n{}\n</session>",
         unmarked(&digest)
     );
     Request {

@@ -252,6 +252,9 @@ fn readable(entry: &Entry) -> Option<Document> {
     })
 }
 
+/// Record of a document, with its origin.
+pub(crate) type RecordOf<'a> = (Option<&'a str>, Entry, Document);
+
 /// Indexes of this memory and of remote records, this memory's own first, searched as one: a word has the
 /// same weight everywhere. Each is stored next to its records and follows only those, so adding or removing
 /// one workspace touches no other index.
@@ -349,7 +352,7 @@ impl MultiIndex {
         &self,
         mut part: usize,
         place: usize,
-    ) -> Result<Option<(Option<&str>, Entry, Document)>, Error> {
+    ) -> Result<Option<RecordOf<'_>>, Error> {
         for index in self.iter() {
             if part < index.segments.len() {
                 let record = index.record(part, place)?;
