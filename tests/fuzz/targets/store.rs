@@ -21,9 +21,7 @@ pub(crate) fn run(bytes: &[u8]) {
     };
     let before = texts();
     store.list::<Correction>(&Selection::default()).unwrap();
-    store
-        .inspect::<()>(Kind::Correction, &|_| Vec::new())
-        .unwrap();
+    store.inspect(Kind::Correction, &mut |_| {}).unwrap();
     assert_eq!(
         fs::read(&path).unwrap(),
         bytes,
