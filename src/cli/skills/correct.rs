@@ -410,13 +410,14 @@ pub(crate) fn pick(
         ));
     }
     let now = context.environment.now;
-    context.printer.note_page(|page| {
-        page.line("Which execution was wrong?");
-        for (number, execution) in (1..).zip(&executions) {
-            let width = page.width().saturating_sub(4);
-            page.line(format!("{number}  {}", choice(execution, now, width)));
-        }
-    });
+    // Also shown with `--quiet`, as every question is.
+    let mut page = context.printer.page();
+    page.line("Which execution was wrong?");
+    for (number, execution) in (1..).zip(&executions) {
+        let width = page.width().saturating_sub(4);
+        page.line(format!("{number}  {}", choice(execution, now, width)));
+    }
+    console::Term::stderr().write_str(&page.into_text())?;
     let line = answer("number (Enter: 1): ")?.ok_or_else(UserError::interrupted)?;
     let number: usize = match line.as_str() {
         "" => 1,
