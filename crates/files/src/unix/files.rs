@@ -83,7 +83,7 @@ fn keep_owner(at: &Handle, new: BorrowedFd<'_>) {
     clippy::disallowed_methods,
     reason = "`named` opens files that a user names by their path"
 )]
-pub(crate) fn keep_owner_of(like: &Path, new: &Path) {
+fn keep_owner_of(like: &Path, new: &Path) {
     if !rustix::process::geteuid().is_root() {
         return;
     }

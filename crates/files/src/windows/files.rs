@@ -256,10 +256,7 @@ pub(crate) const fn sync(_: &Handle) -> io::Result<()> {
 /// Does nothing: a directory has the permissions of the one that it was made in.
 pub(crate) const fn make_private(_: &Handle) {}
 
-/// Does nothing: files have the rights of their directory.
-pub(crate) const fn keep_owner_of(_: &Path, _: &Path) {}
-
-/// Returns `false`; see [`keep_owner_of`].
+/// Returns `false`: files have the rights of their directory.
 pub(crate) const fn is_own(_: &Path) -> bool {
     false
 }
@@ -270,7 +267,7 @@ pub(crate) const fn check_writable(_: &Handle) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns `None`; see [`keep_owner_of`].
+/// Returns `None`; see [`is_own`].
 pub(crate) const fn owner_of_path(_: &Path) -> Option<String> {
     None
 }
