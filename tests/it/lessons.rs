@@ -609,9 +609,9 @@ fn a_later_session_replaces_what_an_earlier_one_said_and_what_a_model_drops_is_l
     answer("1 FAILED bash: tools/build web", json!([lesson]));
     let first = run()["lessons"][0]["id"].as_str().unwrap().to_owned();
     past(&workspace, "s2");
-    // It names no moment: it is told at that of the first.
+    // No output here has its error: it is told at the call of the first.
     let better = json!({"seen": seen, "lesson": "Build any bundle with `tools/build --epoch 0 <bundle>`.",
-        "replaces": first});
+        "errors": ["the clock is ahead"], "replaces": first});
     let dropped = json!({"seen": seen, "lesson": "Use `tools/build web`.", "commands": ["tools/build"],
         "against": "the person stopped it", "verdict": "drop"});
     // The question names what there is.

@@ -92,8 +92,12 @@ const WARNINGS: &[&str] = &[
     "not", "never", "no", "without", "don't", "avoid", "than", "instead of", "before", "after",
 ];
 
-/// Returns `true` if the prose before a command warns of it or names it as the place: "never with", "rather than".
+/// Returns `true` if the prose before a command warns of it or names it as the place: "never with", "rather than". A
+/// lesson that begins with a command says something about it.
 fn is_no_advice(before: &str) -> bool {
+    if before.is_empty() {
+        return true;
+    }
     let clause = before.rsplit(['.', ';', ':', ',', '(']).next();
     let clause = clause.unwrap_or_default().to_lowercase();
     let words: Vec<&str> = clause.split_whitespace().collect();
@@ -265,6 +269,8 @@ mod tests {
         let lesson = "`hub search` finds nothing here: take `hub search --all <words>`.";
         check(lesson, "hub search", "hub search --all x", true);
         check(lesson, "hub search", "hub search x", false);
+        let lesson = "`hub lint <file>` reports many old faults: mend only what is new.";
+        check(lesson, "hub lint", "hub lint a", false);
         // A form that names the place.
         let lesson = "Take the dashes out before `hub note <n> --file -`.";
         check(lesson, "hub note <n>", "hub note 7 --file -", false);

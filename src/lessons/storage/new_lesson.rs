@@ -98,7 +98,8 @@ pub(crate) fn store_lesson(
     };
     let same = named("same", &args.same)?;
     let replaced = named("replaces", &args.replaces)?;
-    let checked = &with_moments_of(checked, replaced);
+    let is_named = !(args.commands.is_empty() && args.errors.is_empty());
+    let checked = &with_moments_of(checked, replaced.filter(|_| is_named));
     let seen = Origin {
         session: memctl_redact::redact(&origin.session).text.into_owned(),
         workspace: origin.project.clone(),
@@ -189,7 +190,7 @@ pub(crate) fn store_lesson(
     Ok(report)
 }
 
-/// A lesson that names no moment is told at those of the one that it replaces.
+/// A lesson whose own moments were all left out is told at those of the one that it replaces.
 fn with_moments_of(checked: &CheckedLesson, replaced: Option<&Procedure>) -> CheckedLesson {
     let mut checked = checked.clone();
     let own = &mut checked.applies;
