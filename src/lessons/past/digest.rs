@@ -19,6 +19,8 @@ use crate::lessons::asking::found_out::{found_out, looks};
 use crate::lessons::session::calls::{SessionCall, SessionCalls, SessionHead};
 use crate::lessons::session::redacted;
 
+/// Length of the mark of a cut, and of what it is not worth to cut, in characters.
+const MARK: usize = 40;
 /// Maximum length of a digest, in characters.
 pub(crate) const BUDGET: usize = 48_000;
 /// Maximum lengths of the parts of a digest, in characters.
@@ -258,7 +260,7 @@ fn excerpt(output: &str, budget: usize, failed: bool) -> String {
     if budget == 0 {
         return String::new();
     }
-    if length <= budget {
+    if length <= budget + MARK {
         return text;
     }
     let mut errors = String::new();

@@ -246,12 +246,14 @@ fn begins(written: &[String], words: &[String], is_whole: bool) -> bool {
     if !program.contains(char::is_alphanumeric) || !is_like(program, basename(run)) {
         return false;
     }
+    let is_open = written.last().is_some_and(|word| is_template(word));
     let written: Vec<&String> = written.iter().filter(|word| !is_template(word)).collect();
     let last = written.len().saturating_sub(1);
     // A program in quotes has lines, and is written in one.
     let mut rest = words.iter();
     written.iter().enumerate().all(|(at, word)| {
-        let is_last = at == last && !is_whole;
+        // The `--` before a template ends the options: it begins none.
+        let is_last = at == last && !is_whole && !(is_open && *word == "--");
         let is_begun = |actual: &str| {
             let begun = || is_like(&format!("{word}…"), actual);
             is_last && (one_line(actual).starts_with(&one_line(word)) || begun())

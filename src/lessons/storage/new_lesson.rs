@@ -98,8 +98,6 @@ pub(crate) fn store_lesson(
     };
     let same = named("same", &args.same)?;
     let replaced = named("replaces", &args.replaces)?;
-    let is_named = !(args.commands.is_empty() && args.errors.is_empty());
-    let checked = &with_moments_of(checked, replaced.filter(|_| is_named));
     let seen = Origin {
         session: memctl_redact::redact(&origin.session).text.into_owned(),
         workspace: origin.project.clone(),
@@ -188,20 +186,6 @@ pub(crate) fn store_lesson(
         .extend(repair_warnings(writer.take_repairs()));
     prepare(writer.store())?;
     Ok(report)
-}
-
-/// A lesson whose own moments were all left out is told at those of the one that it replaces.
-fn with_moments_of(checked: &CheckedLesson, replaced: Option<&Procedure>) -> CheckedLesson {
-    let mut checked = checked.clone();
-    let own = &mut checked.applies;
-    let old = replaced.and_then(|old| old.applies.as_ref());
-    if let Some(old) = old.filter(|_| own.commands.is_empty() && own.errors.is_empty()) {
-        *own = Applies {
-            scope: own.scope,
-            ..old.clone()
-        };
-    }
-    checked
 }
 
 /// Returns `true` for a procedure with a lesson that may be told.

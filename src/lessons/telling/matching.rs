@@ -478,6 +478,8 @@ mod tests {
             true,
         );
         check("go test ./...", "go test ./... 2>&1 | grep", false);
+        check("hub diff 7 -- a.rs", "hub diff <n> -- <file>", true);
+        check("hub diff 7 --names", "hub diff <n> -- <file>", false);
         check("npm test -- --only=cart", "npm test -- --only=…", true);
         check("gofmt -w ./pkg/cart.go", "gofmt -w ./pkg…", true);
         check("gofmt -w ./web", "gofmt -w ./pkg…", false);
