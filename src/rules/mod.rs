@@ -43,6 +43,6 @@ pub use in_use::{UNREAD, are_unread};
 pub use place::conflicts::{Conflict, replace_rule};
 pub use place::decisions::{MergeReport, PinReport, Separated, keep_both, merge, pin};
 pub use place::given::{AddedRule, add_rule};
-pub use place::neighbours::SimilarRule;
+pub use place::neighbours::{SimilarRule, near_pairs};
 pub use regression::files::RuleFiles;
 pub use verdict::{BlamedRule, ReviewReport, give_verdict};

@@ -63,6 +63,9 @@ fn links(workspace: &Workspace, id: &str) -> Vec<String> {
 fn one_rule_holds_for_both_and_nothing_is_lost() {
     let workspace = two();
     let before = rule(&workspace, 1);
+    let listed = workspace.run(&["memory", "conflicts"]);
+    let said = "to merge two rules: memctl memory conflicts --merge REFL-002 REFL-001";
+    assert!(listed.succeeds().stdout.contains(said), "{listed:?}");
     let report = workspace.json(&["memory", "conflicts", "--merge", "REFL-001", "refl-002"]);
     assert_eq!(
         report,

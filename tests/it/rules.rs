@@ -59,6 +59,7 @@ fn the_same_words_make_the_rule_stronger() {
     // Nobody has said how the two are related: whoever corrects is told which one is near.
     assert_eq!(more["similar"][0]["id"], first["reflexion_id"]);
     let listed = workspace.json(&["memory", "conflicts"]);
+    assert_eq!(listed["near"][0]["b"], more["reflexion_id"], "{listed}");
     assert_eq!(listed["duplicates"], json!([]));
     assert_eq!(workspace.pairs("contradiction"), Vec::<Value>::new());
 }

@@ -9,10 +9,11 @@ use crate::cli::context::Context;
 use crate::cli::output::{Done, Page, Report};
 use crate::cli::review::queue;
 use crate::model::error::UserError;
-use crate::model::{SkillPath, USER_STORE, with_origin};
+use crate::model::{Reflexion, SkillPath, USER_STORE, with_origin};
 use crate::review::queue::{Waiting, WaitingKind};
 use crate::review::{self, Draft, EditReport};
 use crate::rules::{self, MergeReport, Separated};
+use crate::store::Selection;
 use crate::store::workspace::Workspace;
 use crate::upkeep::merge::{self, ResolveReport, ResolveSide as Side};
 use crate::upkeep::{self, ForgetReport};
@@ -166,9 +167,9 @@ impl Report for ForgetReport {
     }
 }
 
-/// List rules that contradict each other or say the same
+/// List related rules, and near ones that nobody has related
 ///
-/// Shows the pairs of rules that wait in `review`. Only `--merge` and `--keep-both` change anything. A merged
+/// Shows the pairs of rules that wait in `review`, and those near in meaning among the newest 300. Only `--merge` and `--keep-both` change anything. A merged
 /// rule passes its counts, receipts, corrections, tests and patterns on to the kept one. Nothing is deleted.
 ///
 /// ```console
@@ -213,6 +214,14 @@ pub(crate) fn conflicts(context: &Context, args: &ConflictsArgs) -> Done {
         };
         pairs.push(pair);
     }
+    let of_skill = Selection::of(skill.as_ref());
+    let found = workspace.store.list::<Reflexion>(&of_skill)?.records;
+    match rules::near_pairs(&found) {
+        Ok(pairs) => related.near.extend(pairs.into_iter().map(RulePair::near)),
+        Err(error) => related
+            .warnings
+            .push(format!("near rules were not looked up: {error}")),
+    }
     Ok(Box::new(related))
 }
 
@@ -223,6 +232,8 @@ pub(crate) struct Related {
     duplicates: Vec<RulePair>,
     /// Rules that a model or a person found to contradict each other.
     contradictions: Vec<RulePair>,
+    /// Rules that are near in meaning, and that nobody has related: of the newest 300.
+    near: Vec<RulePair>,
     /// Non-fatal problems.
     warnings: Vec<String>,
 }
@@ -258,6 +269,19 @@ impl RulePair {
             command: waiting.command.clone(),
         })
     }
+
+    /// Two rules that are near to each other, the older one first.
+    fn near((score, older, newer): (f64, &Reflexion, &Reflexion)) -> Self {
+        let (a, b) = (&older.reflexion_id, &newer.reflexion_id);
+        Self {
+            a: a.clone(),
+            b: b.clone(),
+            reason: format!("nearest to each other, similarity {score:.2}"),
+            text_a: older.rule.clone(),
+            text_b: newer.rule.clone(),
+            command: format!("memctl memory conflicts --merge {b} {a}"),
+        }
+    }
 }
 
 impl Report for Related {
@@ -265,6 +289,7 @@ impl Report for Related {
         let kinds = [
             ("contradiction ", &self.contradictions),
             ("duplicate ", &self.duplicates),
+            ("near ", &self.near),
         ];
         for (name, pairs) in kinds {
             for pair in pairs {
@@ -275,7 +300,7 @@ impl Report for Related {
         }
         let first = kinds.into_iter().find_map(|(_, pairs)| pairs.first());
         match first {
-            None => page.line("No related rules."),
+            None => page.line("No related or near rules."),
             Some(RulePair { a, b, command, .. }) => page.dim(format!(
                 "to keep both: memctl memory conflicts --keep-both {a} {b}\n\
                  to merge two rules: {command}"

@@ -3,16 +3,21 @@
 //! Words choose whom to compare and break ties; meaning decides. So a rule in other words is found, although
 //! others share more of them.
 
+use std::collections::HashSet;
+
 use memctl_redact::composed;
 use memctl_search::embedder::{Vector, built_in};
 use serde::Serialize;
 
 use crate::model::Reflexion;
 use crate::model::text::{key_words, similarity};
+use crate::rules::place::decisions::judged_relation;
 use crate::store::workspace::Error;
 
 /// Maximum number of rules to compare by meaning: those with the most words in common.
 const COMPARED: usize = 48;
+/// Maximum number of rules that are paired, the newest ones: to embed one takes 2 ms.
+const PAIRED: usize = 300;
 /// Minimum cosine. Of 100 pairs of rules about different things one is above it.
 pub(crate) const FLOOR: f64 = 0.41;
 
@@ -80,15 +85,52 @@ pub(crate) fn nearest(
         .collect())
 }
 
+/// Returns pairs of rules in use that nobody has related, each the nearest of the other one in its skill, with their
+/// cosine: the nearest pairs first, and in each the older rule. `rules` come oldest first. Of several with the same words
+/// only the first counts.
+pub fn near_pairs(rules: &[Reflexion]) -> Result<Vec<(f64, &Reflexion, &Reflexion)>, Error> {
+    let mut seen = HashSet::new();
+    let rules = rules.iter().filter(|rule| rule.is_in_use());
+    let rules = rules.filter(|rule| seen.insert((&rule.skill, words_of(&rule.rule))));
+    let mut rules: Vec<&Reflexion> = rules.collect();
+    rules.drain(..rules.len().saturating_sub(PAIRED));
+    if rules.len() < 2 {
+        return Ok(Vec::new());
+    }
+    let texts: Vec<&str> = rules.iter().map(|rule| rule.rule.as_str()).collect();
+    let vectors = built_in(true)?.embed(&texts)?;
+    let nearest = |at: usize| -> Option<(usize, f64)> {
+        let is_other = |other: &usize| *other != at && rules[*other].skill == rules[at].skill;
+        let others = (0..rules.len()).filter(is_other);
+        let scores = others.map(|other| (other, cosine(&vectors[at], &vectors[other])));
+        let best = scores.max_by(|a, b| a.1.total_cmp(&b.1));
+        best.filter(|(_, score)| *score >= FLOOR)
+    };
+    let near: Vec<Option<(usize, f64)>> = (0..rules.len()).map(nearest).collect();
+    let mut pairs = Vec::new();
+    for (at, one) in near.iter().enumerate() {
+        if let Some((other, score)) = *one
+            && at < other
+            && near[other].is_some_and(|(back, _)| back == at)
+            && judged_relation(rules[at], rules[other]).is_none()
+        {
+            pairs.push((score, rules[at], rules[other]));
+        }
+    }
+    pairs.sort_by(|a, b| b.0.total_cmp(&a.0));
+    Ok(pairs)
+}
+
 /// Returns `true` if two texts have the same words, ignoring case, white space and the two forms of
 /// Unicode.
 pub(crate) fn same_words(a: &str, b: &str) -> bool {
-    let words = |text: &str| -> Vec<String> {
-        let text = composed(text);
-        let words = text.split_whitespace();
-        words.map(str::to_lowercase).collect()
-    };
-    words(a) == words(b)
+    words_of(a) == words_of(b)
+}
+
+fn words_of(text: &str) -> Vec<String> {
+    let text = composed(text);
+    let words = text.split_whitespace();
+    words.map(str::to_lowercase).collect()
 }
 
 #[cfg(test)]

@@ -184,6 +184,7 @@ fn equal_rules_are_paired_with_the_first_of_them_alone() {
         pairs("contradictions"),
         [[json!("REFL-001"), json!("REFL-042")]]
     );
+    assert_eq!(pairs("near"), [[json!("REFL-001"), json!("REFL-041")]]);
 }
 
 #[test]
