@@ -23,6 +23,7 @@ pub(crate) mod import;
 pub(crate) mod init;
 pub mod merge;
 pub(crate) mod reindex;
+mod runs;
 mod secrets;
 pub(crate) mod stats;
 pub(crate) mod status;

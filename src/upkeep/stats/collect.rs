@@ -5,8 +5,8 @@ use std::collections::{HashMap, HashSet};
 use serde::Deserialize;
 
 use crate::model::{
-    CallAction, Correction, Evidence, Execution, Kind, Outcome, Procedure, Record as _, Reflexion,
-    Session, Trust,
+    CallAction, Correction, Evidence, Kind, Outcome, Procedure, Record as _, Reflexion, Session,
+    Trust,
 };
 use crate::store::{Entry, LateCalls, Selection};
 
@@ -15,6 +15,7 @@ use super::{
     StatsReport, Used, Weeks, day, mean, percentile, rounded,
 };
 use crate::store::workspace::{Error, Workspace, dollars};
+use crate::upkeep::runs as table;
 
 /// Maximum number of rules, and of lessons, in a report.
 const TOLD: usize = 20;
@@ -28,16 +29,27 @@ pub fn stats(workspace: &Workspace) -> Result<StatsReport, Error> {
     // A correction passed on by an agent marks no run as wrong before a person approves it.
     let counting = corrections.records.iter();
     let counting = counting.filter(|one| one.trust() > Trust::Observed);
-    let corrected: HashSet<&str> = counting.map(|one| one.execution_id.as_str()).collect();
+    let executions = workspace.store.positions(Kind::Execution)?;
+    let problems = executions.problems().cloned().collect();
+    let terms = table::table(&workspace.store)?;
+    let holding = |id: &str| terms.holding(table::of_id(id), usize::MAX);
+    let corrected: HashSet<u32> = counting
+        .flat_map(|one| holding(&one.execution_id))
+        .collect();
+    // Within a scope, the text of a run says if it is in it.
+    let seen: Option<HashSet<u32>> = (!workspace.store.sees_all()).then(|| {
+        let places = executions.places();
+        places
+            .filter(|place| terms.entry(*place).is_some())
+            .collect()
+    });
     let mut runs = Runs::default();
-    let mut executions = 0;
-    let take = &mut |entry: Entry| {
-        executions += 1;
-        if let Ok(run) = entry.parse::<Execution>() {
-            runs.take(&run, &corrected, &mut weeks);
+    for (term, place) in terms.postings() {
+        if seen.as_ref().is_none_or(|seen| seen.contains(&place)) {
+            runs.take(term, || corrected.contains(&place), &mut weeks);
         }
-    };
-    let problems = workspace.store.each_entry(Kind::Execution, &all, take)?;
+    }
+    let executions = seen.map_or(executions.len(), |seen| seen.len()) as u64;
     let mut rules = workspace.store.list::<Reflexion>(&all)?;
     let procedures = workspace.store.list::<Procedure>(&all)?;
     for problem in [
@@ -233,11 +245,7 @@ fn hints(procedures: &[Procedure]) -> Hints {
     }
 }
 
-fn key(id: &str, created: &str) -> String {
-    format!("{id} {created}")
-}
-
-/// Counters over runs, which are read one by one.
+/// Counters over runs, whose terms are read one by one.
 #[derive(Debug, Default)]
 struct Runs {
     report: Executions,
@@ -246,23 +254,48 @@ struct Runs {
     /// Tokens of each run, without rules and with.
     tokens: [Vec<f64>; 2],
     latencies: Vec<f64>,
-    /// Number of prompts that held a record, by its id and its time there.
-    prompts: HashMap<String, u64>,
+    /// Number of runs with a known cost.
+    costs: u64,
+    /// Number of prompts that held a record, by its term.
+    prompts: HashMap<u64, u64>,
 }
 
 impl Runs {
-    fn take(&mut self, run: &Execution, corrected: &HashSet<&str>, weeks: &mut Weeks) {
-        self.report.total += 1;
-        for (id, created) in run.injected() {
-            *self.prompts.entry(key(id, created)).or_default() += 1;
+    fn take(&mut self, term: u64, is_corrected: impl FnOnce() -> bool, weeks: &mut Weeks) {
+        let tag = term & table::TAG;
+        match tag {
+            table::IN_PROMPT => *self.prompts.entry(term).or_default() += 1,
+            table::COST => {
+                *self.report.cost_usd.get_or_insert_default() += table::number(term);
+                self.costs += 1;
+            }
+            table::LATENCY => self.latencies.push(table::number(term)),
+            _ => {
+                if let Some(side) = table::TOKENS.iter().position(|one| *one == tag) {
+                    self.tokens[side].push(table::number(term));
+                }
+                if let Some(side) = table::JUDGED.iter().position(|one| *one == tag) {
+                    self.judge(term, side, is_corrected, weeks);
+                }
+            }
         }
-        let side = usize::from(!run.reflexions_injected.is_empty());
-        let right = match run.outcome {
+    }
+
+    fn judge(
+        &mut self,
+        term: u64,
+        side: usize,
+        is_corrected: impl FnOnce() -> bool,
+        weeks: &mut Weeks,
+    ) {
+        self.report.total += 1;
+        let (day, outcome) = table::judged(term);
+        let right = match outcome {
             Outcome::Error => {
                 self.report.errors += 1;
                 None
             }
-            _ if corrected.contains(run.execution_id.as_str()) => Some(false),
+            _ if is_corrected() => Some(false),
             Outcome::Rejected => Some(false),
             Outcome::Accepted => Some(true),
             Outcome::PendingReview | Outcome::Other(_) => {
@@ -270,7 +303,7 @@ impl Runs {
                 None
             }
         };
-        weeks.count(day(&run.timestamp), |week| {
+        weeks.count(day, |week| {
             week.judged += u64::from(right.is_some());
             week.right += u64::from(right == Some(true));
         });
@@ -278,34 +311,20 @@ impl Runs {
             self.judged[side].0 += u64::from(right);
             self.judged[side].1 += 1;
         }
-        match run.cost_usd.filter(|cost| cost.is_finite()) {
-            Some(cost) => *self.report.cost_usd.get_or_insert_default() += cost,
-            None => self.report.cost_unknown += 1,
-        }
-        self.latencies
-            .extend(run.latency_ms.filter(|ms| ms.is_finite()));
-        let tokens = run.usage.as_ref().map(|usage| {
-            let all = usage.input_tokens.saturating_add(usage.output_tokens);
-            all as f64
-        });
-        self.tokens[side].extend(tokens);
     }
 
-    /// Returns the number of prompts that held a record, which may have had other ids before merges. A run that does not
-    /// say when its records were created counts for the one that has the id now.
+    /// Returns the number of prompts that held a record.
     fn prompts_with(&self, id: &str, former: &[String], created: &str) -> u64 {
-        let ids = std::iter::once(id).chain(former.iter().map(String::as_str));
-        let mut keys: HashSet<String> = ids.map(|id| key(id, created)).collect();
-        keys.insert(key(id, ""));
-        keys.iter().filter_map(|key| self.prompts.get(key)).sum()
+        let terms = table::with_record(id, former, created);
+        terms.iter().filter_map(|term| self.prompts.get(term)).sum()
     }
 
     fn end(self) -> Executions {
         let [without, with] = self.judged.map(|(right, judged)| Part::new(right, judged));
         let [tokens_without, tokens_with] = self.tokens.map(|all| mean(&all).map(f64::round));
         let latency = Latency {
-            p50: percentile(&self.latencies, 0.5),
-            p95: percentile(&self.latencies, 0.95),
+            p50: rounded(percentile(&self.latencies, 0.5)),
+            p95: rounded(percentile(&self.latencies, 0.95)),
         };
         Executions {
             right_with_rules: with,
@@ -313,6 +332,7 @@ impl Runs {
             tokens_with_rules: tokens_with,
             tokens_without_rules: tokens_without,
             cost_usd: self.report.cost_usd.map(dollars),
+            cost_unknown: self.report.total.saturating_sub(self.costs),
             latency_ms: (!self.latencies.is_empty()).then_some(latency),
             ..self.report
         }

@@ -274,7 +274,7 @@ pub struct Week {
 }
 
 /// Parses the day of a time in a record. Python writes some times without a zone, and means UTC.
-fn day(text: &str) -> Option<NaiveDate> {
+pub(super) fn day(text: &str) -> Option<NaiveDate> {
     let with_zone = DateTime::parse_from_rfc3339(text).map(|time| time.to_utc().date_naive());
     let plain =
         || NaiveDateTime::parse_from_str(text, "%Y-%m-%dT%H:%M:%S%.f").map(|time| time.date());

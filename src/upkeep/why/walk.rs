@@ -1,8 +1,9 @@
 //! Follows the links of one record.
 //!
 //! Each record is followed once. The outgoing links of a record are data ([`Leads`]): one function for each
-//! kind collects them, and [`Walk::visit`] alone follows them. A scan of the file of their kind finds the records
-//! that refer to one. Only entries whose text contains the id are parsed as JSON.
+//! kind collects them, and [`Walk::visit`] alone follows them. The table of [`runs`] finds the executions
+//! that refer to a record. A scan of the file of their kind finds other records, because one correction or
+//! rule has many executions. Only entries whose text contains the id are parsed as JSON.
 
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashSet};
@@ -16,6 +17,7 @@ use crate::model::{
 };
 use crate::store::workspace::{Error, document};
 use crate::store::{Entry, Scoped, Selection, TrustSnapshot, shown_project};
+use crate::upkeep::runs;
 
 /// Maximum number of executions of a rule, and of origins of a procedure, in a chain: the newest.
 const NAMED: usize = 3;
@@ -232,7 +234,7 @@ impl<'a> Walk<'a> {
             return Ok(leads);
         }
         let case = run.nearest_case.as_ref().map(|case| case.source.clone());
-        let corrections = self.naming(&[id], |one: Correction| {
+        let corrections = self.naming(id, |one: Correction| {
             (one.execution_id == id).then_some(one.correction_id)
         })?;
         for (id, created) in run.injected() {
@@ -267,7 +269,7 @@ impl<'a> Walk<'a> {
             leads.records(Relation::Corrects, execution, Direction::End);
         }
         if way.is_down() {
-            let rules = self.naming(&[id], |rule: Reflexion| {
+            let rules = self.naming(id, |rule: Reflexion| {
                 let is_strengthened = || rule.also_corrected_by.iter().any(|one| one == id);
                 if rule.correction_id == id {
                     Some((Relation::Became, rule.reflexion_id))
@@ -283,6 +285,7 @@ impl<'a> Walk<'a> {
     }
 
     fn rule(&self, rule: Reflexion, link: &mut Link, way: Direction) -> Result<Leads, Error> {
+        let terms = runs::with_record(&link.id, &rule.merged_from, &rule.created_at);
         link.state = match rule.state() {
             "active" => Some(rule.receipts().words()).filter(|words| !words.is_empty()),
             state => Some(state.to_owned()),
@@ -304,7 +307,7 @@ impl<'a> Walk<'a> {
                 );
             }
             self.told(&link.id, &mut leads)?;
-            let older = self.naming(&[&link.id], |older: Reflexion| {
+            let older = self.naming(&link.id, |older: Reflexion| {
                 (older.superseded_by == link.id).then_some(older.reflexion_id)
             })?;
             leads.records(Relation::Supersedes, older, Direction::End);
@@ -319,7 +322,7 @@ impl<'a> Walk<'a> {
             for test in rule.generated_test_ids {
                 leads.other(Relation::ValidatedBy, "test", &test, String::new());
             }
-            self.injections(link, &rule.merged_from, &rule.created_at, &mut leads)?;
+            self.injections(link, &terms, &mut leads)?;
         }
         Ok(leads)
     }
@@ -334,7 +337,8 @@ impl<'a> Walk<'a> {
         if way != Direction::Both {
             return Ok(leads);
         }
-        self.injections(link, &one.merged_from, &one.created_at, &mut leads)?;
+        let terms = runs::with_record(&link.id, &one.merged_from, &one.created_at);
+        self.injections(link, &terms, &mut leads)?;
         // Most procedures were in no prompt.
         link.executions = link.executions.filter(|count| *count > 0);
         link.origins = Some(one.origins.len() as u64);
@@ -367,7 +371,7 @@ impl<'a> Walk<'a> {
                 ids.extend(texts.map(str::to_owned));
             }
             leads.records(Relation::Told, ids, Direction::End);
-            let taught = self.naming(&[name], |one: Procedure| {
+            let taught = self.naming(name, |one: Procedure| {
                 let mut origins = one.origins.iter();
                 let is_of_it = origins.any(|origin| origin.session == name);
                 is_of_it.then_some(one.procedure_id)
@@ -377,25 +381,20 @@ impl<'a> Walk<'a> {
         Ok(leads)
     }
 
-    /// Adds links to the newest executions whose prompt held a record, under its id or one that it had before merges,
-    /// and counts them all.
-    fn injections(
-        &self,
-        link: &mut Link,
-        former: &[String],
-        created: &str,
-        leads: &mut Leads,
-    ) -> Result<(), Error> {
-        let mut ids = vec![link.id.as_str()];
-        ids.extend(former.iter().map(String::as_str));
-        let runs = self.naming(&ids, |run: Execution| {
-            let held = run
-                .injected()
-                .any(|(id, at)| is_same_record(&ids, created, id, at));
-            held.then_some(run.execution_id)
-        })?;
-        link.executions = Some(runs.len() as u64);
-        let newest = runs.into_iter().rev().take(NAMED);
+    /// Adds links to the newest executions whose prompt held a record, and counts them all.
+    fn injections(&self, link: &mut Link, terms: &[u64], leads: &mut Leads) -> Result<(), Error> {
+        let table = runs::table(self.store)?;
+        let places = terms
+            .iter()
+            .flat_map(|term| table.holding(*term, usize::MAX));
+        let places: BTreeSet<u32> = places.collect();
+        let mut places: Vec<u32> = places.into_iter().rev().collect();
+        if !self.store.sees_all() {
+            places.retain(|place| table.entry(*place).is_some());
+        }
+        link.executions = Some(places.len() as u64);
+        let newest = places.into_iter().filter_map(|place| table.entry(place));
+        let newest = newest.take(NAMED).map(|run| run.id);
         leads.records(Relation::InjectedInto, newest, Direction::End);
         Ok(())
     }
@@ -430,31 +429,20 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// Returns what `take` takes from the records of a type that name one of these ids, oldest first.
+    /// Returns what `take` takes from the records of a type that name an id, oldest first.
     fn naming<R: Record, T>(
         &self,
-        ids: &[&str],
+        id: &str,
         take: impl Fn(R) -> Option<T>,
     ) -> Result<Vec<T>, Error> {
         let mut found = Vec::new();
         let all = Selection::default();
         self.store.each_entry(R::KIND, &all, &mut |entry| {
-            let is_in = |id: &&str| memchr::memmem::find(&entry.text, id.as_bytes()).is_some();
-            let holds = ids.iter().any(is_in);
+            let holds = memchr::memmem::find(&entry.text, id.as_bytes()).is_some();
             let record = holds.then(|| entry.parse().ok()).flatten();
             found.extend(record.and_then(&take));
         })?;
         Ok(found)
-    }
-}
-
-/// Returns `true` if a record of a prompt is the one that has, or had before merges, these ids, its own first. A run
-/// that does not say when its records were created counts for the one that has the id now.
-fn is_same_record(ids: &[&str], created: &str, id: &str, at: &str) -> bool {
-    if at.is_empty() {
-        ids.first() == Some(&id)
-    } else {
-        at == created && ids.contains(&id)
     }
 }
 
