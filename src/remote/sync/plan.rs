@@ -24,6 +24,21 @@ pub(super) struct Plan {
     pub(super) remove: Vec<String>,
     /// Number of rows in the shared store.
     pub(super) there: u64,
+    /// `true` if the shared store has never had a row.
+    pub(super) is_first: bool,
+}
+
+impl Plan {
+    /// Plan for records of which the shared store has none.
+    pub(super) fn of_all(places: impl Iterator<Item = u32>) -> Self {
+        let mut send: Vec<u32> = places.collect();
+        send.sort_unstable();
+        Self {
+            send,
+            is_first: true,
+            ..Self::default()
+        }
+    }
 }
 
 /// Compact list of the local records of a kind, with a small entry for each.
@@ -72,7 +87,7 @@ pub(super) struct Outgoing {
     pub(super) text: String,
 }
 
-fn hash_of_id(id: &str) -> u64 {
+pub(super) fn hash_of_id(id: &str) -> u64 {
     xxh3_64(id.as_bytes())
 }
 

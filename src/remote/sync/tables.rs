@@ -178,12 +178,12 @@ impl Table {
         format!("public.{name} where {holder} = (select memctl.current_user_id())")
     }
 
-    /// SQL that inserts rows. Parameters: see [`parameters`]. A row belongs to the user that its record
-    /// names, or else to the login.
+    /// SQL that inserts rows, and fails if one of them is there. Parameters: see [`parameters`]. A row
+    /// belongs to the user that its record names, or else to the login.
     ///
     /// Values are texts, which the server reads as the types of their columns. It parsed a JSON object of
     /// them again for each column: a third of what it took to store a row.
-    fn insert(self) -> String {
+    pub(crate) fn insert(self) -> String {
         let (name, holder) = (self.name, self.holder);
         let columns = self.columns.iter();
         let texts = ["entry_id", "skill", "entry"].into_iter();
@@ -215,7 +215,7 @@ impl Table {
         )
     }
 
-    /// SQL that writes rows, with the parameters that [`parameters`] returns. Identical rows are not touched.
+    /// SQL that writes rows, with the parameters of [`Self::insert`]. Identical rows are not touched.
     pub(crate) fn upsert(self) -> String {
         let columns = self.columns.iter();
         let sets = list(columns.map(|(name, ..)| format!("{name} = excluded.{name}")));
@@ -296,7 +296,7 @@ pub(crate) fn columns(rows: &[Row]) -> Vec<Vec<Option<&str>>> {
     (0..number).map(column).collect()
 }
 
-/// Returns the parameters of [`Table::upsert`]: the origin, and an array a column.
+/// Returns the parameters of [`Table::insert`]: the origin, and an array a column.
 pub(crate) fn parameters<'p>(
     origin: &'p &str,
     columns: &'p [Vec<Option<&str>>],
