@@ -66,6 +66,7 @@ fn a_dry_run_reads_every_format_and_writes_nothing() {
         .collect();
     let all = [
         "anthropic-messages", "claude-code", "codex", "gemini", "openai-messages", "otlp", "steps",
+        "swe-agent",
     ];
     assert_eq!(formats, all.into());
     let expected = [
@@ -73,8 +74,8 @@ fn a_dry_run_reads_every_format_and_writes_nothing() {
         ("openai.json", 0, 2),
         ("otlp.jsonl", 0, 1),
         ("steps.jsonl", 0, 1),
-        ("own-commands.jsonl", 1, 3),
-        ("own-commands.jsonl", 4, 5),
+        ("swe-agent.traj", 1, 3),
+        ("swe-agent.traj", 4, 5),
     ];
     assert_eq!(
         pairs(&report),

@@ -1,5 +1,5 @@
-//! Single-document formats: lists of messages, older session files of Gemini CLI. The same messages may also
-//! come one per line. A truncated document counts up to its end.
+//! Single-document formats: lists of messages, trajectories, older session files of Gemini CLI. The same
+//! messages may also come one per line. A truncated document counts up to its end.
 
 use serde_json::Value;
 
@@ -7,17 +7,20 @@ use crate::{Speaker, Step};
 
 use super::text::{self, List, Members, parse};
 use super::trace::Calls;
-use super::{Format, LineFormat, cline, gemini, messages};
+use super::{Format, LineFormat, cline, gemini, messages, swe};
 
 /// Member names of lists. Only the first non-empty list counts, since some documents repeat the
 /// session in another form.
-const LISTS: &[&str] = &["messages", "conversation"];
+const LISTS: &[&str] = &["trajectory", "traj", "messages", "conversation"];
+/// Member name of the messages that a trajectory repeats. They count if there is no other list.
+const HISTORY: &str = "history";
 
 /// Reader for list elements, one per line or in a document.
 pub(super) struct Reader {
     /// Format, as far as the elements have told it.
     pub(super) format: Format,
     gemini: gemini::Reader,
+    actions: usize,
 }
 
 impl LineFormat for Reader {
@@ -31,6 +34,7 @@ impl Reader {
         Self {
             format,
             gemini: gemini::Reader::default(),
+            actions: 0,
         }
     }
 
@@ -46,13 +50,20 @@ impl Reader {
             self.list(text, list, calls);
             return;
         }
+        let mut history = None;
         for (name, value) in Members::of(text) {
-            if LISTS.contains(&name.as_str())
-                && let Some(list) = List::of(value)
-                && self.list(text, list, calls)
-            {
+            let Some(list) = List::of(value) else {
+                continue;
+            };
+            if LISTS.contains(&name.as_str()) && self.list(text, list, calls) {
                 return;
             }
+            if name == HISTORY {
+                history = List::of(value);
+            }
+        }
+        for (at, (element, _)) in history.into_iter().flatten().enumerate() {
+            swe::history(&parse(element).unwrap_or_default(), at, calls);
         }
     }
 
@@ -71,7 +82,7 @@ impl Reader {
         count > 0
     }
 
-    /// Reads an element, which is recognised by its role or type.
+    /// Reads an element, which is recognised by its role, action or type.
     fn element(&mut self, element: &Value, calls: &mut Calls) -> Result<(), String> {
         if !element.is_object() {
             return Err("an element is no object".to_owned());
@@ -87,6 +98,11 @@ impl Reader {
                 if messages::message(element, calls) {
                     self.format = Format::AnthropicMessages;
                 }
+            }
+            _ if has("action") => {
+                self.format = Format::SweAgent;
+                swe::turn(element, self.actions, calls);
+                self.actions += 1;
             }
             _ if has("type") => {
                 self.format = Format::Gemini;

@@ -17,6 +17,7 @@ mod otlp;
 mod own_words;
 mod specstory;
 mod steps;
+mod swe;
 mod text;
 mod trace;
 
@@ -48,6 +49,8 @@ pub enum Format {
     Codex,
     /// Gemini CLI: `~/.gemini/tmp/…/chats/session-….jsonl`, and the older single document.
     Gemini,
+    /// SWE-agent: a `.traj` document.
+    SweAgent,
     /// Messages with `tool_calls` and the role `tool`.
     OpenaiMessages,
     /// Messages with `tool_use` and `tool_result` blocks.
@@ -68,10 +71,11 @@ pub enum Format {
 
 impl Format {
     /// All formats, each with its name for `--format` and in JSON output.
-    pub const ALL: [(Self, &str); 10] = [
+    pub const ALL: [(Self, &str); 11] = [
         (Self::ClaudeCode, "claude-code"),
         (Self::Codex, "codex"),
         (Self::Gemini, "gemini"),
+        (Self::SweAgent, "swe-agent"),
         (Self::OpenaiMessages, "openai-messages"),
         (Self::AnthropicMessages, "anthropic-messages"),
         (Self::OpenCode, "opencode"),
@@ -277,6 +281,57 @@ mod tests {
     }
 
     #[test]
+    fn trajectories() {
+        let text = r#"{"environment":"e","history":[{"role":"user","content":"x"}],"trajectory":[
+            {"action":"ls -a\n","observation":"a\n","thought":"t","state":"{\"working_dir\":\"/w\"}"},
+            {"action":"","observation":""},
+            {"action":"python x.py","observation":"ok","messages":[{"role":"user","content":[]}]}],"info":{}}"#;
+        let read = read_all(None, text);
+        assert_eq!(read.format, Some(Format::SweAgent));
+        let tools: Vec<_> = read
+            .steps
+            .iter()
+            .map(|s| (s.tool.as_str(), s.cwd.as_deref()))
+            .collect();
+        assert_eq!(tools, [("ls", Some("/w")), ("python", None)]);
+    }
+
+    #[test]
+    fn a_trajectory_may_have_only_its_history() {
+        let text = r#"{"history":[{"role":"system","content":"be good"},
+            {"role":"user","content":"a demonstration","is_demo":true},
+            {"role":"assistant","content":"x","action":"demo","is_demo":true},
+            {"role":"user","content":"solve it"},
+            {"role":"assistant","content":"I look","thought":"I look","action":"ls src\n",
+             "tool_calls":[{"function":{"name":"bash","arguments":"{}"},"id":"c"}]},
+            {"role":"tool","content":"main.py","tool_call_ids":["c"]},
+            {"role":"assistant","content":"","action":"python main.py"},
+            {"role":"user","content":"Traceback","message_type":"observation"}]}"#;
+        let read = read_all(None, text);
+        assert_eq!(read.format, Some(Format::SweAgent));
+        let steps: Vec<_> = read
+            .steps
+            .iter()
+            .map(|s| (s.tool.as_str(), s.command(), s.output.as_str()))
+            .collect();
+        assert_eq!(
+            steps,
+            [
+                ("ls", Some("ls src\n".to_owned()), "main.py"),
+                ("python", Some("python main.py".to_owned()), "Traceback"),
+            ]
+        );
+        assert!(
+            read.remarks
+                .iter()
+                .all(|remark| remark.by == Speaker::Agent)
+        );
+        // With a trajectory, the history repeats it.
+        let both = text.replacen('{', r#"{"trajectory":[{"action":"pwd"}],"#, 1);
+        assert_eq!(read_all(None, both).steps.len(), 1);
+    }
+
+    #[test]
     fn every_format_is_read_in_every_encoding() {
         let text = "{\"type\":\"session_meta\",\"payload\":{\"id\":\"ä1\",\"cwd\":\"/w\"}}\n\
             {\"type\":\"response_item\",\"payload\":{\"type\":\"function_call\",\"name\":\"sh\",\
@@ -358,7 +413,8 @@ mod tests {
     const PIECES: &[&str] = &[
         "{", "}", "[", "]", ",", ":", "\n", "null", "7", "\"", "\"\\ud800\"", "\"type\":",
         "\"user\"", "\"assistant\"", "\"message\":", "\"content\":", "\"role\":", "\"tool\"",
-        "\"tool_calls\":", "\"id\":", "\"payload\":", "\"response_item\"", "\"toolCalls\":",
-        "\"gemini\"", "\"tool_use\"", "\"tool_result\"",
+        "\"tool_calls\":", "\"id\":", "\"trajectory\":", "\"action\":", "\"observation\":",
+        "\"payload\":", "\"response_item\"", "\"toolCalls\":", "\"gemini\"", "\"tool_use\"",
+        "\"tool_result\"",
     ];
 }

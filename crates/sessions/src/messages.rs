@@ -83,7 +83,8 @@ pub(super) fn message(message: &Value, calls: &mut Calls) -> bool {
     if let "tool" | "function" = text::of(&message["role"]) {
         let result = words(content);
         let change = |step: &mut Step| {
-            step.output = text::output(&result);
+            let result = result.strip_prefix("OBSERVATION:\n").unwrap_or(&result);
+            step.output = text::output(result);
             step.is_error = message["is_error"].as_bool();
         };
         match message["tool_call_id"].as_str() {

@@ -22,7 +22,7 @@ use crate::store::workspace::Workspace;
 
 /// Learn from failures and recoveries in agent sessions
 ///
-/// Reads session files of Claude Code, Codex, Gemini CLI and other agents, lists of OpenAI and
+/// Reads session files of Claude Code, Codex, Gemini CLI, SWE-agent and other agents, lists of OpenAI and
 /// Anthropic messages, and JSON Lines of steps. Searches folders recursively, and skips unchanged
 /// files that were read before. Without a path, it reads the sessions of this project that Claude Code
 /// and Codex have kept, and the history in `.specstory`. Nothing is counted twice.

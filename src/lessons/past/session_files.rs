@@ -58,7 +58,7 @@ fn walk(directory: &Path, depth: usize, found: &mut Vec<SessionFile>) -> io::Res
             continue;
         }
         let ending = path.extension().and_then(|ending| ending.to_str());
-        if matches!(ending, Some("jsonl" | "json" | "md")) {
+        if matches!(ending, Some("jsonl" | "json" | "traj" | "md")) {
             found.extend(
                 SessionFile::of(&path, false)
                     .ok()
@@ -210,7 +210,7 @@ mod tests {
     fn folders_are_walked_in_order_and_links_are_not_followed() {
         let dir = tempfile::tempdir().unwrap();
         for name in [
-            "b/2.jsonl", "a.json", "b/1.json", "b/c.txt", "node_modules/x.json",
+            "b/2.jsonl", "a.traj", "b/1.json", "b/c.txt", "node_modules/x.json",
         ] {
             let path = dir.path().join(name);
             named::create_dir(path.parent().unwrap()).unwrap();
@@ -218,7 +218,7 @@ mod tests {
         }
         memctl_files::make_link(dir.path(), dir.path().join("b/loop")).unwrap();
         let root = dir.path().to_owned();
-        let found = files(&[root.clone(), root.join("b/c.txt"), root.join("a.json")]).unwrap();
+        let found = files(&[root.clone(), root.join("b/c.txt"), root.join("a.traj")]).unwrap();
         let names: Vec<_> = found
             .iter()
             .map(|f| {
@@ -231,7 +231,7 @@ mod tests {
         assert_eq!(
             names,
             [
-                ("a.json", true),
+                ("a.traj", true),
                 ("b/1.json", false),
                 ("b/2.jsonl", false),
                 ("b/c.txt", true)

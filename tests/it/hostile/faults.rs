@@ -150,7 +150,7 @@ fn remembered() -> Workspace {
         workspace.json(&verb_args("correct"));
     }
     workspace.json(&verb_args("add"));
-    workspace.json(&["learn", "fixtures/transcripts/own-commands.jsonl"]);
+    workspace.json(&["learn", "fixtures/transcripts/swe-agent.traj"]);
     let other = Workspace::sample();
     other.json(&verb_args("add another"));
     other.json(&[
@@ -400,7 +400,7 @@ fn learning_again_after_an_end_at_any_write_makes_no_second_procedure() {
             "learn",
             "fixtures/transcripts/anthropic.json",
             "fixtures/transcripts/steps.jsonl",
-            "fixtures/transcripts/own-commands.jsonl",
+            "fixtures/transcripts/swe-agent.traj",
         ]
         .map(str::to_owned)
         .to_vec(),
