@@ -8,7 +8,7 @@ use crate::model::{
     CallAction, Correction, Evidence, Kind, Outcome, Procedure, Record as _, Reflexion, Session,
     Trust,
 };
-use crate::store::{Entry, LateCalls, Selection};
+use crate::store::{Entry, LateCalls, Positions, Scoped, Selection};
 
 use super::{
     AgentSessions, Executions, Hints, Latency, Learning, Part, RuleAtCalls, SessionMeans,
@@ -26,30 +26,11 @@ pub fn stats(workspace: &Workspace) -> Result<StatsReport, Error> {
     let mut weeks = Weeks::default();
     let mut warnings = Vec::new();
     let corrections = workspace.store.list::<Correction>(&all)?;
-    // A correction passed on by an agent marks no run as wrong before a person approves it.
-    let counting = corrections.records.iter();
-    let counting = counting.filter(|one| one.trust() > Trust::Observed);
     let executions = workspace.store.positions(Kind::Execution)?;
     let problems = executions.problems().cloned().collect();
-    let terms = table::table(&workspace.store)?;
-    let holding = |id: &str| terms.holding(table::of_id(id), usize::MAX);
-    let corrected: HashSet<u32> = counting
-        .flat_map(|one| holding(&one.execution_id))
-        .collect();
-    // Within a scope, the text of a run says if it is in it.
-    let seen: Option<HashSet<u32>> = (!workspace.store.sees_all()).then(|| {
-        let places = executions.places();
-        places
-            .filter(|place| terms.entry(*place).is_some())
-            .collect()
-    });
-    let mut runs = Runs::default();
-    for (term, place) in terms.postings() {
-        if seen.as_ref().is_none_or(|seen| seen.contains(&place)) {
-            runs.take(term, || corrected.contains(&place), &mut weeks);
-        }
-    }
-    let executions = seen.map_or(executions.len(), |seen| seen.len()) as u64;
+    let runs = Runs::of(
+        &workspace.store, &executions, &corrections.records, &mut weeks,
+    )?;
     let mut rules = workspace.store.list::<Reflexion>(&all)?;
     let procedures = workspace.store.list::<Procedure>(&all)?;
     for problem in [
@@ -60,7 +41,7 @@ pub fn stats(workspace: &Workspace) -> Result<StatsReport, Error> {
         warnings.push(problem.to_string());
     }
     warnings.extend(workspace.note_counted(&[
-        (Kind::Execution, executions),
+        (Kind::Execution, runs.entries),
         (Kind::Correction, corrections.records.len() as u64),
         (Kind::Reflexion, rules.records.len() as u64),
         (Kind::Procedure, procedures.records.len() as u64),
@@ -248,6 +229,8 @@ fn hints(procedures: &[Procedure]) -> Hints {
 /// Counters over runs, whose terms are read one by one.
 #[derive(Debug, Default)]
 struct Runs {
+    /// Number of the runs and of the entries that are none.
+    entries: u64,
     report: Executions,
     /// Numbers of right and of judged runs, without rules and with.
     judged: [(u64, u64); 2],
@@ -261,6 +244,38 @@ struct Runs {
 }
 
 impl Runs {
+    fn of(
+        store: &Scoped,
+        executions: &Positions,
+        corrections: &[Correction],
+        weeks: &mut Weeks,
+    ) -> Result<Self, Error> {
+        let terms = table::table(store)?;
+        // A correction passed on by an agent marks no run as wrong before a person approves it.
+        let counting = corrections.iter();
+        let counting = counting.filter(|one| one.trust() > Trust::Observed);
+        let holding = |id: &str| terms.holding(table::of_id(id), usize::MAX);
+        let corrected = counting.flat_map(|one| holding(&one.execution_id));
+        let corrected: HashSet<u32> = corrected.collect();
+        // Within a scope, the text of a run says if it is in it.
+        let seen: Option<HashSet<u32>> = (!store.sees_all()).then(|| {
+            let places = executions.places();
+            let seen = places.filter(|place| terms.entry(*place).is_some());
+            seen.collect()
+        });
+        let entries = seen.as_ref().map_or(executions.len(), HashSet::len);
+        let mut runs = Self {
+            entries: entries as u64,
+            ..Self::default()
+        };
+        for (term, place) in terms.postings() {
+            if seen.as_ref().is_none_or(|seen| seen.contains(&place)) {
+                runs.take(term, || corrected.contains(&place), weeks);
+            }
+        }
+        Ok(runs)
+    }
+
     fn take(&mut self, term: u64, is_corrected: impl FnOnce() -> bool, weeks: &mut Weeks) {
         let tag = term & table::TAG;
         match tag {
