@@ -59,7 +59,7 @@ impl Event {
 /// terminal; `None` where the system does not tell.
 fn is_headless() -> Option<bool> {
     let own = part(Path::new("/proc/self/stat"), 0, START)?;
-    // Its name, its state, and then its parent.
+    // Name, state, and then the parent.
     let own = String::from_utf8(own).ok()?;
     let parent = own.rsplit(") ").next()?.split(' ').nth(1)?;
     let process = Path::new("/proc").join(parent);

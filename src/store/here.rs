@@ -218,7 +218,7 @@ mod tests {
         check("/work/shop", "blog#000000000000", false);
         check("/work/shop", "src#000000000000", false);
         check("/work/shop", "src", true);
-        // What a file says of former names holds for no repository that git knows.
+        // Former names in a file hold for no repository that git knows.
         check("/work/shop", "stall", true);
         check("/work/shop", "stall#000000000000", false);
         check("/work", "shop#1a2b3c4d5e6f", true);

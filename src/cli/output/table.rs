@@ -154,7 +154,7 @@ impl Table {
             .collect();
         let shown = widths.iter().filter(|width| **width > 0).count();
         let gaps = GAP * shown.saturating_sub(1);
-        // Prose gives way first, then the widest names; numbers stay.
+        // Prose is shortened first, then the widest names; numbers stay.
         let mut order: Vec<usize> = (0..widths.len()).collect();
         order.retain(|column| self.columns[*column].1 != Align::Right);
         order.sort_by_key(|column| {

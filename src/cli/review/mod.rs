@@ -195,7 +195,7 @@ fn one_by_one(context: &Context, skill: Option<&SkillPath>) -> Result<u8, UserEr
                         _ => &waiting.id,
                     };
                     match key {
-                        // Its new text waits, too.
+                        // The new text waits, too.
                         'e' => open = read(context, skill, &skipped)?,
                         'f' | '1' | '2' => open.retain(|one| !one.names(removed)),
                         _ => {}

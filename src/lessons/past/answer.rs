@@ -36,7 +36,7 @@ struct Answer {
 pub(super) struct Answered {
     /// Words of the session that show it, as the model copied them; empty if it copied none.
     pub(super) seen: String,
-    /// What the model itself says against it.
+    /// Objection of the model itself.
     pub(super) against: String,
     /// The model dropped it for that.
     pub(super) is_dropped: bool,

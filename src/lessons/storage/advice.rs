@@ -48,7 +48,7 @@ pub(crate) fn advice(procedure: &Procedure) -> Vec<String> {
         let has_command = commands
             .iter()
             .any(|told_at| occurs(told_at, &plain, false));
-        // What a command is without its wrong part is still the first form, though it silences nothing.
+        // A command without its wrong part is the first form, too, though it silences nothing.
         let was_first = is_first;
         is_first &= is_in_command && has_command;
         !is_in_command && (was_first || !has_command)
@@ -252,7 +252,7 @@ mod tests {
         check(
             lesson, "go build -o app ./...", "go build -o app ./...", false,
         );
-        // What went wrong may say more than the command, and so may an example of it.
+        // The wrong form, or an example, may say more than the command.
         let lesson = "Link with `hub link --to red --yes`: `hub link --yes` took another one.";
         check(lesson, "hub link", "hub link --yes", false);
         check(lesson, "hub link", "hub link --to red --yes", true);
@@ -283,7 +283,7 @@ mod tests {
         let command = "ls <dir>/plan/*.md";
         check(lesson, command, "ls a/plan/*.md; ls a/plan/", false);
         check(lesson, command, "ls a/plan/", true);
-        // What it reads belongs to it.
+        // The pipe that it reads is a part of it.
         let lesson = "Give it the list: `cat <list> | hub rm --from -`.";
         check(lesson, "hub rm", "hub rm --from -", false);
         check(lesson, "hub rm", "cat a.txt | hub rm --from -", true);

@@ -70,7 +70,7 @@ pub(crate) struct CheckedLesson {
     pub(crate) lesson: String,
     /// Conditions under which it is told.
     pub(crate) applies: Applies,
-    /// What of them was left out, and why.
+    /// Conditions that were left out, each with the reason.
     pub(crate) left_out: Vec<String>,
 }
 /// Checks the words alone: all that can be said about the lesson of a person.
