@@ -6,7 +6,7 @@
 //! - `http`: a server, for the clients of the source documents and for the user's own programs.
 //! - `token`: authentication by signed tokens.
 //!
-//! An interface identifies the caller and opens a [`Workspace`](crate::store::workspace::Workspace) for every
+//! An interface identifies the caller and opens a [`Workspace`] for every
 //! call, so that each call sees the writes of others. The operation is independent of the
 //! interface, and works in the scope and for the viewer of that workspace.
 
