@@ -99,7 +99,10 @@ fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
     let read = T::deserialize(&mut reader).and_then(|read| reader.end().map(|()| read));
     let read = read.map_err(|error| match error.classify() {
         serde_json::error::Category::Data => Problem::unfit(
-            format!("the body does not match the schema: {error}"),
+            format!(
+                "the body does not match the schema: {}",
+                with_field(bytes, &error)
+            ),
             "see /openapi.json",
         ),
         _ => Problem::input(
@@ -111,6 +114,24 @@ fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
     match std::str::from_utf8(bytes).ok().and_then(unreadable) {
         Some(value) => Err(writer::unreadable(value).into()),
         None => Ok(read),
+    }
+}
+
+/// Returns the words of an error, after the field whose value is none of those that it lists.
+fn with_field(bytes: &[u8], error: &serde_json::Error) -> String {
+    let error = error.to_string();
+    let body: Value = serde_json::from_slice(bytes).unwrap_or_default();
+    let rows = body
+        .as_array()
+        .map_or(std::slice::from_ref(&body), Vec::as_slice);
+    let mut fields = rows.iter().filter_map(Value::as_object).flatten();
+    let is_it = |value: &Value| {
+        let text = value.as_str().unwrap_or_default();
+        error.starts_with(&format!("unknown variant `{text}`"))
+    };
+    match fields.find(|(_, value)| is_it(value)) {
+        Some((name, _)) => format!("`{name}`: {error}"),
+        None => error,
     }
 }
 
