@@ -29,7 +29,7 @@ mod vectors;
 pub use attributes::{Admission, Attributes, KINDS, UserFilter, name_hash, seconds};
 pub use frequent_names::has_names;
 pub use fusion::{Fusion, Hit, Rrf};
-pub use rank::{Question, Ranked, Ranker, search};
+pub use rank::{ByWords, Question, Ranked, Ranker, search};
 pub use segment::{ANALYSIS, Damaged, Part, Segment};
 pub use segment_builder::{Builder, merge};
 pub use text::{each_word, snippet, words};

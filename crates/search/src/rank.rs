@@ -72,6 +72,10 @@ pub struct Ranked {
     pub weak: bool,
 }
 
+/// Keyword scores of a query: the half that needs no vector.
+#[derive(Debug, Default)]
+pub struct ByWords(Scores);
+
 impl<'a> Ranker<'a> {
     /// Ranker over the documents of these parts.
     pub fn new(mut parts: Vec<Part<'a>>) -> Self {
@@ -111,33 +115,50 @@ impl<'a> Ranker<'a> {
         })
     }
 
+    /// Computes the keyword scores for [`Self::rank_with`], for example while the query vector is
+    /// computed.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Damaged`] if a segment is damaged.
+    pub fn by_words(&self, query: &str) -> Result<ByWords, Damaged> {
+        keyword::score(&self.parts, query).map(ByWords)
+    }
+
     /// Documents that match the query, best first.
     ///
     /// # Errors
     ///
     /// Returns [`Damaged`] if a segment is damaged.
     pub fn rank(&self, question: &Question<'_>) -> Result<Vec<Ranked>, Damaged> {
-        let query = question.query_vector().map(QueryVector::new);
-        let words = if question.fusion == Fusion::Semantic && query.is_some() {
-            Scores::default()
+        let wants_words = question.fusion != Fusion::Semantic || question.query_vector().is_none();
+        let words = if wants_words {
+            self.by_words(question.text)?
         } else {
-            keyword::score(&self.parts, question.text)?
+            ByWords::default()
         };
+        Ok(self.rank_with(question, &words))
+    }
+
+    /// Ranks with precomputed keyword scores. They must be for the same documents, filter and query
+    /// text.
+    pub fn rank_with(&self, question: &Question<'_>, words: &ByWords) -> Vec<Ranked> {
+        let query = question.query_vector().map(QueryVector::new);
         let cosines = each(&self.parts, self.total >= MANY_VECTORS, |part| {
             let cosines = part.vectors.zip(query.as_ref());
             let cosines =
                 cosines.map(|(slots, query)| slots.cosines(query, part.admitted.as_deref()));
             cosines.unwrap_or_default()
         });
-        let mut views = self.views(&cosines, &words, question.floor.unwrap_or(FLOOR));
-        let fused = self.fused(&views, &words, question, LEAST);
+        let mut views = self.views(&cosines, words, question.floor.unwrap_or(FLOOR));
+        let fused = self.fused(&views, words, question, LEAST);
         let mut ranked = self.with_ranks(&views, &fused, query.as_ref());
         let is_open = question.weak && question.floor.is_none() && query.is_some();
         if is_open && ranked.len() < question.limit {
             for view in &mut views {
                 view.floor = f32::MIN_POSITIVE;
             }
-            let mut weak = self.fused(&views, &words, question, f64::NEG_INFINITY);
+            let mut weak = self.fused(&views, words, question, f64::NEG_INFINITY);
             weak.retain(|hit| ranked.iter().all(|found| found.document != hit.document));
             weak.truncate(question.limit - ranked.len());
             let weak = self.with_ranks(&views, &weak, query.as_ref());
@@ -149,14 +170,14 @@ impl<'a> Ranker<'a> {
                 ..found
             }));
         }
-        Ok(ranked)
+        ranked
     }
 
-    fn views<'v>(&self, cosines: &'v [Vec<f32>], words: &'v Scores, floor: f32) -> Vec<View<'v>> {
+    fn views<'v>(&self, cosines: &'v [Vec<f32>], words: &'v ByWords, floor: f32) -> Vec<View<'v>> {
         let parts = self.parts.iter().zip(cosines).zip(0..);
         let view = |((part, cosines), of): ((&Part<'_>, &'v Vec<f32>), usize)| View {
             start: part.start as usize,
-            words: words.of.get(of).map_or(&[], Vec::as_slice),
+            words: words.0.of.get(of).map_or(&[], Vec::as_slice),
             cosines,
             floor,
         };
@@ -207,7 +228,7 @@ impl<'a> Ranker<'a> {
     fn fused(
         &self,
         views: &[View<'_>],
-        words: &Scores,
+        words: &ByWords,
         question: &Question<'_>,
         least: f64,
     ) -> Vec<Hit> {
@@ -234,7 +255,7 @@ impl<'a> Ranker<'a> {
                 vec![fused]
             }
             fusion => {
-                let ceiling = words.ceiling.max(f64::MIN_POSITIVE);
+                let ceiling = words.0.ceiling.max(f64::MIN_POSITIVE);
                 let any_meaning = views.iter().any(|view| !view.cosines.is_empty());
                 let score = |view: &View<'_>, place| match fusion {
                     Fusion::Coverage => {

@@ -8,11 +8,13 @@ pub(crate) mod report;
 
 use std::borrow::Cow;
 use std::collections::HashSet;
+use std::sync::mpsc;
+use std::thread;
 use std::time::Instant;
 
 use crate::model::{CANDIDATE, Document, Kind, REJECTED};
 use memctl_search::{
-    Admission, Fusion, Question, Ranked, Ranker, has_names, snippet, texts_of, words,
+    Admission, ByWords, Fusion, Question, Ranked, Ranker, has_names, snippet, texts_of, words,
 };
 
 use crate::model::error::message as chain;
@@ -70,17 +72,38 @@ pub(crate) fn compare(
     let admission = options
         .filter
         .admission(workspace.now.timestamp(), scope, viewer);
-    let many_texts = !index.iter().all(Index::has_all_vectors);
-    index.update(by_meaning, progress)?;
-    let query = by_meaning.then(|| {
-        // Damage found here is found again, and repaired, by the search.
-        let names = has_names(text).then(|| index.ranker(&admission)?.without_frequent_names(text));
-        let to_embed = names.and_then(Result::ok).unwrap_or(Cow::Borrowed(text));
-        QueryEmbedding::new(&workspace.providers, text, &to_embed, vector, many_texts)
+    // The query is embedded while the index is updated and searched by keyword. If it has names, only the
+    // updated index knows what to embed.
+    let has_names = has_names(text);
+    let wants_words = options.fusion != Fusion::Semantic;
+    let (updated, by_words, model) = thread::scope(|scope| {
+        let providers = &workspace.providers;
+        let many_texts = !index.iter().all(Index::has_all_vectors);
+        let (send, receive) = mpsc::sync_channel(1);
+        let to_embed = move || receive.recv().unwrap_or(Cow::Borrowed(text));
+        let ask = move || QueryEmbedding::new(providers, text, to_embed, vector, many_texts);
+        let model = by_meaning.then(|| scope.spawn(ask));
+        if !has_names {
+            drop(send.send(Cow::Borrowed(text)));
+        }
+        let updated = index.update(by_meaning, progress);
+        // Damage found here is found again, and repaired, after the threads have ended.
+        let early = model.is_some() && updated.is_ok() && (wants_words || has_names);
+        let ranker = early.then(|| index.ranker(&admission)).and_then(Result::ok);
+        if has_names && let Some(ranker) = &ranker {
+            let rest = ranker.without_frequent_names(text);
+            drop(send.send(rest.unwrap_or(Cow::Borrowed(text))));
+        }
+        drop(send);
+        let by_words = ranker
+            .filter(|_| wants_words)
+            .and_then(|ranker| ranker.by_words(text).ok());
+        (updated, by_words, model.map(thread::ScopedJoinHandle::join))
     });
+    updated?;
     let mut troubles = Vec::new();
     // A failed embedder does not stop the keyword search.
-    let query = match query {
+    let query = match model.transpose().map_err(|_| Error::Index)? {
         Some(Ok(query)) => Some(query),
         Some(Err(error @ Error::BadVector { .. })) => return Err(error),
         Some(Err(error)) => {
@@ -91,10 +114,17 @@ pub(crate) fn compare(
     };
     let embedding = query.as_ref().map(QueryEmbedding::embedding);
     index.ask_for(embedding.as_ref());
-    let answer = match search(&mut index, options, &admission, query.as_ref()) {
+    let searched = search(
+        &mut index,
+        options,
+        &admission,
+        query.as_ref(),
+        by_words.as_ref(),
+    );
+    let answer = match searched {
         Err(Error::Index) => {
             index.renew(progress)?;
-            search(&mut index, options, &admission, query.as_ref())?
+            search(&mut index, options, &admission, query.as_ref(), None)?
         }
         searched => searched?,
     };
@@ -149,12 +179,14 @@ struct Answer {
     trouble: Option<String>,
 }
 
-/// Ranks and reads the results. [`Error::Index`] means damage.
+/// Ranks and reads the results. `by_words` holds keyword scores computed before, on the same index.
+/// [`Error::Index`] means damage.
 fn search(
     index: &mut MultiIndex,
     options: &FindOptions,
     admission: &Admission,
     query: Option<&QueryEmbedding>,
+    by_words: Option<&ByWords>,
 ) -> Result<Answer, Error> {
     let text = options.query.as_str();
     let mut trouble = None;
@@ -180,8 +212,12 @@ fn search(
         weight,
     };
     let query_words = words(text);
+    let hits = match by_words {
+        Some(words) => ranker.rank_with(&question, words),
+        None => ranker.rank(&question)?,
+    };
     let mut read = Vec::new();
-    for ranked in ranker.rank(&question)? {
+    for ranked in hits {
         let (part, place) = ranker.place(ranked.document).ok_or(Error::Index)?;
         if let Some((origin, entry, document)) = index.record(part, place)? {
             // The index holds the trust that a file claims; only this user's approvals count.

@@ -1,5 +1,6 @@
 //! Request and result of a search, and the query's vector: computed by the embedder, or given by the caller.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use memctl_search::Fusion;
@@ -215,11 +216,12 @@ pub(crate) struct QueryEmbedding {
 }
 
 impl QueryEmbedding {
-    /// Embeds `to_embed`, the text of the query or a part of it. A vector that is `given` needs no text.
-    pub(crate) fn new(
+    /// Opens the embedder, then waits for `to_embed`, the text of the query or a part of it. A vector that is
+    /// `given` needs no text.
+    pub(crate) fn new<'q>(
         providers: &Providers,
         query: &str,
-        to_embed: &str,
+        to_embed: impl FnOnce() -> Cow<'q, str>,
         given: Option<&[f32]>,
         many_texts: bool,
     ) -> Result<Self, Error> {
@@ -232,14 +234,15 @@ impl QueryEmbedding {
                 without_names: None,
             });
         }
-        let vector = embedder.embed(&[to_embed])?.pop().unwrap_or_default();
+        let text = to_embed();
+        let vector = embedder.embed(&[&*text])?.pop().unwrap_or_default();
         if let Some(expected) = dimensions.filter(|expected| *expected != vector.len()) {
             return Err(embedder.other_size(vector.len(), expected).into());
         }
         Ok(Self {
             embedder,
             vector,
-            without_names: (to_embed != query).then(|| to_embed.to_owned()),
+            without_names: (text != query).then(|| text.into_owned()),
         })
     }
 
