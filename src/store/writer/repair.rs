@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use memctl_files::json::{self, Stop};
+use memctl_files::parallel::{each, processors};
 use serde::Serialize;
 
 use crate::model::{Expiry, Kind, Record, by_kind};
@@ -22,7 +23,8 @@ use crate::store::files::data::write::retried;
 use crate::store::files::directory::{self, RECOVERED};
 use crate::store::primary::copy::{self, AtPrimary, Sent};
 use crate::store::{
-    DataFile, Entry, Error, JsonFile, Lock, Problem, ProblemKind, Scoped, Snapshot, atomic, redact,
+    DataFile, Entry, Error, JsonFile, Lock, Problem, ProblemKind, Row, Scoped, Snapshot, atomic,
+    redact,
 };
 
 /// Maximum wait for other writers.
@@ -178,17 +180,31 @@ const TYPED: &[(Kind, &str, &[u8])] = &[
 /// Problem of an entry, at its offset.
 type Misfit = (u64, ProblemKind, String);
 
-/// Returns the problems of the entries of a file, in its order, and calls `look` with each entry.
+/// Number of entries that one processor checks at a time.
+const SHARE: usize = 256;
+
+/// Returns the problems of the entries of a file, in its order, and calls `look` with each entry. Entries are
+/// read and looked at one after the other, and checked on all processors.
 fn misfits_of(snapshot: &Snapshot, look: &mut dyn FnMut(&Entry)) -> Result<Vec<Misfit>, Error> {
+    let rows: Vec<Row> = snapshot.rows().collect();
     let mut misfits = Vec::new();
     let mut ids = HashSet::new();
-    for row in snapshot.rows() {
-        let entry = snapshot.entry(&row)?;
-        misfits.extend(misfits_in(&entry));
-        look(&entry);
-        if !entry.id.is_empty() && !ids.insert(entry.id.clone()) {
-            let message = format!("`{}` is the id of an entry before it", entry.id);
-            misfits.push((row.at, ProblemKind::Duplicate, message));
+    for rows in rows.chunks(SHARE * processors()) {
+        let entries: Vec<Entry> = rows
+            .iter()
+            .map(|row| snapshot.entry(row))
+            .collect::<Result<_, _>>()?;
+        let check = |share: &[Entry]| share.iter().flat_map(misfits_in).collect::<Vec<_>>();
+        let checked = each(entries.chunks(SHARE), entries.len() > SHARE, check);
+        misfits.extend(checked.into_iter().flatten());
+        for entry in entries {
+            look(&entry);
+            if ids.contains(&entry.id) {
+                let message = format!("`{}` is the id of an entry before it", entry.id);
+                misfits.push((entry.offset, ProblemKind::Duplicate, message));
+            } else if !entry.id.is_empty() {
+                ids.insert(entry.id);
+            }
         }
     }
     misfits.sort_by_key(|(at, ..)| *at);
