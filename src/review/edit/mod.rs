@@ -25,7 +25,7 @@ use crate::model::{
 };
 use crate::notes::indexing::Index;
 use crate::rules::in_use::suspicion;
-use crate::rules::place::conflicts::conflicts_of;
+use crate::rules::place::changes::conflicts_of;
 use crate::rules::{Conflict, acting};
 use crate::store::workspace::redacting_writer::redaction_warning;
 use crate::store::workspace::{Error, Workspace, entry, level, locate, raw, repair_warnings};

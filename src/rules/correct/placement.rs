@@ -12,7 +12,7 @@ use crate::model::{
 use crate::rules::RuleFiles;
 use crate::rules::in_use::suspicion;
 use crate::rules::place::activation::{adopt, write_files};
-use crate::rules::place::conflicts::{Conflict, conflicts_of};
+use crate::rules::place::changes::{Conflict, conflicts_of};
 use crate::rules::place::neighbours::{FLOOR, SimilarRule, nearest};
 use crate::rules::place::{Placed, place_rule};
 use crate::rules::reflect::{Draft, ONE_OUTPUT, Reflection};

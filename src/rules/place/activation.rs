@@ -9,8 +9,7 @@
 
 use serde_json::json;
 
-use super::changes::update_rule;
-use super::conflicts::{conflicts_of, replace_rule};
+use super::changes::{conflicts_of, replace_rule, update_rule};
 use crate::model::error::message as chain;
 use crate::model::{AGENT, Correction, Execution, Kind, Reflexion};
 use crate::rules::RuleFiles;

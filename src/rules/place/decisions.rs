@@ -11,8 +11,7 @@ use serde_json::{Value, json};
 
 use crate::model::{CallPattern, Evidence, Kind, Reflexion, RelatedRule, RuleRelation};
 use crate::rules::in_use::why_unused;
-use crate::rules::place::changes::{add_receipts, update_rules};
-use crate::rules::place::conflicts::superseded;
+use crate::rules::place::changes::{add_receipts, superseded, update_rules};
 use crate::rules::place::corrected_again;
 use crate::rules::{acting, checked};
 use crate::store::workspace::{Error, Workspace, locate, repair_warnings};

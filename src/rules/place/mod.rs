@@ -1,27 +1,27 @@
 //! Adds a new rule to the rules of its skill.
 //!
-//! `neighbours` finds the rules that are near it, `conflicts` those that it contradicts or replaces, `activation`
-//! puts it in force with its files, `changes` writes what became of a rule. `given` adds a rule in the words of
-//! another program, `decisions` are those of a person about near rules.
+//! `neighbours` finds the rules that are near it, `activation` puts it in force with its files, `changes` writes what
+//! became of a rule and finds those that it contradicts. `decisions` are those of a person about near rules. A rule in
+//! the words of another program ([`add_rule`]) is stored unchanged.
 //!
 //! A rule that duplicates another strengthens it, and is not stored. A rule that contradicts others
 //! is stored beside them, and the report names them; only a person says that it replaces one. A model that was asked about a rule decides; otherwise only the same words are the same.
 
 pub(crate) mod activation;
 pub(crate) mod changes;
-pub(crate) mod conflicts;
 pub(crate) mod decisions;
-pub(crate) mod given;
 pub(crate) mod neighbours;
 
 use activation::{UNUSED, adopt};
 use changes::update_rule;
 use chrono::{DateTime, Utc};
 use neighbours::same_words;
+use serde::Serialize;
 
 use crate::model::{AGENT, CANDIDATE, Correction, Reflexion, RelatedRule, RuleRelation, SkillPath};
-use crate::rules::in_use::mark_observed;
+use crate::rules::in_use::{mark_observed, suspicion};
 use crate::rules::reflect::Draft;
+use crate::store::workspace::redacting_writer::redaction_warning;
 use crate::store::workspace::{Error, Workspace, repair_warnings, stamp};
 use crate::store::{Scoped, Selection};
 
@@ -196,4 +196,49 @@ pub(crate) fn corrected_again(rule: &mut Reflexion, correction: &str, raises: bo
         let after = before + (1.0 - before) * SAID_AGAIN;
         rule.confidence = Some((after * 100.0).round() / 100.0);
     }
+}
+
+/// Rule that was added.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+pub struct AddedRule {
+    /// Id of the rule.
+    pub reflexion_id: String,
+    /// Path of the skill.
+    pub skill: String,
+    /// Time of storage: RFC 3339, UTC.
+    pub created_at: String,
+    /// `candidate` if it waits for a person's approval; else empty.
+    pub status: String,
+    /// Non-fatal problems.
+    pub warnings: Vec<String>,
+}
+
+/// Adds a rule; its skill need not exist here. An agent's rule becomes a candidate, and what it says of tests does not
+/// count.
+pub fn add_rule(
+    workspace: &Workspace,
+    mut rule: Reflexion,
+    by_agent: bool,
+) -> Result<AddedRule, Error> {
+    workspace.permit(&rule.skill.parse()?)?;
+    rule.created_at = workspace.timestamp();
+    if by_agent {
+        AGENT.clone_into(&mut rule.source);
+        CANDIDATE.clone_into(&mut rule.status);
+        rule.utility_score = Some(UNUSED);
+        rule.validated_by_test = false;
+        rule.generated_test_ids.clear();
+    }
+    let mut writer = workspace.writer()?;
+    let rule = writer.append(rule, workspace.now)?;
+    let mut warnings: Vec<String> = repair_warnings(writer.take_repairs()).collect();
+    warnings.extend(redaction_warning(writer.take_left_out()));
+    warnings.extend(suspicion(&rule));
+    Ok(AddedRule {
+        reflexion_id: rule.reflexion_id,
+        skill: rule.skill,
+        created_at: rule.created_at,
+        status: rule.status,
+        warnings,
+    })
 }

@@ -1,21 +1,17 @@
 //! Call of an agent in the form that patterns match: commands, changed paths, new content.
 //!
-//! - `paths`: forms of a path. `changed_paths`: files that a command changes, by its program.
-//! - `editors`: what editors of streams such as `sed` change. `scripts`: files that a script in another language writes.
+//! - `changed_paths`: files that a command changes, by its program, and the forms of a path.
+//! - `scripts`: what a script within the command changes, of `sed` or of another language.
 
 mod changed_paths;
-mod editors;
-mod paths;
 mod scripts;
 
 use std::ops::Range;
 
-use changed_paths::changed;
-use editors::substituted;
+use changed_paths::{changed, cleaned, forms, with_directories};
 use memctl_sessions::Step;
 use memctl_shell::{Simple, basename, commands};
-use paths::{cleaned, forms, with_directories};
-use scripts::written;
+use scripts::{substituted, written};
 use serde_json::Value;
 
 use super::patterns::Expression;
