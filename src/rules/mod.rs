@@ -8,7 +8,7 @@
 //! - `guardrails`, `regression`: the section in the skill and the test case, and their removal.
 //! - `in_use`: rules in force, own and remote, and those for the start of a session.
 //! - `evidence`: prompts that held a rule, and how people judged the output. `verdict`: what a person says of an
-//!   output. `blame`: the rule that this counts against.
+//!   output.
 //! - `acting`: rules with a pattern, around a call of an agent, and the receipts of what it did next.
 //!
 //! Invariants: the words of a person are stored before a model is asked. Only a person's word, here or by
@@ -19,7 +19,6 @@
 //! [`forbids_advice`] to the lessons. Decisions about records of any kind are in `review`.
 
 pub(crate) mod acting;
-pub mod blame;
 pub(crate) mod correct;
 pub mod evidence;
 pub(crate) mod guardrails;

@@ -6,8 +6,7 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::blame::at_fault;
-use super::evidence::{Verdict, VerdictSource, concerned, count_verdict};
+use super::evidence::{Verdict, VerdictSource, at_fault, concerned, count_verdict};
 use crate::model::error::message as chain;
 use crate::model::{Correction, Execution, Kind, Outcome, Reflexion, SkillPath};
 use crate::rules::place::neighbours::cosines;
@@ -37,9 +36,6 @@ pub struct ReviewReport {
     pub warnings: Vec<String>,
 }
 
-/// Number of executions that are searched for one that can be accepted.
-const NEWEST: usize = 50;
-
 /// Records a verdict. `id` is an execution id, an id prefix, or `latest`. A rejection counts against the `named`
 /// rules, or the one that the reason is about.
 ///
@@ -54,9 +50,9 @@ pub fn give_verdict(
     named: &[String],
 ) -> Result<ReviewReport, Error> {
     let id = workspace.store.resolve(Kind::Execution, id, None)?;
-    let (mut rules, mut blamed, mut warnings) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut blamed, mut warnings) = (Vec::new(), Vec::new());
     if outcome == Outcome::Rejected {
-        rules = concerned(&workspace.store, &workspace.store.get(&id)?)?;
+        let rules = concerned(&workspace.store, &workspace.store.get(&id)?)?;
         let reason = reason.as_deref().unwrap_or_default();
         blamed = blame(workspace, &id, &rules, reason, named, &mut warnings)?;
     }
@@ -72,19 +68,9 @@ pub fn give_verdict(
     if outcome == Outcome::Accepted && execution.outcome == Outcome::Error {
         let message = format!("`{id}` failed, so it has no output to accept");
         let skill = &execution.skill;
-        let path: Option<SkillPath> = skill.parse().ok();
-        let newest = Selection {
-            skill: path.as_ref(),
-            newest: Some(NEWEST),
-        };
-        let runs = writer.store().list::<Execution>(&newest)?.records;
-        let may = |run: &&Execution| run.outcome != Outcome::Error;
-        let other = runs.iter().rev().find(may).map(|run| &run.execution_id);
-        let other = other.map_or(String::new(), |other| {
-            format!("the newest that did not fail: memctl accept {other}; ")
-        });
-        let hint =
-            format!("{other}memctl show {id} has the error; then run it again: memctl run {skill}");
+        let hint = format!(
+            "memctl show {id} has the error; others: memctl list executions; or run it again: memctl run {skill}"
+        );
         return Err(Error::input(message, hint));
     }
     let mut changes: Vec<(&str, Value)> = Vec::new();
@@ -100,12 +86,8 @@ pub fn give_verdict(
         changes.push(("reviewer_notes", json!(notes)));
     }
     let blamed_ids: Vec<String> = blamed.iter().map(|rule| rule.id.clone()).collect();
-    // Without the field, every rule that applied was blamed.
-    let is_stored = match &execution.rules_blamed {
-        Some(stored) => *stored == blamed_ids,
-        None => rules.iter().map(|rule| &rule.reflexion_id).eq(&blamed_ids),
-    };
-    if outcome == Outcome::Rejected && !is_stored {
+    let stored = execution.rules_blamed.as_deref().unwrap_or_default();
+    if outcome == Outcome::Rejected && *stored != blamed_ids {
         changes.push(("rules_blamed", json!(blamed_ids)));
     }
     if !changes.is_empty() {

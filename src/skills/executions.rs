@@ -87,11 +87,11 @@ fn log_with_rules(
     // A program gives no reason, so only a rule that was alone in the prompt is blamed.
     let mut blamed = Vec::new();
     if execution.outcome == Outcome::Rejected {
-        match &evidence::concerned(writer.store(), &execution)?[..] {
-            [] => {}
-            [only] => blamed.push(only.reflexion_id.clone()),
-            _ => execution.rules_blamed = Some(Vec::new()),
+        let concerned = evidence::concerned(writer.store(), &execution)?;
+        if let [only] = &concerned[..] {
+            blamed.push(only.reflexion_id.clone());
         }
+        execution.rules_blamed = (!concerned.is_empty()).then(|| blamed.clone());
     }
     let stored = writer.append(execution, workspace.now)?;
     // An execution is stored even if its evidence cannot be counted.

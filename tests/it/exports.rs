@@ -259,7 +259,7 @@ fn file_edited_by_hand_stays() {
     let corrected = workspace.json(&correct);
     let warning = corrected["warnings"][0].as_str().unwrap();
     assert!(
-        warning.contains("edited by hand and stays without `test_correction_2`"),
+        warning.contains("edited by hand and stays as it is for `CORR-002`"),
         "{warning}"
     );
     for (path, text) in &edited {

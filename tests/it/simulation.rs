@@ -12,8 +12,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use memctl::model::Reflexion;
-use memctl::rules::blame::{at_fault, corrected};
-use memctl::rules::evidence::applies;
+use memctl::rules::evidence::{applies, at_fault, corrected};
 use memctl::skills::prompt::{Choice, assemble};
 use memctl_search::embedder::{Vector, built_in};
 use serde_json::json;

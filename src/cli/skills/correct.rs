@@ -17,7 +17,7 @@ use crate::model::error::UserError;
 use crate::model::{Execution, InvalidSkillPath, Kind, RuleRelation, SkillPath};
 use crate::notes;
 use crate::rules::hearing::{
-    Earlier, EarlierState, HeardArgs, HeardReport, PatternArg, record_heard, record_said,
+    Earlier, EarlierState, HeardArgs, HeardReport, record_heard, record_said,
 };
 use crate::rules::regression::assertion;
 use crate::rules::{self, CorrectOptions, CorrectReport};
@@ -219,12 +219,11 @@ impl CorrectArgs {
 
 /// Records a person's words to the coding agents of this project.
 fn say(context: &Context, words: &str, args: &CorrectArgs) -> Done {
-    let patterns = |all: &[String]| all.iter().cloned().map(PatternArg::Plain).collect();
     let heard = HeardArgs {
         rule: words.to_owned(),
         quote: words.to_owned(),
-        commands: patterns(&args.commands),
-        paths: patterns(&args.paths),
+        commands: args.commands.clone(),
+        paths: args.paths.clone(),
         replaces: args.replaces.first().cloned().map(Earlier::Id),
         ..HeardArgs::default()
     };

@@ -4,12 +4,12 @@
 //! rule. It sees only rules that this user vouches for: other people's text must not decide what a person's
 //! correction becomes.
 
-use memctl_llm::{OnProgress, Request};
+use memctl_llm::OnProgress;
 
 use super::CorrectOptions;
 use super::storage::Stored;
 use crate::model::error::message as chain;
-use crate::model::{Execution, Record as _, RelatedRule};
+use crate::model::{Record as _, RelatedRule};
 use crate::rules::place::neighbours::nearest;
 use crate::rules::place::own_rules;
 use crate::rules::reflect::{self, CorrectionContext, Neighbour, Reflection, offline};
@@ -40,9 +40,13 @@ pub(super) async fn reflect(
     progress: OnProgress<'_>,
 ) -> Worded {
     let mut warnings = Vec::new();
-    let chosen = choose(workspace, &stored.options).await;
+    let options = &stored.options;
+    let skills = workspace.skills();
+    let of_skill = skills.and_then(|skills| Ok(skills.load(&options.skill)?.model));
+    let of_skill = of_skill.unwrap_or_default();
+    let chosen = workspace.providers.choose(of_skill.as_deref()).await;
     let neighbours = match &chosen {
-        Ok(Chosen::Model(_)) => neighbours(workspace, &stored.options).unwrap_or_else(|error| {
+        Ok(Chosen::Model(_)) => neighbours(workspace, options).unwrap_or_else(|error| {
             warnings.push(format!(
                 "existing rules were not compared: {}",
                 chain(&error)
@@ -51,7 +55,17 @@ pub(super) async fn reflect(
         }),
         _ => Vec::new(),
     };
-    let context = context(&stored.options, stored.execution.as_ref(), &neighbours);
+    let execution = stored.execution.as_ref();
+    let context = CorrectionContext {
+        skill: &options.skill,
+        correction: options.correction.trim(),
+        input: execution.map(|run| &*run.input_summary),
+        output: execution.map(|run| &*run.output_summary),
+        is_rule: options.is_rule,
+        neighbours: &neighbours,
+    };
+    let prompt = workspace.settings.reflect_prompt.as_deref();
+    let request = reflect::ask(&context, prompt.unwrap_or(reflect::PROMPT));
     let mut worded = Worded {
         reflection: offline(&context),
         related: Vec::new(),
@@ -63,7 +77,7 @@ pub(super) async fn reflect(
     match chosen {
         Ok(Chosen::Offline) => {}
         Err(error) => failure = Some(chain(&error)),
-        Ok(Chosen::Model(llm)) => match llm.ask(&request(workspace, &context), progress).await {
+        Ok(Chosen::Model(llm)) => match llm.ask(&request, progress).await {
             Ok(reply) => {
                 worded.cost_usd = reply.cost_usd;
                 match reflect::accept(&context, &reply.text) {
@@ -110,45 +124,8 @@ pub(super) async fn reflect(
     worded
 }
 
-/// Model for the rule: the one that is asked for, that of the skill, or the configured one.
-pub(super) async fn choose(
-    workspace: &Workspace,
-    options: &CorrectOptions,
-) -> Result<Chosen, Error> {
-    let of_skill = workspace
-        .skills()
-        .and_then(|skills| Ok(skills.load(&options.skill)?.model))
-        .unwrap_or_default();
-    workspace.providers.choose(of_skill.as_deref()).await
-}
-
-/// Request to a model about a correction.
-pub(super) fn request(workspace: &Workspace, context: &CorrectionContext<'_>) -> Request {
-    let own = workspace.settings.reflect_prompt.as_deref();
-    reflect::ask(context, own.unwrap_or(reflect::PROMPT))
-}
-
-/// Correction as the request and the offline wording take it.
-pub(super) fn context<'a>(
-    options: &'a CorrectOptions,
-    execution: Option<&'a Execution>,
-    neighbours: &'a [Neighbour],
-) -> CorrectionContext<'a> {
-    CorrectionContext {
-        skill: &options.skill,
-        correction: options.correction.trim(),
-        input: execution.map(|run| &*run.input_summary),
-        output: execution.map(|run| &*run.output_summary),
-        is_rule: options.is_rule,
-        neighbours,
-    }
-}
-
 /// Rules in use, and harmless candidates, that are nearest to a correction, nearest first.
-pub(super) fn neighbours(
-    workspace: &Workspace,
-    options: &CorrectOptions,
-) -> Result<Vec<Neighbour>, Error> {
+fn neighbours(workspace: &Workspace, options: &CorrectOptions) -> Result<Vec<Neighbour>, Error> {
     let of_skill = Selection::of(&options.skill);
     let mut rules = own_rules(&workspace.store, &of_skill)?;
     rules.retain(|rule| {

@@ -1,19 +1,14 @@
 //! First stage: redacts and stores the correction, before anything else can fail.
 
-use serde_json::value::{RawValue, to_raw_value};
+use serde_json::value::RawValue;
 
 use super::CorrectOptions;
 use crate::model::{AGENT, Correction, Execution, Kind, Record as _, Reflexion, Trust};
-use crate::rules::correct::remark;
 use crate::rules::evidence::count_correction;
 use crate::rules::place::{own_rules, rule_in_force, stems_from};
 use crate::store::workspace::redacting_writer::redaction_warning;
 use crate::store::workspace::{Error, Workspace, raw, repair_warnings};
 use crate::store::{Selection, Writer};
-
-/// Correction that was checked and redacted: its options, the corrected execution (`None` without one), and
-/// non-fatal problems.
-type Checked = (CorrectOptions, Option<Execution>, Vec<String>);
 
 /// Correction that was stored.
 #[derive(Debug)]
@@ -28,31 +23,25 @@ pub(super) struct Stored {
     pub(super) warnings: Vec<String>,
 }
 
-/// Checks and redacts a correction; writes nothing.
-pub(super) fn check(workspace: &Workspace, mut options: CorrectOptions) -> Result<Checked, Error> {
+/// Checks, redacts and stores a correction, or takes the stored one with the same text. Returns it
+/// with the rule in force that it made before; `None` for a new correction.
+pub(super) fn store(
+    workspace: &Workspace,
+    mut options: CorrectOptions,
+) -> Result<(Stored, Option<Reflexion>), Error> {
     workspace.permit(&options.skill)?;
     let redacted = clean(&mut options);
     if memctl_redact::says_nothing(options.correction.trim()) {
         return Err(Error::EmptyCorrection);
     }
     let mut execution = execution_of(workspace, &options)?;
-    // Data files of older versions may hold secrets, which no model may see.
+    // Data files of other programs may hold secrets, which no model may see.
     if let Some(run) = &mut execution {
         for json in [&mut run.input_summary, &mut run.output_summary] {
             clean_json(json);
         }
     }
-    let warnings = redaction_warning(redacted).into_iter().collect();
-    Ok((options, execution, warnings))
-}
-
-/// Checks, redacts and stores a correction, or takes the stored one with the same text. Returns it
-/// with the rule in force that it made before; `None` for a new correction.
-pub(super) fn store(
-    workspace: &Workspace,
-    options: CorrectOptions,
-) -> Result<(Stored, Option<Reflexion>), Error> {
-    let (options, execution, mut warnings) = check(workspace, options)?;
+    let mut warnings: Vec<String> = redaction_warning(redacted).into_iter().collect();
     let of_skill = Selection::of(&options.skill);
     let mut writer = workspace.writer()?;
     let words = options.correction.trim();
@@ -81,10 +70,7 @@ pub(super) fn store(
                 .map(|run| run.output_summary.clone())
                 .unwrap_or_default(),
             user_correction: options.correction.clone(),
-            expected_output: options.expected.clone().or_else(|| {
-                let run = execution.as_ref().filter(|_| !options.is_rule)?;
-                value_of_remark(words, run)
-            }),
+            expected_output: options.expected.clone(),
             assertions: options.assertions.clone(),
             assertions_suffice: !options.assertions.is_empty(),
             source: if options.by_agent { AGENT } else { "" }.to_owned(),
@@ -108,15 +94,6 @@ pub(super) fn store(
         warnings,
     };
     Ok((stored, rule))
-}
-
-/// Returns the output as a remark about this one says that it should have been.
-fn value_of_remark(words: &str, run: &Execution) -> Option<Box<RawValue>> {
-    let input = serde_json::from_str(run.input_summary.get()).ok()?;
-    let output = serde_json::from_str(run.output_summary.get()).ok()?;
-    let expected = remark::is_about_one_output(words, &input, &output)
-        .then(|| remark::expected(words, &output))??;
-    to_raw_value(&expected).ok()
 }
 
 /// Notes that a stored correction was made again: by a person after an agent, or with an expected

@@ -12,8 +12,8 @@ use crate::model::text::one_line;
 use crate::model::{CallPart, CallPattern, LessonScope};
 use crate::store::workspace::Error;
 
-use super::given_patterns::patterns;
 use super::own_words::words;
+use super::patterns::patterns;
 
 /// Maximum length of a rule, in characters: a rule is one line.
 const LONGEST_RULE: usize = 300;
@@ -40,14 +40,11 @@ pub struct HeardArgs {
     pub quote: String,
     /// Regex of a command that breaks it, without options before a subcommand: `^git push(\s|$)`;
     /// `\b` ends before `-`, too. A tool is `Name key=value`
-    #[schemars(with = "Vec<String>")]
-    pub commands: Vec<PatternArg>,
+    pub commands: Vec<String>,
     /// Regex over changed paths
-    #[schemars(with = "Vec<String>")]
-    pub paths: Vec<PatternArg>,
+    pub paths: Vec<String>,
     /// Regex over new text; with `paths`, only there
-    #[schemars(with = "Vec<String>")]
-    pub content: Vec<PatternArg>,
+    pub content: Vec<String>,
     /// X only after Y: {"match": "^X", "after": "^Y"}; or `unless`
     pub see: Vec<SeeArg>,
     /// Id of the rule it changes; `true`: the nearest
@@ -58,16 +55,6 @@ pub struct HeardArgs {
     #[serde(deserialize_with = "earlier")]
     #[schemars(with = "Option<String>")]
     pub withdraws: Option<Earlier>,
-}
-
-/// Pattern over one part of a call: a regular expression, or one with exceptions.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(untagged)]
-pub enum PatternArg {
-    /// Regular expression alone.
-    Plain(String),
-    /// With exceptions.
-    Full(SeeArg),
 }
 
 // Pattern with exceptions.

@@ -3,23 +3,21 @@
 //! - `gate`: cheap tests of a message, made for recall. `own_words`: what of it the person says. `forms`: the forms
 //!   of speech of a demand (`cues.txt`).
 //! - `messages`: the newest messages, as the witness of a quote.
-//! - `heard`: the rule as the agent gives it, checked, with its `given_patterns` and those of their `exceptions` that
-//!   name an earlier command. `record`: the candidate that it becomes.
+//! - `heard`: the rule as the agent gives it, checked, with its `patterns`. `record`: the candidate that it becomes.
 //!
 //! The program notices and checks, the agent words, a person approves. An agent's report never removes a rule
 //! of the user.
 
-mod exceptions;
 mod forms;
 mod gate;
-mod given_patterns;
 mod heard;
 mod messages;
 mod own_words;
+mod patterns;
 mod record;
 
 pub(crate) use gate::{demands, may_be_lasting};
-pub use heard::{Earlier, HeardArgs, PatternArg, SeeArg};
+pub use heard::{Earlier, HeardArgs, SeeArg};
 pub(crate) use messages::{MadeCall, Message, retain};
 pub(crate) use record::end_suspension;
 pub use record::{EarlierRule, EarlierState, HeardReport, record_heard, record_said};

@@ -18,7 +18,6 @@ use crate::model::{Correction, Execution, Reflexion, SkillPath};
 use crate::rules::guardrails::guardrail_of;
 use crate::rules::regression::case::{self, Case};
 use crate::rules::regression::export;
-use crate::store::skill::guardrails::Guardrail;
 use crate::store::skill::{self, MAX_BYTES, Skills};
 use crate::store::workspace::redacting_writer;
 use crate::store::workspace::{Error, Workspace};
@@ -56,15 +55,15 @@ impl Workspace {
         let mut written = Vec::new();
         let done = self.writer().and_then(|mut writer| {
             let mut files = SkillFiles::of(&skills, &skill, &mut writer);
-            let mut done = files.write_case(&case);
-            if self.settings.export_tests && done.is_ok() {
-                let stored = cases(&skills, &skill)?
-                    .into_iter()
-                    .find(|file| file.id == case.id);
-                if let Some(case) = stored.and_then(|file| file.case.ok()) {
-                    done = files.export(&case, warnings);
+            let done = files.write_case(&case).and_then(|()| {
+                // A person may have edited the file: the export has what is in it.
+                let stored = whole_cases(&skills, &skill)?.into_iter();
+                let mut stored = stored.filter(|_| self.settings.export_tests);
+                match stored.find(|stored| stored.id == case.id) {
+                    Some(case) => files.export(&case, warnings),
+                    None => Ok(()),
                 }
-            }
+            });
             written = files.changed;
             done
         });
@@ -173,18 +172,37 @@ impl<'a> SkillFiles<'a> {
         let (path, before) = self.test(&format!("{}.py", case.id))?;
         let text = export::deepeval(case);
         self.update(&path, before.as_deref(), &text, export::is_untouched)?;
+        self.write_promptfoo(&[&case.correction_id], false, warnings)
+    }
+
+    /// Writes the Promptfoo file with the cases that there are, without a file after the last one. `changed` are the
+    /// corrections whose tests came, or are gone: a warning names those for which an edited file is not right.
+    fn write_promptfoo(
+        &mut self,
+        changed: &[&str],
+        are_gone: bool,
+        warnings: &mut Vec<String>,
+    ) -> Result<(), Error> {
         let (path, before) = self.test(export::PROMPTFOO)?;
         if let Some(text) = before.as_deref().filter(|text| !export::is_untouched(text)) {
-            if !text.contains(&case.correction_id) {
-                let (id, shown) = (&case.id, self.skills.shown(&path));
-                warnings.push(format!(
-                    "`{shown}` was edited by hand and stays without `{id}`: delete it, and it is written again"
-                ));
-            }
+            let shown = self.skills.shown(&path);
+            let wrong = changed.iter().filter(|id| text.contains(**id) == are_gone);
+            warnings.extend(wrong.map(|id| {
+                format!(
+                    "`{shown}` was edited by hand and stays as it is for `{id}`: delete it, and it is written again"
+                )
+            }));
             return Ok(());
         }
-        let text = export::promptfoo(&case.skill, &whole_cases(self.skills, self.skill)?);
-        self.update(&path, before.as_deref(), &text, export::is_untouched)
+        let cases = whole_cases(self.skills, self.skill)?;
+        match cases.first() {
+            Some(first) => {
+                let text = export::promptfoo(&first.skill, &cases);
+                self.update(&path, before.as_deref(), &text, export::is_untouched)
+            }
+            None if before.is_some() => self.change(&path, before.as_deref(), None),
+            None => Ok(()),
+        }
     }
 
     /// Writes a file unless a person has edited it or its text is already equal.
@@ -296,48 +314,42 @@ fn with_merged(writer: &Writer, rule: &Reflexion, skill: &SkillPath) -> Vec<Refl
 }
 
 impl SkillFiles<'_> {
+    /// Removes the section of a rule from the guardrail files, or rewords it. An edited section stays.
     fn change_guardrails(
         &mut self,
         rule: &Reflexion,
         new: Option<&Reflexion>,
         warnings: &mut Vec<String>,
     ) {
-        let id = &rule.correction_id;
-        let files = self
-            .skills
-            .guardrail_files(self.skill)
-            .unwrap_or_else(|error| {
-                let why = chain(&error);
-                warnings.push(format!("the guardrail of `{id}` stays as it was: {why}"));
-                Vec::new()
-            });
-        let old = guardrail_of(rule);
-        let new = new.map(guardrail_of);
+        let (old, new) = (guardrail_of(rule), new.map(guardrail_of));
+        let mut stays = |file: String, why: String| {
+            let id = &rule.correction_id;
+            warnings.push(format!(
+                "the guardrail of `{id}`{file} stays as it was: {why}"
+            ));
+        };
+        let files = self.skills.guardrail_files(self.skill);
+        let files = files.unwrap_or_else(|error| {
+            stays(String::new(), chain(&error));
+            Vec::new()
+        });
         for path in files {
-            let why = match self.change_guardrail(&path, &old, new.as_ref()) {
+            let rewritten = self.skills.rewrite_guardrail(&path, &old, new.as_ref());
+            let done = rewritten
+                .map_err(Error::from)
+                .and_then(|(before, rewritten)| {
+                    if let Some(text) = &rewritten.text {
+                        self.change(&path, Some(&before), Some(text))?;
+                    }
+                    Ok(rewritten.is_left)
+                });
+            let why = match done {
                 Ok(false) => continue,
                 Ok(true) => "it differs from the rule; edit it there".to_owned(),
                 Err(error) => chain(&error),
             };
-            let shown = self.skills.shown(&path);
-            warnings.push(format!(
-                "the guardrail of `{id}` in `{shown}` stays as it was: {why}"
-            ));
+            stays(format!(" in `{}`", self.skills.shown(&path)), why);
         }
-    }
-
-    /// Changes one file; `true` if an edited section stays.
-    fn change_guardrail(
-        &mut self,
-        path: &Path,
-        old: &Guardrail<'_>,
-        new: Option<&Guardrail<'_>>,
-    ) -> Result<bool, Error> {
-        let (before, rewritten) = self.skills.rewrite_guardrail(path, old, new)?;
-        if let Some(text) = &rewritten.text {
-            self.change(path, Some(&before), Some(text))?;
-        }
-        Ok(rewritten.is_left)
     }
 
     /// Removes the tests of these rules, and the helper files after the last test.
@@ -356,13 +368,16 @@ impl SkillFiles<'_> {
                 }
             }
         }
-        if !removed.is_empty()
-            && let Err(error) = self
-                .leave_promptfoo(&removed, warnings)
-                .and_then(|()| self.remove_helpers())
-        {
-            warnings.push(chain(&error));
+        if removed.is_empty() {
+            return;
         }
+        let removed: Vec<&str> = removed.iter().map(String::as_str).collect();
+        let done = self.write_promptfoo(&removed, true, warnings);
+        warnings.extend(
+            done.and_then(|()| self.remove_helpers())
+                .err()
+                .map(|error| chain(&error)),
+        );
     }
 
     /// Removes one case with its export to `DeepEval`, if it tests one of these rules. Returns its correction.
@@ -378,76 +393,44 @@ impl SkillFiles<'_> {
         let Ok(case) = Case::parse(&id, &text) else {
             return Ok(None);
         };
-        let mut is_tested = case.skill == self.skill.to_string();
-        if let Some(rule) = rules
-            .iter()
-            .find(|rule| rule.reflexion_id == case.reflexion_id)
-        {
-            is_tested &= case.tests(rule, self.writer.store())?;
+        let mut rules = rules.iter();
+        let is_tested = match rules.find(|rule| rule.reflexion_id == case.reflexion_id) {
+            Some(rule) if case.skill == self.skill.to_string() => {
+                case.tests(rule, self.writer.store())?
+            }
+            _ => false,
+        };
+        let is_gone =
+            is_tested && self.remove_untouched(path, &text, case::is_untouched(&text), warnings)?;
+        let (exported, of_export) = self.test(&format!("{id}.py"))?;
+        if let Some(text) = of_export.filter(|_| is_gone) {
+            self.remove_untouched(&exported, &text, export::is_untouched(&text), warnings)?;
+        }
+        Ok(is_gone.then_some(case.correction_id))
+    }
+
+    /// Removes a file, unless a person has edited it. Returns `true` if it is gone.
+    fn remove_untouched(
+        &mut self,
+        path: &Path,
+        text: &str,
+        is_untouched: bool,
+        warnings: &mut Vec<String>,
+    ) -> Result<bool, Error> {
+        if is_untouched {
+            self.change(path, Some(text), None)?;
         } else {
-            is_tested = false;
-        }
-        if !is_tested {
-            return Ok(None);
-        }
-        let mut edited = |path: &Path| {
             let shown = self.skills.shown(path);
             warnings.push(format!(
                 "the test `{shown}` was edited and stays: delete it there"
             ));
-        };
-        if !case::is_untouched(&text) {
-            edited(path);
-            return Ok(None);
         }
-        let (exported, of_export) = self.test(&format!("{id}.py"))?;
-        let of_export = of_export.filter(|text| {
-            let is_untouched = export::is_untouched(text);
-            if !is_untouched {
-                edited(&exported);
-            }
-            is_untouched
-        });
-        self.change(path, Some(&text), None)?;
-        if let Some(text) = of_export {
-            self.change(&exported, Some(&text), None)?;
-        }
-        Ok(Some(case.correction_id))
-    }
-
-    /// Takes the tests of these corrections out of the Promptfoo file.
-    fn leave_promptfoo(
-        &mut self,
-        removed: &[String],
-        warnings: &mut Vec<String>,
-    ) -> Result<(), Error> {
-        let (path, text) = self.test(export::PROMPTFOO)?;
-        let Some(text) = text else {
-            return Ok(());
-        };
-        if !export::is_untouched(&text) {
-            let shown = self.skills.shown(&path);
-            let left = removed.iter().filter(|id| text.contains(id.as_str()));
-            warnings.extend(left.map(|id| {
-                format!("`{shown}` was edited, and the test of `{id}` stays in it: delete it there")
-            }));
-            return Ok(());
-        }
-        match whole_cases(self.skills, self.skill)?.as_slice() {
-            [] => self.change(&path, Some(&text), None),
-            left => self.change(
-                &path,
-                Some(&text),
-                Some(&export::promptfoo(&left[0].skill, left)),
-            ),
-        }
+        Ok(is_untouched)
     }
 
     /// Removes the helper files of a skill without tests.
     fn remove_helpers(&mut self) -> Result<(), Error> {
-        let is_used = !self.skills.case_files(self.skill)?.is_empty()
-            || self.test(export::PROMPTFOO)?.1.is_some()
-            || self.skills.count_generated_of(self.skill) > 0;
+        let is_used = self.skills.count_generated_of(self.skill) > 0;
         for (name, _) in export::helpers().into_iter().filter(|_| !is_used) {
             let (path, text) = self.test(name)?;
             if let Some(text) = text.filter(|text| export::is_untouched(text)) {

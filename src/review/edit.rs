@@ -1,4 +1,8 @@
-//! Edits the text of a record.
+//! Edits fields of a record.
+//!
+//! Fields outside the table of [`editable`] are not editable: ids, links, times and counts are facts, not opinions. The
+//! validation of a rule is a fact too, but a program with tests of its own reports it through an edit. The metadata of
+//! a memory is checked against its type.
 //!
 //! Only the given fields are written; every other byte of the entry stays. A new text makes a rule or a lesson
 //! a different one, so the evidence from tests and use, which belongs to the old text, is reset. Fields around
@@ -8,22 +12,20 @@
 //!
 //! Deliberately absent: tests. They come from the correction, not from the text of the rule.
 
-mod field;
-
 use std::collections::HashMap;
 
 use chrono::{DateTime, Utc};
-use field::{Form, editable};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use crate::lessons::storage::table::prepare;
 use crate::model::{
-    CANDIDATE, CallAction, Correction, Kind, Procedure, QUARANTINED, Record as _, Reflexion,
-    SkillPath, Trust,
+    CANDIDATE, CallAction, Correction, Kind, MemoryType, Procedure, QUARANTINED, Record as _,
+    Reflexion, SkillPath, Trust, ending,
 };
 use crate::notes::indexing::Index;
+use crate::notes::remember::{misfits, timestamp};
 use crate::rules::in_use::suspicion;
 use crate::rules::place::changes::conflicts_of;
 use crate::rules::{Conflict, acting};
@@ -66,6 +68,123 @@ pub struct Draft {
     pub text: String,
 }
 
+/// Form of a field's value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// Text that is not empty.
+    Words,
+    /// Any text.
+    Text,
+    /// Number from 0 to 1.
+    Share,
+    /// `true` or `false`.
+    Flag,
+    /// JSON array of strings.
+    List,
+    /// JSON object.
+    Object,
+    /// Any JSON value.
+    Json,
+    /// RFC 3339 time, a date or a span from now, or empty.
+    Time,
+    /// One of the five types of memory.
+    NoteType,
+}
+
+const METADATA: &str = "metadata";
+const MEMORY_TYPE: &str = "memory_type";
+
+/// Returns the editable fields of a kind with the form of their values; the first is its text.
+const fn editable(kind: Kind) -> &'static [(&'static str, Form)] {
+    match kind {
+        Kind::Execution => &[("reviewer_notes", Form::Text)],
+        Kind::Correction => &[
+            ("user_correction", Form::Words),
+            ("expected_output", Form::Json),
+        ],
+        Kind::Reflexion => &[
+            ("rule", Form::Words),
+            ("applies_when", Form::Text),
+            ("mistake", Form::Text),
+            ("root_cause", Form::Text),
+            ("confidence", Form::Share),
+            ("validated_by_test", Form::Flag),
+            ("generated_test_ids", Form::List),
+        ],
+        Kind::Procedure => &[("lesson", Form::Words)],
+        Kind::Memory => &[
+            ("content", Form::Words),
+            (MEMORY_TYPE, Form::NoteType),
+            (METADATA, Form::Object),
+            ("expires_at", Form::Time),
+        ],
+        Kind::Session => &[],
+    }
+}
+
+impl Form {
+    /// Returns the given value as JSON text, or the form that it should have. JSON keeps its number format and key
+    /// order.
+    fn json(self, given: &str, now: DateTime<Utc>) -> Result<Box<RawValue>, &'static str> {
+        let text = match self {
+            Self::Words if memctl_redact::says_nothing(&memctl_redact::redact(given).text) => {
+                return Err("it must say something");
+            }
+            Self::Words | Self::Text => json!(given).to_string(),
+            Self::NoteType => json!(given.trim()).to_string(),
+            Self::Time if matches!(given.trim(), "" | "null") => "null".to_owned(),
+            Self::Time => json!(ending(given.trim(), now)?.map(timestamp)).to_string(),
+            _ => given.trim().to_owned(),
+        };
+        let value: Value = serde_json::from_str(&text).unwrap_or_default();
+        let (fits, form) = match (self, &value) {
+            (Self::Share, value) => {
+                let is_share = value
+                    .as_f64()
+                    .is_some_and(|share| (0.0..=1.0).contains(&share));
+                (is_share, "it must be a number from 0 to 1")
+            }
+            (Self::Flag, value) => (value.is_boolean(), "it must be true or false"),
+            (Self::List, value) => {
+                let texts = value.as_array().into_iter().flatten();
+                let is_list = value.is_array() && texts.into_iter().all(Value::is_string);
+                (
+                    is_list,
+                    "it must be a JSON array of texts, as in `[\"first\", \"second\"]`",
+                )
+            }
+            (Self::Object, value) => (
+                value.is_object(),
+                "it must be a JSON object, as in `{\"team\": \"sales\"}`",
+            ),
+            (Self::NoteType, value) => {
+                let is_type = serde_json::from_value::<MemoryType>(value.clone()).is_ok();
+                (
+                    is_type,
+                    "it must be brand_memory, user_preferences, competitive_memory, \
+                     task_memory or performance_memory",
+                )
+            }
+            _ => (true, ""),
+        };
+        if !fits {
+            return Err(form);
+        }
+        RawValue::from_string(text).map_err(|_| "it must be JSON; texts stand in quotation marks")
+    }
+}
+
+/// Returns a stored value as text: a text without quotation marks, other JSON on one line.
+fn shown(stored: Option<&RawValue>) -> String {
+    let Some(stored) = stored.map(RawValue::get) else {
+        return String::new();
+    };
+    match serde_json::from_str::<Option<String>>(stored) {
+        Ok(text) => text.unwrap_or_default(),
+        Err(_) => memctl_files::json::compact(stored),
+    }
+}
+
 /// Fields of an entry as JSON text, by name.
 type Fields = HashMap<String, Box<RawValue>>;
 
@@ -78,14 +197,14 @@ pub fn is_text(kind: Kind, field: &str) -> bool {
 /// Returns the text of a record.
 pub fn draft(workspace: &Workspace, id: &str) -> Result<Draft, Error> {
     let (kind, id) = locate(&workspace.store, id)?;
-    let Some((field, form)) = editable(kind).first() else {
+    let Some((field, _)) = editable(kind).first() else {
         return Err(not_editable(kind, &id, None));
     };
     let entry = entry(&workspace.store, kind, &id)?;
     // Opening an editor is a read. If it cannot be audited, the edit cannot be written either.
     drop(workspace.note_read([(kind, (id.as_str(), entry.user_id().as_deref()))]));
     let stored = fields_of(&entry)?;
-    let text = form.text(stored.get(*field).map(Box::as_ref));
+    let text = shown(stored.get(*field).map(Box::as_ref));
     Ok(Draft { id, field, text })
 }
 
@@ -102,7 +221,9 @@ pub fn edit(
     let mut values = read(kind, &id, given, workspace.now, &stored)?;
     values.retain(|(field, value)| {
         let before = stored.get(*field);
-        before.is_none_or(|before| !is_same(before, value))
+        // Numbers are compared as written.
+        let meaning = |raw: &RawValue| (raw.get().starts_with('"'), shown(Some(raw)));
+        before.is_none_or(|before| meaning(before) != meaning(value))
     });
     let mut report = EditReport {
         changed: values.iter().map(|(field, _)| *field).collect(),
@@ -161,16 +282,8 @@ pub fn edit(
     }
     drop(writer);
     let stored = fields_of(&entry)?;
-    let changed = editable(kind)
-        .iter()
-        .filter(|(name, _)| report.changed.contains(name));
-    let now = changed.map(|(name, form)| {
-        let text = match (form, stored.get(*name).map(Box::as_ref)) {
-            (Form::Object, Some(object)) => memctl_files::json::compact(object.get()),
-            (form, new) => form.text(new),
-        };
-        (*name, text)
-    });
+    let changed = report.changed.iter();
+    let now = changed.map(|name| (*name, shown(stored.get(*name).map(Box::as_ref))));
     report.now = now.collect();
     still_says(workspace, &entry, &mut report)?;
     Index::drop_gone(&workspace.store)?;
@@ -201,9 +314,35 @@ fn read(
         values.push((field, value));
     }
     if kind == Kind::Memory {
-        field::fit(&values, stored)?;
+        fit(&values, stored)?;
     }
     Ok(values)
+}
+
+/// Checks a given type or given metadata of a memory against the other one. Without either nothing is checked, so a
+/// memory that does not fit its type stays editable in its other fields.
+fn fit(values: &[(&'static str, Box<RawValue>)], stored: &Fields) -> Result<(), Error> {
+    let given = |name: &str| {
+        let given = values.iter().find(|(field, _)| *field == name);
+        given.map(|(_, value)| value)
+    };
+    let (new_type, new) = (given(MEMORY_TYPE), given(METADATA));
+    if new_type.is_none() && new.is_none() {
+        return Ok(());
+    }
+    let of = new_type.or(stored.get(MEMORY_TYPE));
+    let of: Option<MemoryType> = of.and_then(|of| serde_json::from_str(of.get()).ok());
+    let Some((memory_type, metadata)) = of.zip(new.or(stored.get(METADATA))) else {
+        return Ok(());
+    };
+    let problems = misfits(memory_type, metadata);
+    if problems.is_empty() {
+        return Ok(());
+    }
+    Err(Error::BadMemory {
+        memory_type,
+        problems,
+    })
 }
 
 /// Warns about text derived from the old record, and about new conflicts and suspicious text.
@@ -319,43 +458,22 @@ fn afresh(entry: &Entry, changed: &[&str]) -> Vec<(&'static str, Value)> {
     reset
 }
 
-/// Returns true if two JSON texts have the same meaning; numbers are compared as written.
-fn is_same(a: &RawValue, b: &RawValue) -> bool {
-    let text = |raw: &RawValue| serde_json::from_str::<String>(raw.get()).ok();
-    let compact = |raw: &RawValue| memctl_files::json::compact(raw.get());
-    match (text(a), text(b)) {
-        (Some(a), Some(b)) => a == b,
-        _ => compact(a) == compact(b),
-    }
-}
-
-/// Returns `true` for a field that says at which calls a rule or a lesson is told: with others it is another one.
-fn is_place(field: &str) -> bool {
-    let places = ["seen_by", "command", "path", "error", "not", "applies"];
-    places.iter().any(|place| field.starts_with(place))
-}
-
 fn not_editable(kind: Kind, id: &str, field: Option<&str>) -> Error {
     let what = field.map(|field| format!("`{}`", field.escape_debug()));
     let what = what.unwrap_or_else(|| "the fields".to_owned());
     let allowed: Vec<_> = editable(kind).iter().map(|(name, _)| *name).collect();
-    let hint = match allowed.first() {
-        _ if field.is_some_and(|field| field.ends_with("scope")) => {
-            format!(
-                "a record holds in this project; in your others, too: memctl memory promote {id}"
-            )
-        }
-        _ if kind == Kind::Procedure && field.is_some_and(is_place) => {
-            format!("memctl lesson add \"…\" --command COMMAND --replaces {id}")
-        }
-        _ if kind == Kind::Reflexion && field.is_some_and(is_place) => {
-            format!("memctl correct \"…\" --command REGEX --replaces {id}")
-        }
-        Some(first) => {
-            let all = allowed.join(", ");
-            format!("memctl edit {id} --set {first}=…; these can be edited: {all}")
-        }
-        None => format!("memctl show {id}"),
+    let hint = match (allowed.first(), kind) {
+        (None, _) => format!("memctl show {id}"),
+        // At other calls, or in other projects, it is another one.
+        (Some(first), Kind::Reflexion | Kind::Procedure) => format!(
+            "memctl edit {id} --set {first}=…; these can be edited: {}; for anything else: memctl correct, \
+             memctl lesson add, each with --replaces {id}, or memctl memory promote {id}",
+            allowed.join(", ")
+        ),
+        (Some(first), _) => format!(
+            "memctl edit {id} --set {first}=…; these can be edited: {}",
+            allowed.join(", ")
+        ),
     };
     Error::input(
         format!("{what} of the {} `{id}` cannot be edited", kind.noun()),
