@@ -11,8 +11,8 @@ use crate::model::{Kind, Reflexion};
 use crate::rules::acting::Tables;
 use crate::rules::in_use::{LOOKED_AT, filled, lines, session_rules, waits};
 use crate::rules::session_receipts;
+use crate::store::Here;
 use crate::store::Selection;
-use crate::store::here::Here;
 use crate::store::workspace::Error;
 
 /// Maximum length of the text at the start of a session, in UTF-16 code units.

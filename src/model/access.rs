@@ -27,15 +27,13 @@ pub struct SkillPath {
     name: String,
 }
 
-/// Error for a text that is not a skill path.
+/// Error for a text that is not a skill path: the given text.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{}` is not a skill path: {reason}", .given.escape_debug())]
-pub struct InvalidSkillPath {
-    /// The given text.
-    pub given: String,
-    /// Reason for the rejection.
-    pub reason: &'static str,
-}
+#[error(
+    "`{}` is not a skill path: a skill is written as `domain/skill`, of letters, digits, `-`, `_`, `.` and `+`",
+    .0.escape_debug()
+)]
+pub struct InvalidSkillPath(String);
 
 /// File systems allow 255 bytes for a name; this limit leaves space for suffixes.
 const MAX_PART: usize = 128;
@@ -51,21 +49,10 @@ impl SkillPath {
         &self.name
     }
 
-    fn check_part(part: &str) -> Result<(), &'static str> {
-        if part.is_empty() {
-            return Err("a skill is written as `domain/skill`");
-        }
-        if part.starts_with('.') {
-            return Err("no part of it may start with a dot");
-        }
-        if part.len() > MAX_PART {
-            return Err("a part of it is longer than 128 bytes");
-        }
-        let allowed = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '+');
-        if !part.chars().all(allowed) {
-            return Err("only letters, digits, `-`, `_`, `.` and `+` are allowed");
-        }
-        Ok(())
+    fn is_part(part: &str) -> bool {
+        let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '+');
+        let is_short = !part.is_empty() && part.len() <= MAX_PART;
+        is_short && !part.starts_with('.') && part.chars().all(is_plain)
     }
 }
 
@@ -73,23 +60,12 @@ impl FromStr for SkillPath {
     type Err = InvalidSkillPath;
 
     fn from_str(given: &str) -> Result<Self, InvalidSkillPath> {
-        let refuse = |reason| InvalidSkillPath {
-            given: given.to_owned(),
-            reason,
-        };
-        if given.starts_with('/') {
-            return Err(refuse("it is an absolute path"));
-        }
         // Shells complete directories with a trailing slash.
         let trimmed = given.strip_suffix('/').unwrap_or(given);
-        let Some((domain, name)) = trimmed.split_once('/') else {
-            return Err(refuse("a skill is written as `domain/skill`"));
-        };
-        if name.contains('/') {
-            return Err(refuse("it has more than two parts"));
-        }
-        Self::check_part(domain).map_err(refuse)?;
-        Self::check_part(name).map_err(refuse)?;
+        let parts = trimmed.split_once('/');
+        let (domain, name) = parts
+            .filter(|(domain, name)| Self::is_part(domain) && Self::is_part(name))
+            .ok_or_else(|| InvalidSkillPath(given.to_owned()))?;
         Ok(Self {
             domain: domain.to_owned(),
             name: name.to_owned(),
@@ -165,15 +141,13 @@ impl Explain for InvalidSkillPath {
 #[serde(transparent)]
 pub struct UserId(String);
 
-/// Error for a text that is not a user id.
+/// Error for a text that is not a user id: the given text.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("invalid user id `{}`: {reason}", .given.escape_debug())]
-pub struct InvalidUserId {
-    /// The given text.
-    pub given: String,
-    /// Reason for the rejection.
-    pub reason: &'static str,
-}
+#[error(
+    "invalid user id `{}`: it is blank, longer than 200 bytes, or has a space at an end or a control character",
+    .0.escape_debug()
+)]
+pub struct InvalidUserId(String);
 
 /// Maximum length of a user id in bytes: a UUID has 36, and few addresses more than 100.
 const LONGEST: usize = 200;
@@ -189,24 +163,11 @@ impl FromStr for UserId {
     type Err = InvalidUserId;
 
     fn from_str(given: &str) -> Result<Self, InvalidUserId> {
-        let refuse = |reason| {
-            Err(InvalidUserId {
-                given: given.to_owned(),
-                reason,
-            })
-        };
-        if given.trim().is_empty() {
-            return refuse("it is blank");
-        }
-        if given.trim() != given {
-            return refuse("it begins or ends with a space");
-        }
-        if given.len() > LONGEST {
-            return refuse("it is longer than 200 bytes");
-        }
         // Unreadable bytes decode to the replacement character, which would match several users.
-        if given.contains(|c: char| c.is_control() || c == char::REPLACEMENT_CHARACTER) {
-            return refuse("it contains a control character");
+        let is_unclear = |c: char| c.is_control() || c == char::REPLACEMENT_CHARACTER;
+        let is_name = !given.is_empty() && given.trim() == given && given.len() <= LONGEST;
+        if !is_name || given.contains(is_unclear) {
+            return Err(InvalidUserId(given.to_owned()));
         }
         Ok(Self(given.to_owned()))
     }

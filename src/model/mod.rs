@@ -12,10 +12,8 @@ mod episode;
 pub mod error;
 mod kind;
 mod memory;
-mod memory_schema;
 mod procedure;
 mod reflexion;
-mod rule_parts;
 mod session;
 pub(crate) mod text;
 pub(crate) mod words;
@@ -30,16 +28,14 @@ pub use kind::{
 };
 pub use memctl_llm::Usage;
 pub(crate) use memory::moment;
-pub use memory::{Expiry, Memory, ending, later, utc};
-pub use memory_schema::{MemoryType, MetadataField, Misfit, Shape};
+pub use memory::{Expiry, Field, Memory, MemoryType, Misfit, Shape, ending, later, utc};
 pub use procedure::{
     Applies, EPISODE, LONGEST_LESSON, LessonFile, LessonScope, Origin, Pattern, Procedure,
     ProcedureFields, QUARANTINED,
 };
-pub use reflexion::{Reflexion, UTILITY_FLOOR};
-pub use rule_parts::{
-    CallAction, CallPart, CallPattern, Evidence, Judgement, Receipts, RelatedRule, RuleRelation,
-    Said,
+pub use reflexion::{
+    CallAction, CallPart, CallPattern, Evidence, Judgement, Receipts, Reflexion, RelatedRule,
+    RuleRelation, Said, UTILITY_FLOOR,
 };
 pub use session::{ActionType, ExecutionLog, LogStatus, Session, SessionState, TOTAL_STEPS};
 

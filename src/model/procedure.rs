@@ -10,8 +10,7 @@ use serde_json::value::RawValue;
 
 use crate::model::episode;
 use crate::model::kind::{Document, Kind, Record, Trust, one_layout};
-use crate::model::rule_parts::Judgement;
-use crate::model::rule_parts::{Evidence, count};
+use crate::model::reflexion::{Evidence, Judgement, count};
 use crate::model::text::one_line;
 use crate::model::words::{lenient, names};
 

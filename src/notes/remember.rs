@@ -179,10 +179,7 @@ fn new_memory(
         None => usual_end(workspace, memory_type),
     };
     if !problems.is_empty() {
-        return Err(Error::BadMemory {
-            memory_type,
-            problems,
-        });
+        return Err(Error::bad_memory(memory_type, &problems));
     }
     let new = Memory {
         id: String::new(),

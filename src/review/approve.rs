@@ -22,7 +22,7 @@ use crate::rules::place::changes::update_rule;
 use crate::rules::{acting, checked};
 use crate::store::workspace::redacting_writer::redaction_warning;
 use crate::store::workspace::{Error, Workspace, document, entry, level, locate, repair_warnings};
-use crate::store::{Entry, Here, Scoped, Selection, Writer};
+use crate::store::{Basis, Entry, Here, Scoped, Selection, Writer};
 
 /// Approved record.
 #[derive(Debug, Clone, Serialize, schemars::JsonSchema)]
@@ -492,7 +492,9 @@ pub fn trust(workspace: &Workspace, mode: TrustMode) -> Result<(), Error> {
     let mut random = || (workspace.random)();
     let approvals = workspace.store.approvals();
     match mode {
-        TrustMode::Standing => approvals.trust(&workspace.timestamp(), &mut random)?,
+        TrustMode::Standing => {
+            approvals.trust(Basis::Trusted, &workspace.timestamp(), &mut random)?;
+        }
         TrustMode::Once => {
             for kind in ACTING {
                 approvals.approve(&untrusted_entries(&workspace.store, kind)?, &mut random)?;

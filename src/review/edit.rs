@@ -339,10 +339,7 @@ fn fit(values: &[(&'static str, Box<RawValue>)], stored: &Fields) -> Result<(), 
     if problems.is_empty() {
         return Ok(());
     }
-    Err(Error::BadMemory {
-        memory_type,
-        problems,
-    })
+    Err(Error::bad_memory(memory_type, &problems))
 }
 
 /// Warns about text derived from the old record, and about new conflicts and suspicious text.

@@ -20,7 +20,7 @@ use memctl_files::json;
 
 use crate::model::text::{later_first, one_line, told_line};
 use crate::model::{CHAT, Kind, Reflexion, UTILITY_FLOOR, with_origin};
-use crate::store::here::Here;
+use crate::store::Here;
 use crate::store::workspace::Error;
 use crate::store::{Problem, Pulled, Scoped, Selection, TrustedPart};
 

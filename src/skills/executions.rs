@@ -78,9 +78,7 @@ fn log_with_rules(
     for id in &execution.reflexions_injected {
         let rule = writer.store().get::<Reflexion>(id)?;
         if rule.skill != execution.skill {
-            let kind = Some(Kind::Reflexion);
-            let (id, similar) = (id.clone(), Vec::new());
-            return Err(Error::NotFound { kind, id, similar });
+            return Err(Error::not_found(Kind::Reflexion, id));
         }
         execution.injected_created_at.push(rule.created_at);
     }

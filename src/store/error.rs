@@ -64,26 +64,9 @@ pub enum Error {
     /// The file is damaged in a part that this operation needs.
     #[error("{0}")]
     Damaged(Problem),
-    /// No record has this id.
-    #[error("{} `{}` not found", kind.map_or("record", Kind::noun), id.escape_debug())]
-    NotFound {
-        /// Requested kind, if known.
-        kind: Option<Kind>,
-        /// Requested id or id prefix, or `latest`.
-        id: String,
-        /// Similar ids, best first.
-        similar: Vec<String>,
-    },
-    /// More than one id has this prefix.
-    #[error("`{}` is a prefix of {count} ids", id.escape_debug())]
-    Ambiguous {
-        /// The given prefix.
-        id: String,
-        /// Number of matching ids.
-        count: usize,
-        /// Some of the matching ids.
-        examples: Vec<String>,
-    },
+    /// No record has this id, id prefix, or `latest`; of this kind, if it is known.
+    #[error("{} `{}` not found", .0.map_or("record", Kind::noun), .1.escape_debug())]
+    NotFound(Option<Kind>, String),
     /// A record with this id exists already.
     #[error("`{0}` exists already")]
     Exists(String),
@@ -115,12 +98,15 @@ pub enum Error {
     #[error("skills directory `{}` not found", .0.display())]
     NoSkills(PathBuf),
     /// No directory of that name has a SKILL.md.
-    #[error("skill `{skill}` not found{}", did_you_mean(candidates))]
+    #[error(
+        "skill `{skill}` not found{}",
+        similar.as_ref().map_or_else(String::new, |similar| format!("; did you mean `{similar}`?"))
+    )]
     NoSkill {
         /// Requested skill.
         skill: SkillPath,
-        /// Skills with similar names, most similar first.
-        candidates: Vec<SkillPath>,
+        /// Skill with the most similar name, if there is one.
+        similar: Option<SkillPath>,
     },
     /// A file of a skill is there and cannot be used: what is wrong, and the way out. Its path is relative to
     /// the project root.
@@ -143,9 +129,6 @@ pub enum Error {
     /// Search index was rebuilt and is still damaged, because the records keep changing.
     #[error("cannot build the search index")]
     Index,
-    /// Text is not a skill path.
-    #[error(transparent)]
-    SkillPath(#[from] InvalidSkillPath),
     /// Model name is not valid.
     #[error("`{}` cannot be used as a model: {reason}", given.escape_debug())]
     ModelName {
@@ -170,30 +153,9 @@ pub enum Error {
         /// Error of the operating system.
         source: io::Error,
     },
-    /// Model call failed; the attempt is recorded as an execution.
-    #[error("{source}")]
-    Asked {
-        /// Id of that execution.
-        execution: String,
-        /// Error of the call.
-        source: memctl_llm::Error,
-    },
-    /// Correction has no text.
-    #[error("the correction is empty")]
-    EmptyCorrection,
     /// Lesson that is not stored as it was given.
     #[error(transparent)]
     Lesson(#[from] Refusal),
-    /// Execution belongs to another skill.
-    #[error("`{execution}` is an execution of `{actual}`, not of `{skill}`")]
-    OtherSkill {
-        /// Id of the execution.
-        execution: String,
-        /// Skill that the execution ran.
-        actual: String,
-        /// Skill that the caller named.
-        skill: SkillPath,
-    },
     /// Id has no known prefix.
     #[error("`{}` is not an id: ids look like `EXEC-20260220124341` or `REFL-003`", .0.escape_debug())]
     NoId(String),
@@ -206,17 +168,6 @@ pub enum Error {
         kind: Kind,
         /// Day of the deletion: `2026-02-20`.
         day: String,
-    },
-    /// Memory does not fit its type.
-    #[error("{}", match problems.as_slice() {
-        [only] => only.clone(),
-        all => format!("{} problems with the {}: {}", all.len(), memory_type.name(), all.join("; ")),
-    })]
-    BadMemory {
-        /// Type of the memory.
-        memory_type: MemoryType,
-        /// All misfits, one sentence each.
-        problems: Vec<String>,
     },
     /// Text looks like a prompt injection and does not come from a person.
     #[error("the text was not stored: {reason}")]
@@ -240,11 +191,21 @@ pub enum Error {
 impl Error {
     /// No record of this kind has this id, or one like it.
     pub(crate) fn not_found(kind: Kind, id: &str) -> Self {
-        Self::NotFound {
-            kind: Some(kind),
-            id: id.to_owned(),
-            similar: Vec::new(),
-        }
+        Self::NotFound(Some(kind), id.to_owned())
+    }
+
+    /// Refuses a memory that does not fit its type, with all misfits, one sentence each.
+    pub(crate) fn bad_memory(memory_type: MemoryType, problems: &[String]) -> Self {
+        let message = match problems {
+            [only] => only.clone(),
+            all => format!(
+                "{} problems with the {memory_type}: {}",
+                all.len(),
+                all.join("; ")
+            ),
+        };
+        let hint = "correct what it names; memctl memory add --help lists the fields of each type";
+        Self::input(message, hint)
     }
 
     /// Returns a closure that turns an [`io::Error`] into an [`Error::Io`] with this path.
@@ -286,6 +247,13 @@ impl Error {
     }
 }
 
+impl From<InvalidSkillPath> for Error {
+    fn from(error: InvalidSkillPath) -> Self {
+        let (kind, hint) = error.explain();
+        Self::Refused(kind, error.to_string(), hint.unwrap_or_default())
+    }
+}
+
 impl From<embedder::Error> for Error {
     fn from(error: embedder::Error) -> Self {
         match error {
@@ -299,16 +267,6 @@ impl From<embedder::Error> for Error {
 impl From<memctl_search::Damaged> for Error {
     fn from(_: memctl_search::Damaged) -> Self {
         Self::Index
-    }
-}
-
-fn did_you_mean(candidates: &[SkillPath]) -> String {
-    match candidates {
-        [] => String::new(),
-        some => {
-            let names: Vec<String> = some.iter().map(|skill| format!("`{skill}`")).collect();
-            format!("; did you mean {}?", names.join(" or "))
-        }
     }
 }
 
@@ -373,9 +331,7 @@ impl Explain for Error {
             Self::Group(error) => error.explain(),
             Self::Primary(error) => error.explain(),
             Self::Llm(error) => error.explain(),
-            Self::SkillPath(error) => error.explain(),
             Self::Embedder(error) => error.explain(),
-            Self::Asked { execution, source } => recorded(execution, source),
             Self::NotStored { source, .. } => match source.explain() {
                 (Remote, hint) => (Remote, hint),
                 (_, hint) => (Store, hint),
@@ -387,18 +343,9 @@ impl Explain for Error {
             Self::Exists(..) => (Input, None),
             Self::Serialize(_) | Self::Abandoned => (Internal, None),
             Self::Refused(kind, _, hint) => say(*kind, hint),
-            Self::NotFound { kind, similar, .. } => {
-                let list = kind.map_or("memctl memory status".to_owned(), |kind| {
-                    format!("memctl list {}", kind.nouns())
-                });
-                match similar.first() {
-                    Some(id) => say(NotFound, &format!("did you mean `{id}`? see: {list}")),
-                    None => say(NotFound, &list),
-                }
-            }
-            Self::Ambiguous { examples, .. } => {
-                let hint = format!("give a longer prefix: {}", examples.join(", "));
-                say(Input, &hint)
+            Self::NotFound(None, _) => say(NotFound, "memctl memory status"),
+            Self::NotFound(Some(kind), _) => {
+                say(NotFound, &format!("memctl list {}", kind.nouns()))
             }
             Self::Forgotten { .. } => say(NotFound, "what removed it: memctl undo --list"),
             Self::Lesson(refusal) => say(Input, &refusal.passes),
@@ -415,20 +362,12 @@ impl Explain for Error {
                 );
                 say(NotFound, &hint)
             }
-            Self::NoSkill { candidates, .. } => match candidates.first() {
-                Some(candidate) => say(NotFound, &format!("memctl run {candidate}")),
+            Self::NoSkill { similar, .. } => match similar {
+                Some(similar) => say(NotFound, &format!("memctl run {similar}")),
                 None => say(NotFound, "ls skills/*/"),
             },
             Self::NotJson { path, .. } => {
                 let hint = format!("check it with: python3 -m json.tool {}", path.display());
-                say(Input, &hint)
-            }
-            Self::OtherSkill {
-                actual, execution, ..
-            } => {
-                let hint = format!(
-                    "memctl correct {actual} --execution-id {execution} --correction \"…\""
-                );
                 say(Input, &hint)
             }
             Self::Damaged(Problem {
@@ -453,16 +392,11 @@ impl Explain for Error {
                 say(Remote, hint)
             }
             Self::BadSkill(_, hint) => say(Input, hint),
-            Self::EmptyCorrection => say(Input, "say what should change: --correction \"…\""),
             Self::NoId(_) => {
                 let hint = "memctl list shows the ids; memctl search finds one by its words";
                 say(Input, hint)
             }
             Self::BadVector { .. } => say(Input, "memctl config show lists the embedder"),
-            Self::BadMemory { .. } => {
-                let hint = "memctl memory add --help lists the fields of each type";
-                say(Input, hint)
-            }
             Self::Suspicious { .. } => {
                 let hint = "only a user can add it: memctl memory add --type TYPE --content \"…\"";
                 say(Input, hint)
@@ -477,14 +411,6 @@ impl Explain for Error {
 
 /// Way out of a merge that git made line by line, without the merge driver.
 pub const MERGE_AGAIN: &str = "memctl init --git && git checkout --merge .agentura";
-
-/// Explains a failed call of a model whose attempt is recorded.
-fn recorded(execution: &str, source: &memctl_llm::Error) -> Explanation {
-    let (kind, hint) = source.explain();
-    let recorded = format!("the attempt is recorded: memctl show {execution}");
-    let hint = hint.map_or(recorded.clone(), |hint| format!("{hint}; {recorded}"));
-    (kind, Some(hint))
-}
 
 /// Returns the hint for an error of the system at a path.
 pub fn advice(path: &Path, error: &io::Error) -> String {

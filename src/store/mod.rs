@@ -20,7 +20,7 @@
 //!    sessions, and session files that were read. `pulled`: remote records.
 //! 8. `writer`: writing under the lock, and all that extends it: removal, undo, transfer, repair.
 //! 9. `logs`: execution log, its lines on their way to a database, late calls.
-//! 10. `skill`: skills on disk. `project` and `here`: where a session works. `workspace`: all of it, opened.
+//! 10. `skill`: skills on disk. `project`: where a session works. `workspace`: all of it, opened.
 //!
 //! Deliberately absent: interpretation of records beyond id, skill, user and expiry; the clock and
 //! randomness, which are arguments; and asynchronous code.
@@ -30,7 +30,6 @@ pub(crate) mod atomic;
 pub(crate) mod audit;
 pub(crate) mod error;
 pub(crate) mod files;
-pub(crate) mod here;
 pub(crate) mod index;
 pub(crate) mod logs;
 pub(crate) mod primary;
@@ -45,11 +44,10 @@ pub mod workspace;
 pub(crate) mod writer;
 
 pub(crate) use access::AccessFilter;
+pub use access::Scoped;
 pub use access::disabled::{disabled_users, is_disabled};
 pub use access::query::{Listing, Selection};
-pub use access::scoped::Scoped;
-pub use audit::chain::{Audited, ChainError};
-pub use audit::{AuditAction, AuditContext, Line as AuditLine, Touched};
+pub use audit::{AuditAction, AuditContext, Audited, ChainError, Line as AuditLine, Touched};
 pub use error::{Error, MERGE_AGAIN, Problem, ProblemKind, Refusal, advice};
 pub use files::Map;
 pub use files::counters::fields as counter_fields;
@@ -65,14 +63,13 @@ pub use files::inventory::{
     shared_files, with_missing_lines,
 };
 pub use files::tombstones::{ForgottenRecords, Tombstone};
-pub use here::Here;
 pub use index::terms::Terms;
 pub use index::{Compared, Derived, DerivedWriter, Positions, Repeats, SeenEntries, SkipCondition};
 pub use logs::LateCalls;
 pub use logs::execution_logs::{LogListing, LogSelection};
 pub use logs::shared::Unsent;
 pub use memctl_files::json::{compact, with_fields};
-pub use project::{Project, project_of_session, same_project, shown_project};
+pub use project::{Here, Project, project_of_session, same_project, shown_project};
 // The store redacts every JSON text that it writes or hands out, so no caller can write without it.
 pub use memctl_redact::{Redacted, redact_json as redact};
 pub use primary::{Fetched, Primary, PrimaryChange, PrimaryName, Reached, SharedLine, Turn};

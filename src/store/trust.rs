@@ -26,26 +26,21 @@
 //! - A rule acts on calls only with an approval of its own, over the rule, its patterns and its
 //!   action. No decision about a workspace or an origin lets a rule act.
 //!
-//! `approved` has the key, digests of texts, and the list of the approved ones.
-//!
 //! Deliberately absent: settings files (`config` only asks for their digest), and the display of
 //! observed text (`memctl_redact::fence`).
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
+use hmac::Mac as _;
 use memctl_files::{Directory, hex, named};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use crate::model::{Kind, Record, Reflexion, Trust};
+use crate::model::{CallPattern, Kind, Record, Reflexion, Trust, by_kind};
 use crate::store::files::directory::TRUST_MARKER as MARKER;
+use crate::store::files::keyed_hash;
 use crate::store::{Entry, Error};
-pub(crate) use approved::{Mac, UserKey, parse};
-use approved::{append, approved, digest};
-pub(super) use approved::{digest_of, digest_of_patterns, digests_of};
-
-mod approved;
 
 /// Decisions of one user about trust in one workspace.
 #[derive(Debug, Clone, Default)]
@@ -233,25 +228,17 @@ pub(super) fn acts(kind: Kind) -> bool {
 }
 
 impl Approvals {
-    /// Notes that this user began the workspace. Called under its lock, before the first record.
-    pub(crate) fn begin(&self, at: &str, random: &mut dyn FnMut() -> String) -> Result<(), Error> {
-        self.stand(Basis::Began, at, random)
-    }
-
-    /// Makes the workspace's own approvals count, including those that anyone adds later.
-    pub fn trust(&self, at: &str, random: &mut dyn FnMut() -> String) -> Result<(), Error> {
-        if self.note().is_some_and(|note| note.basis.is_some()) {
-            return Ok(());
-        }
-        self.stand(Basis::Trusted, at, random)
-    }
-
-    fn stand(
+    /// Makes the workspace's own approvals count, including those that anyone adds later: this user began it, which is
+    /// noted under its lock, before the first record; or trusts it as a source.
+    pub fn trust(
         &self,
         basis: Basis,
         at: &str,
         random: &mut dyn FnMut() -> String,
     ) -> Result<(), Error> {
+        if self.note().is_some_and(|note| note.basis.is_some()) {
+            return Ok(());
+        }
         self.change(random, |note| {
             note.basis = Some(basis);
             at.clone_into(&mut note.at);
@@ -282,10 +269,10 @@ impl Approvals {
 
     /// Revokes all trust in the workspace, in its remote records and in the texts of its entries.
     pub fn revoke(&self, entries: &[Entry]) -> Result<(), Error> {
-        if let (Some(state), Some(key)) = (&self.state, self.key()) {
+        if let Some(key) = self.key() {
             let acting = entries.iter().filter(|entry| acts(entry.kind));
             let digests: Vec<Mac> = acting.flat_map(|entry| digests_of(&key, entry)).collect();
-            append(state, &digests, false)?;
+            self.set(&digests, false)?;
         }
         match self.stored() {
             Some(note) => self.keep(Note {
@@ -314,20 +301,27 @@ impl Approvals {
         self.set(&digests.collect::<Vec<_>>(), true)
     }
 
-    /// Approves digests, or revokes them.
+    /// Appends lines that approve digests, or revoke them, where the list does not say so already.
     pub(crate) fn set(&self, digests: &[Mac], is_approved: bool) -> Result<(), Error> {
-        match &self.state {
-            Some(state) => append(state, digests, is_approved),
-            None => Ok(()),
-        }
+        let new = self.new_among(digests, is_approved);
+        let Some(state) = self.state.as_deref().filter(|_| !new.is_empty()) else {
+            return Ok(());
+        };
+        let sign = if is_approved { "" } else { REVOKED };
+        let lines = new.iter().map(|digest| format!("{sign}{}\n", hex(digest)));
+        let file = state.join(APPROVED);
+        let appended = named::append(&file, lines.collect::<String>().as_bytes());
+        appended.map_err(Error::io("append to", &file))
     }
 
     /// Returns the digests that are not approved, or not revoked, already.
     pub(crate) fn new_among(&self, digests: &[Mac], is_approved: bool) -> HashSet<Mac> {
-        let state = self.state.as_deref();
-        state.map_or_else(HashSet::new, |state| {
-            approved::new_among(state, digests, is_approved)
-        })
+        let listed = self.state.as_deref().map(approved);
+        let is_new = |digest: &&Mac| {
+            let mut listed = listed.iter();
+            listed.any(|listed| listed.contains(*digest) != is_approved)
+        };
+        digests.iter().filter(is_new).copied().collect()
     }
 }
 
@@ -476,5 +470,289 @@ fn canonical(directory: &Path) -> Option<String> {
     Some(named::real(directory).ok()?.to_string_lossy().into_owned())
 }
 
+/// Name of the file with the key.
+const KEY: &str = "key";
+/// Length of the key and of a digest, in bytes.
+const LENGTH: usize = 32;
+
+/// A keyed digest (HMAC-SHA-256).
+pub(crate) type Mac = [u8; LENGTH];
+
+/// Random bytes that only this user can read.
+#[derive(Clone)]
+pub(crate) struct UserKey([u8; LENGTH]);
+
+impl std::fmt::Debug for UserKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("UserKey(..)")
+    }
+}
+
+impl UserKey {
+    /// Reads the key in a state directory; `None` if it is missing or damaged.
+    fn read(state: &Path) -> Option<Self> {
+        let bytes = named::read(&state.join(KEY), LENGTH as u64).ok()?;
+        Some(Self(bytes.try_into().ok()?))
+    }
+
+    /// Creates the key. The first of several concurrent processes wins, and all use its key.
+    fn make(state: &Path, random: &mut dyn FnMut() -> String) -> Result<Self, Error> {
+        let mut hash = Sha256::new();
+        for _ in 0..4 {
+            hash.update(random());
+        }
+        let key: [u8; LENGTH] = hash.finalize().into();
+        let file = state.join(KEY);
+        named::create_dir(state).map_err(Error::io("create", state))?;
+        named::create_once(&file, &key).map_err(Error::io("write", &file))?;
+        Ok(Self::read(state).unwrap_or(Self(key)))
+    }
+
+    /// Returns the digest of the parts; `purpose` separates the digests of different uses.
+    pub(crate) fn digest<T: AsRef<[u8]>>(
+        &self,
+        purpose: &str,
+        parts: impl IntoIterator<Item = T>,
+    ) -> Mac {
+        let mut mac = keyed_hash(&self.0);
+        mac.update(purpose.as_bytes());
+        for part in parts {
+            let part = part.as_ref();
+            mac.update(&(part.len() as u64).to_le_bytes());
+            mac.update(part);
+        }
+        mac.finalize().into_bytes().into()
+    }
+}
+
+/// Name of the file with the list.
+const APPROVED: &str = "approved";
+/// Beginning of a line that revokes a digest.
+const REVOKED: &str = "-";
+/// Maximum size of the list in bytes: a quarter of a million texts.
+const LONGEST_LIST: u64 = 16 << 20;
+
+/// Reads the digests in the list; skips invalid lines.
+fn approved(state: &Path) -> HashSet<Mac> {
+    let text = named::read_text(&state.join(APPROVED), LONGEST_LIST).unwrap_or_default();
+    let mut digests = HashSet::new();
+    for line in text.lines() {
+        match line.strip_prefix(REVOKED).map(parse) {
+            Some(Some(digest)) => drop(digests.remove(&digest)),
+            Some(None) => {}
+            None => digests.extend(parse(line)),
+        }
+    }
+    digests
+}
+
+/// Returns the digest of a record's claims; `None` for kinds that do not act on an agent.
+fn digest<R: Record>(key: &UserKey, record: &R) -> Option<Mac> {
+    let claims = record.claims();
+    if claims.is_empty() {
+        return None;
+    }
+    let kind = [R::KIND.name().to_owned(), record.trust().name().to_owned()];
+    Some(key.digest("approved", kind.into_iter().chain(claims)))
+}
+
+/// Returns the digest of an entry's claims; `None` if it is not a readable record of such a kind.
+pub(super) fn digest_of(key: &UserKey, entry: &Entry) -> Option<Mac> {
+    fn of<R: Record>(key: &UserKey, entry: &Entry) -> Option<Mac> {
+        digest(key, &entry.parse::<R>().ok()?)
+    }
+    by_kind!(entry.kind, of(key, entry))
+}
+
+/// Returns the digest of a rule together with its patterns and its action; `None` without patterns.
+pub(super) fn digest_of_patterns(key: &UserKey, rule: &Reflexion) -> Option<Mac> {
+    if rule.seen_by.is_empty() {
+        return None;
+    }
+    let own = [rule.trust().name(), rule.action.name()].map(str::to_owned);
+    let patterns = rule.seen_by.iter().flat_map(CallPattern::claims);
+    let claims = own.into_iter().chain(rule.claims());
+    Some(key.digest("acts", claims.chain(patterns.map(str::to_owned))))
+}
+
+/// Returns the digests under which an entry can be approved: that of its claims, and that of a rule's patterns.
+pub(super) fn digests_of(key: &UserKey, entry: &Entry) -> Vec<Mac> {
+    let rule = entry.parse::<Reflexion>().ok();
+    let patterns = rule.and_then(|rule| digest_of_patterns(key, &rule));
+    digest_of(key, entry).into_iter().chain(patterns).collect()
+}
+
+/// Parses a digest from hexadecimal.
+pub(crate) fn parse(text: &str) -> Option<Mac> {
+    let byte = |pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
+    let bytes: Vec<u8> = text.as_bytes().chunks(2).map(byte).collect::<Option<_>>()?;
+    bytes.try_into().ok()
+}
+
 #[cfg(test)]
-mod tests;
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::model::Procedure;
+
+    struct Machine {
+        home: tempfile::TempDir,
+        next: u32,
+    }
+
+    impl Machine {
+        fn new() -> Self {
+            Self {
+                home: tempfile::tempdir().unwrap(),
+                next: 0,
+            }
+        }
+
+        fn random(&mut self) -> impl FnMut() -> String + use<> {
+            self.next += 1;
+            let home = self.home.path().file_name().unwrap_or_default();
+            let name = format!("{}-{}", home.display(), self.next);
+            let mut n = 0;
+            move || {
+                n += 1;
+                format!("{name}-{n}")
+            }
+        }
+
+        fn on(&self, workspace: &Path) -> Approvals {
+            Approvals::of(Some(self.home.path()), workspace, false)
+        }
+    }
+
+    fn procedure(working: &str, trust: &str) -> Procedure {
+        let procedure = json!({"procedure_id": "PROC-001", "lesson": working, "trust": trust});
+        serde_json::from_value(procedure).unwrap()
+    }
+
+    fn entry(procedure: &Procedure) -> Entry {
+        Entry {
+            kind: Kind::Procedure,
+            id: procedure.procedure_id.clone(),
+            text: serde_json::to_vec(procedure).unwrap(),
+            is_local: false,
+            offset: 0,
+        }
+    }
+
+    #[test]
+    fn nothing_is_trusted_by_default() {
+        let workspace = tempfile::tempdir().unwrap();
+        let approved = procedure("w", "approved");
+        for approvals in [
+            Approvals::default(),
+            Approvals::of(None, workspace.path(), false),
+            Machine::new().on(workspace.path()),
+        ] {
+            assert_eq!(approvals.trust_snapshot().level(&approved), Trust::Observed);
+        }
+        let all = Approvals::everything().trust_snapshot();
+        assert_eq!(all.level(&approved), Trust::Approved);
+        assert_eq!(all.level(&procedure("w", "")), Trust::Observed);
+    }
+
+    #[test]
+    fn workspace_is_trusted_by_its_creator_and_at_its_path() {
+        let mut machine = Machine::new();
+        let workspace = tempfile::tempdir().unwrap();
+        let mut random = machine.random();
+        machine
+            .on(workspace.path())
+            .trust(Basis::Began, "now", &mut random)
+            .unwrap();
+        assert!(machine.on(workspace.path()).is_trusted());
+        assert!(!Machine::new().on(workspace.path()).is_trusted());
+        // A copy with the same marker, and another directory at the same path.
+        let copy = tempfile::tempdir().unwrap();
+        let marker = std::fs::read(workspace.path().join(MARKER)).unwrap();
+        named::replace(&copy.path().join(MARKER), &marker).unwrap();
+        assert!(!machine.on(copy.path()).is_trusted());
+        named::replace(&workspace.path().join(MARKER), b"another\n").unwrap();
+        assert!(!machine.on(workspace.path()).is_trusted());
+        // Two empty markers do not match.
+        named::replace(&workspace.path().join(MARKER), b"\n").unwrap();
+        assert!(!machine.on(workspace.path()).is_trusted());
+    }
+
+    #[test]
+    fn an_approval_is_of_a_text_at_a_level() {
+        let mut machine = Machine::new();
+        let workspace = tempfile::tempdir().unwrap();
+        let approvals = machine.on(workspace.path());
+        let approved = procedure("w", "approved");
+        approvals
+            .approve(&[entry(&approved)], &mut machine.random())
+            .unwrap();
+        let trust_snapshot = approvals.trust_snapshot();
+        assert_eq!(trust_snapshot.level(&approved), Trust::Approved);
+        assert_eq!(
+            trust_snapshot.of_entry(&entry(&approved), Trust::Approved),
+            Trust::Approved
+        );
+        assert_eq!(
+            trust_snapshot.level(&procedure("other", "approved")),
+            Trust::Observed
+        );
+        let mut counted = approved.clone();
+        counted.shown = Some(9.0);
+        assert_eq!(trust_snapshot.level(&counted), Trust::Approved);
+        // A text approved as data gains no trust from another word in the file.
+        let observed = procedure("data", "");
+        approvals
+            .approve(&[entry(&observed)], &mut machine.random())
+            .unwrap();
+        let trust_snapshot = approvals.trust_snapshot();
+        assert_eq!(
+            trust_snapshot.level(&procedure("data", "approved")),
+            Trust::Observed
+        );
+        // Another user has another key.
+        let other = Machine::new();
+        let list = std::fs::read(machine.home.path().join("approved")).unwrap();
+        named::replace(&other.home.path().join("approved"), &list).unwrap();
+        assert_eq!(
+            other.on(workspace.path()).trust_snapshot().level(&approved),
+            Trust::Observed
+        );
+    }
+
+    #[test]
+    fn pulled_records_stand_by_their_origin() {
+        let mut machine = Machine::new();
+        let workspace = tempfile::tempdir().unwrap();
+        let approvals = machine.on(workspace.path());
+        approvals
+            .trust(Basis::Began, "now", &mut machine.random())
+            .unwrap();
+        assert!(!approvals.of_origin("3f2a").is_trusted());
+        approvals
+            .trust_origin("3f2a", &mut machine.random())
+            .unwrap();
+        assert!(
+            approvals.of_origin("3f2a").is_trusted() && !approvals.of_origin("4f2a").is_trusted()
+        );
+        assert!(approvals.is_trusted());
+        approvals.revoke(&[]).unwrap();
+        assert!(!approvals.is_trusted() && !approvals.of_origin("3f2a").is_trusted());
+    }
+
+    #[test]
+    fn only_a_whole_record_silences_what_the_user_vouches_for() {
+        use TrustedPart::{Nothing, Text, Whole};
+        let check = |one: TrustedPart, other: TrustedPart, expected: bool| {
+            assert_eq!(one.may_silence(other), expected, "{one:?} {other:?}");
+        };
+        for other in [Nothing, Text, Whole] {
+            check(other, Nothing, true);
+            check(Nothing, other, other == Nothing);
+            check(Text, other, other == Nothing);
+            check(Whole, other, true);
+        }
+        assert!(Nothing < Text && Text < Whole);
+    }
+}

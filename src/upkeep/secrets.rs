@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use crate::store::files::directory::{AUDIT_ANCHOR, AUDIT_LOG, RECOVERED};
+use crate::store::files::directory::{AUDIT_LOG, RECOVERED};
 use crate::store::skill::Skills;
 use crate::store::{Cleaned, DataFile};
 use memctl_files::{Directory, FoundKind, named};
@@ -62,11 +62,10 @@ impl SecretsReport {
             ));
         }
         if let Some(audit) = audit.first() {
-            let (log, anchor) = (audit.display(), audit.with_file_name(AUDIT_ANCHOR));
             found.push(format!(
-                "no line of the audit log can change: revoke the secret, or delete {log} and {}; the next \
-                 event then begins a log, and `memctl memory audit verify` says that one is gone",
-                anchor.display()
+                "no line of the audit log can change: revoke the secret, or delete {}; the next event then \
+                 begins a log, and `memctl memory audit verify` says that one is gone",
+                audit.display()
             ));
         }
         if !others.is_empty() {

@@ -458,7 +458,6 @@ fn secret_in_the_undo_journal_goes_and_one_in_the_audit_log_is_explained() {
     assert_eq!(journal.lines().count(), 1, "{journal}");
     fs::remove_dir_all(workspace.memory("recovered")).unwrap();
     fs::remove_file(workspace.memory("audit.jsonl")).unwrap();
-    fs::remove_file(workspace.memory("audit.anchor")).unwrap();
     workspace.run(&["doctor", "--secrets"]).succeeds();
     add("Answer in German");
     workspace.run(&["memory", "audit", "verify"]).fails(1, "");

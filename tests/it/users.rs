@@ -108,7 +108,7 @@ fn nobody_writes_in_the_name_of_another_or_over_what_is_his() {
         assert!(taken.is_err());
         for id in ["MEM-002", "MEM-003", "MEM-004", "MEM-005"] {
             let changed = writer.update(Kind::Memory, id, &[("content", "mine")]);
-            assert!(matches!(changed, Err(Error::NotFound { .. })), "{id}");
+            assert!(matches!(changed, Err(Error::NotFound(..))), "{id}");
             let removed = writer.remove(Kind::Memory, &[(id, "x")], now(), RemovalMode::Undoable);
             assert_eq!(removed.unwrap(), [], "{id}");
         }

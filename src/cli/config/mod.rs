@@ -456,6 +456,7 @@ pub(crate) fn embedder(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::Basis;
 
     fn environment(home: &Path, vars: &[(&str, &str)]) -> Environment {
         Environment::fixed(home, home, vars)
@@ -480,7 +481,9 @@ mod tests {
         )
         .unwrap();
         let approvals = env.approvals(&workspace);
-        approvals.trust("now", &mut || "r".to_owned()).unwrap();
+        approvals
+            .trust(Basis::Trusted, "now", &mut || "r".to_owned())
+            .unwrap();
         let config = Config::load(&env, &workspace, &[("model", "local/x".into())]).unwrap();
         assert_eq!(config.parsed::<usize>("prompt.rules_tokens").unwrap(), 30);
         assert_eq!(config.text("model"), Some("local/x"));
@@ -528,7 +531,9 @@ mod tests {
         assert_eq!(of_clone.held_back.len(), 3);
         // The user began this one, or trusts it as a source.
         let approvals = env.approvals(&workspace);
-        approvals.trust("now", &mut || "r".to_owned()).unwrap();
+        approvals
+            .trust(Basis::Trusted, "now", &mut || "r".to_owned())
+            .unwrap();
         let own = Config::load(&env, &workspace, &[]).unwrap();
         assert_eq!(value(&own, "memory.user_store").as_deref(), Some("false"));
         assert_eq!(own.held_back, []);

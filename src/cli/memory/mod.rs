@@ -363,10 +363,10 @@ enum AuditCommand {
     Verify(VerifyArgs),
 }
 
-/// Check that no audit event was changed, removed, inserted or cut off
+/// Check that no audit event was changed, removed or inserted
 ///
 /// Exits with 1 if one was. Keep the printed `head` in another place: `--head` then detects even a
-/// log that was rewritten as a whole.
+/// log whose end was cut off, or that was rewritten as a whole.
 ///
 /// ```console
 /// $ memctl memory audit verify

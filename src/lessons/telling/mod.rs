@@ -18,7 +18,7 @@ use crate::lessons::storage::source_files::changed_file;
 use crate::lessons::telling::hint::{Hint, render_blocks};
 use crate::model::text::told_line;
 use crate::model::{Kind, LONGEST_LESSON, Pattern, Procedure, Record as _, Trust};
-use crate::store::here::Here;
+use crate::store::Here;
 use crate::store::workspace::Error;
 use crate::store::{Scoped, Selection};
 

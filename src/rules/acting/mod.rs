@@ -176,7 +176,7 @@ mod tests {
 
     use super::*;
     use crate::model::Scope;
-    use crate::store::Approvals;
+    use crate::store::{Approvals, Basis};
     use memctl_files::named;
 
     fn call(command: &str) -> Call {
@@ -282,7 +282,7 @@ mod tests {
         };
         let approvals = user.store.approvals();
         approvals
-            .trust("2026-01-01T00:00:00Z", &mut random)
+            .trust(Basis::Trusted, "2026-01-01T00:00:00Z", &mut random)
             .unwrap();
         user.writes(&[rule(&json!({}))]);
         assert!(user.store.trust_snapshot().is_whole());

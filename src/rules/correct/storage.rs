@@ -32,7 +32,8 @@ pub(super) fn store(
     workspace.permit(&options.skill)?;
     let redacted = clean(&mut options);
     if memctl_redact::says_nothing(options.correction.trim()) {
-        return Err(Error::EmptyCorrection);
+        let hint = "say what should change: --correction \"…\"";
+        return Err(Error::input("the correction is empty", hint));
     }
     let mut execution = execution_of(workspace, &options)?;
     // Data files of other programs may hold secrets, which no model may see.
@@ -158,11 +159,11 @@ fn execution_of(
         return Ok(Some(execution));
     }
     workspace.skill(&options.skill)?;
-    Err(Error::OtherSkill {
-        execution: id,
-        actual: execution.skill,
-        skill: options.skill.clone(),
-    })
+    let (actual, skill) = (&execution.skill, &options.skill);
+    Err(Error::input(
+        format!("`{id}` is an execution of `{actual}`, not of `{skill}`"),
+        format!("memctl correct {actual} --execution-id {id} --correction \"…\""),
+    ))
 }
 
 /// Redacts the options; returns the kinds of secrets found.

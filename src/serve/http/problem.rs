@@ -234,7 +234,7 @@ impl Problem {
                 return Self::busy("another program is writing to the memory", 1);
             }
             Error::Disabled(_) => return Self::disabled(),
-            Error::NotFound { .. } => (404, not_found, "not found in the domains of the token"),
+            Error::NotFound(..) => (404, not_found, "not found in the domains of the token"),
             Error::NoSkill { .. } | Error::NoSkills(_) => {
                 let hint = "memctl list executions --json shows the skills that ran";
                 (404, not_found, hint)
@@ -246,8 +246,6 @@ impl Problem {
                 let hint = "use a token whose `domain_scope` covers it";
                 (403, Kind::Permission.name(), hint)
             }
-            Error::Ambiguous { .. } => (400, "input", "give the whole id"),
-            Error::SkillPath(_) => (400, "input", "a skill is written as `domain/skill`"),
             Error::NoId(_) | Error::NotJson { .. } => (400, "input", "correct the request"),
             Error::BadVector { .. } => {
                 let hint = "give a vector of this memory's embedder: `/v1/embeddings` returns one";

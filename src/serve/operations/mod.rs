@@ -244,16 +244,11 @@ fn sanitize_all(value: &mut Value) {
 /// line.
 fn user_error(error: Error) -> UserError {
     let hint = match &error {
-        Error::NoId(_) | Error::Forgotten { .. } => "find its id with `search`".to_owned(),
-        Error::NotFound { similar, .. } => match similar.first() {
-            Some(id) => format!("did you mean `{id}`? else find the id with `search`"),
-            None => "find the id with `search`".to_owned(),
-        },
-        Error::OutOfScope(..) => "it is outside the scope of this server; do not use it".to_owned(),
-        Error::EmptyCorrection => "say in `correction` what should change".to_owned(),
-        Error::OtherSkill { actual, .. } => format!("give `skill` as `{actual}`"),
-        Error::BadMemory { .. } => "correct what the message names, or leave it out".to_owned(),
-        Error::Suspicious { .. } => "only the user may add it, on the command line".to_owned(),
+        Error::NoId(_) | Error::Forgotten { .. } | Error::NotFound(..) => {
+            "find its id with `search`"
+        }
+        Error::OutOfScope(..) => "it is outside the scope of this server; do not use it",
+        Error::Suspicious { .. } => "only the user may add it, on the command line",
         _ => return error.into(),
     };
     UserError::from(error).with_hint(hint)

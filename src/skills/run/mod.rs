@@ -18,6 +18,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 
 use super::assemble::{assemble, assemble_layers};
+use crate::model::error::{Explain as _, message};
 use crate::model::{
     ActionType, Execution, ExecutionLog, Kind, LogStatus, NearestCase, Outcome, Session, SkillPath,
     Usage,
@@ -276,10 +277,17 @@ fn failed(
     report.cost_usd = paid.and_then(|paid| paid.cost_usd).map(dollars);
     report.usage = paid.and_then(|paid| paid.usage);
     match record(workspace, &mut report, input, session) {
-        Ok(_) => Error::Asked {
-            execution: report.execution_id.unwrap_or_default(),
-            source: error,
-        },
+        Ok(_) => {
+            let execution = report.execution_id.unwrap_or_default();
+            let recorded = format!("the attempt is recorded: memctl show {execution}");
+            let (kind, hint) = error.explain();
+            let hint = hint
+                .into_iter()
+                .chain([recorded])
+                .collect::<Vec<_>>()
+                .join("; ");
+            Error::Refused(kind, message(&error), hint)
+        }
         // The user paid for a part of an answer, so the error must name its file.
         Err(not_stored @ Error::NotStored { .. }) if error.raw_text().is_some() => not_stored,
         Err(_) => error.into(),

@@ -4,8 +4,7 @@
 //! validates the rule. One that passes without it proves nothing. Any other result fails, and revokes an earlier
 //! validation. Each result is stored before the next case runs.
 //!
-//! Rules act through a prompt, so without a model no case runs. The only check is then whether a
-//! case accepts the expected output.
+//! Rules act through a prompt, so without a model no case runs.
 //!
 //! - `trial`: the run of one case, the decision about each output, and the effect on the rule.
 //!
@@ -15,21 +14,19 @@
 mod trial;
 
 use serde::Serialize;
-use serde_json::Value;
 
 use super::assemble::assemble_layers;
-use crate::model::error::message as chain;
 use crate::model::words::names;
-use crate::model::{Correction, Kind, Reflexion, SkillPath};
+use crate::model::{Reflexion, SkillPath};
 use crate::rules::in_use::mark_observed;
 use crate::rules::place::rule_in_force;
 use crate::rules::regression::case::Case;
 use crate::rules::regression::files::{self, CaseFile, SkillFiles};
+use crate::store::Selection;
 use crate::store::skill::{Skill, Skills};
 use crate::store::workspace::providers::Chosen;
 use crate::store::workspace::{Error, Workspace, dollars, repair_warnings};
-use crate::store::{Scoped, Selection};
-use trial::{Meter, Stop, Trial, credit};
+use trial::{Meter, Trial, credit};
 pub use trial::{OutputVerdict, decide_output};
 
 /// Tokens of an answer, assumed for the cost estimate.
@@ -131,7 +128,6 @@ impl CaseReport {
 /// Cases of one skill.
 #[derive(Debug)]
 struct Group {
-    path: SkillPath,
     skill: Skill,
     chosen: Chosen,
     cases: Vec<CaseFile>,
@@ -194,7 +190,6 @@ pub async fn plan_tests(
             }
         }
         plan.groups.push(Group {
-            path,
             skill,
             chosen,
             cases,
@@ -229,7 +224,7 @@ pub async fn test(
                 Err(reason) => CaseReport {
                     status: Status::Failed,
                     reason: format!("the file is no case: {reason}"),
-                    ..CaseReport::skipped(id, &group.path)
+                    ..CaseReport::skipped(id, &group.skill.path)
                 },
             };
             match done.status {
@@ -265,9 +260,9 @@ async fn test_case(
     let mut report = CaseReport {
         correction_id: Some(case.correction_id.clone()),
         reflexion_id: Some(case.reflexion_id.clone()),
-        ..CaseReport::skipped(&case.id, &group.path)
+        ..CaseReport::skipped(&case.id, &group.skill.path)
     };
-    let rules = rules_of(workspace, &group.path)?;
+    let rules = rules_of(workspace, &group.skill.path)?;
     let is_own = |rule: &&Reflexion| rule.reflexion_id == case.reflexion_id;
     let Some(rule) = rules.iter().find(is_own) else {
         report.reason = format!("its rule `{}` is gone", case.reflexion_id);
@@ -283,7 +278,8 @@ async fn test_case(
     let rule = rule_in_force(&rules, rule);
     report.reflexion_id = Some(rule.reflexion_id.clone());
     let Chosen::Model(llm) = &group.chosen else {
-        (report.status, report.reason) = without_model(&workspace.store, case)?;
+        report.reason =
+            "a rule acts through a model's prompt, and no model is configured: --model".to_owned();
         return Ok(report);
     };
     let prompt = assemble_layers(workspace, &group.skill, &rules, Some(case.input.get()));
@@ -309,45 +305,11 @@ async fn test_case(
         }
         Err(stop) => {
             report.status = Status::Skipped;
-            report.reason = match stop {
-                Stop::Capped => "the cap on calls is reached (--max-calls)".to_owned(),
-                Stop::NoJudge(reason) => reason,
-                Stop::Failed(error) => {
-                    totals.unanswered += 1;
-                    format!("the model failed: {}", chain(&error))
-                }
-                Stop::JudgeFailed(why) => {
-                    totals.unanswered += 1;
-                    why
-                }
-            };
+            totals.unanswered += usize::from(stop.is_unanswered());
+            report.reason = stop.to_string();
         }
     }
     Ok(report)
-}
-
-/// Returns the status of a case without a model, and the reason.
-fn without_model(store: &Scoped, case: &Case) -> Result<(Status, String), Error> {
-    let correction: Option<Correction> = match store.find(Kind::Correction, &case.correction_id)? {
-        Some(_) => Some(store.get(&case.correction_id)?),
-        None => None,
-    };
-    let expected = correction.and_then(|correction| correction.expected_output);
-    let expected = expected.and_then(|json| serde_json::from_str::<Value>(json.get()).ok());
-    let wrong = expected.as_ref().map(|expected| case.wrong(expected));
-    let no_model = "a rule acts through a model's prompt, and no model is configured: --model";
-    Ok(match wrong {
-        Some(wrong) if !wrong.is_empty() => {
-            let wrong = wrong.join("; ");
-            let reason = format!("the expected output does not pass: {wrong}");
-            (Status::Failed, reason)
-        }
-        Some(_) if !case.assertions.is_empty() => {
-            let reason = format!("{no_model}; the expected output passes");
-            (Status::Skipped, reason)
-        }
-        _ => (Status::Skipped, no_model.to_owned()),
-    })
 }
 
 /// Files of the exported cases.

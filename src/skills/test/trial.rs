@@ -7,8 +7,6 @@
 //! A test counts once per rule, however often it runs: the same case is no new evidence. A later run may revoke
 //! a validation, but the counted evidence stays.
 
-use std::fmt;
-
 use memctl_llm::{ErrorKind, Llm, Progress, Reply, Request, Schema};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -48,29 +46,29 @@ impl Trial<'_> {
         let others = rules.iter().filter(|rule| rule.reflexion_id != *id);
         let others: Vec<Reflexion> = others.cloned().collect();
         let before = self.answer(&others).await?;
-        report.without_rule = Some(before.status());
+        report.without_rule = Some(status(&before));
         let after = self.answer(rules).await?;
-        report.with_rule = Some(after.status());
-        (report.status, report.reason) = match (before.is_empty(), after.is_empty()) {
-            (false, true) => (
+        report.with_rule = Some(status(&after));
+        (report.status, report.reason) = match (before, after) {
+            (Err(_), Ok(_)) => (
                 Status::Passed,
                 format!("fails without `{id}` and passes with it"),
             ),
-            (true, true) => (
+            (Ok(_), Ok(_)) => (
                 Status::Worthless,
                 format!("passes without `{id}` too, so the test proves nothing"),
             ),
-            (true, false) => (
+            (Ok(_), Err(faults)) => (
                 Status::Failed,
-                format!("passes without `{id}`, and fails with it: {after}"),
+                format!("passes without `{id}`, and fails with it: {faults}"),
             ),
-            (false, false) => (Status::Failed, format!("fails with `{id}` too: {after}")),
+            (Err(_), Err(faults)) => (Status::Failed, format!("fails with `{id}` too: {faults}")),
         };
         Ok(())
     }
 
-    /// Calls the model with these rules, and returns what its answer fails.
-    async fn answer(&mut self, rules: &[Reflexion]) -> Result<Faults, Stop> {
+    /// Calls the model with these rules, and decides its answer.
+    async fn answer(&mut self, rules: &[Reflexion]) -> Result<Decision, Stop> {
         let input = self.case.input.get();
         let mut request = Request {
             system: assemble_layers(self.workspace, &self.group.skill, rules, Some(input)).prompt,
@@ -85,7 +83,7 @@ impl Trial<'_> {
             request.system.push_str(&files);
             text = self.meter.ask(self.llm, &request).await?.text;
         }
-        Faults::of(self.workspace, self.case, &text, Some(self.llm), self.meter).await
+        decide(self.workspace, self.case, &text, Some(self.llm), self.meter).await
     }
 }
 
@@ -128,15 +126,27 @@ const NO_JUDGE: &str = "not tested without a judge: set MEMCTL_JUDGE to a progra
      prompt, or name a model with --model";
 
 /// Reason why a case has no verdict.
+#[derive(Debug, thiserror::Error)]
 pub(super) enum Stop {
     /// Cap on calls reached.
+    #[error("the cap on calls is reached (--max-calls)")]
     Capped,
     /// No judge, or one that is unable to judge the answer.
+    #[error("{0}")]
     NoJudge(String),
     /// Failed call of the model that answers.
+    #[error("the model failed: {}", chain(.0))]
     Failed(memctl_llm::Error),
     /// Failed call of the judge, in words.
+    #[error("{0}")]
     JudgeFailed(String),
+}
+
+impl Stop {
+    /// Returns `true` if a model did not answer.
+    pub(super) fn is_unanswered(&self) -> bool {
+        matches!(self, Self::Failed(_) | Self::JudgeFailed(_))
+    }
 }
 
 /// Way out where a judge is of no use.
@@ -177,82 +187,60 @@ impl Meter {
     }
 }
 
-/// Demands of a case that an output fails.
-#[derive(Debug, Default)]
-pub(super) struct Faults {
-    /// Messages of the assertions that fail.
-    asserted: Vec<String>,
-    /// Verdict of the judge, who is asked only if every assertion holds.
-    judged: Option<Verdict>,
-}
+/// The reason why an output passes a case, or the demands that it fails.
+type Decision = Result<String, String>;
 
-impl Faults {
-    /// Decides the text of a model.
-    pub(super) async fn of(
-        workspace: &Workspace,
-        case: &Case,
-        text: &str,
-        judge: Option<&Llm>,
-        meter: &mut Meter,
-    ) -> Result<Self, Stop> {
-        let answer = memctl_redact::redact_json(output(text).get())
-            .text
-            .into_owned();
-        let value: Value = serde_json::from_str(&answer).unwrap_or_default();
-        let mut faults = Self {
-            asserted: case.wrong(&value),
-            judged: None,
-        };
-        let Some(rubric) = case.rubric.as_ref().filter(|_| faults.is_empty()) else {
-            return Ok(faults);
-        };
-        let judge = judge.ok_or_else(|| Stop::NoJudge(NO_JUDGE.to_owned()))?;
-        let own = workspace.settings.judge_prompt.as_deref();
-        let request = request(rubric, case.input.get(), &answer, own.unwrap_or(PROMPT));
-        let verdict = match meter.ask(judge, &request).await {
-            Ok(reply) => serde_json::from_str(&reply.text).map_err(|error| error.to_string()),
-            Err(Stop::Failed(error)) if error.kind == ErrorKind::InvalidStructure => {
-                Err(chain(&error))
-            }
-            Err(Stop::Failed(error)) => {
-                let (model, why) = (judge.model(), chain(&error));
-                let failed = format!("the judge `{model}` failed: {why}; {NO_NEED}");
-                return Err(Stop::JudgeFailed(failed));
-            }
-            Err(stop) => return Err(stop),
-        };
-        let mut verdict: Verdict = verdict.map_err(|reason| {
-            let model = judge.model();
-            Stop::NoJudge(format!("`{model}` cannot judge it: {reason}; {NO_NEED}"))
-        })?;
-        verdict.reason = memctl_redact::redact(&one_line(&verdict.reason))
-            .text
-            .into_owned();
-        faults.judged = Some(verdict);
-        Ok(faults)
-    }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.asserted.is_empty() && self.judged.as_ref().is_none_or(|verdict| verdict.pass)
-    }
-
-    pub(super) fn status(&self) -> Status {
-        if self.is_empty() {
-            Status::Passed
-        } else {
-            Status::Failed
-        }
+fn status(decision: &Decision) -> Status {
+    match decision {
+        Ok(_) => Status::Passed,
+        Err(_) => Status::Failed,
     }
 }
 
-impl fmt::Display for Faults {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.asserted.join("; "))?;
-        match &self.judged {
-            Some(verdict) => write!(f, "the judge says: {}", verdict.reason),
-            None => Ok(()),
-        }
+/// Decides the text of a model. The judge is asked only if every assertion holds.
+async fn decide(
+    workspace: &Workspace,
+    case: &Case,
+    text: &str,
+    judge: Option<&Llm>,
+    meter: &mut Meter,
+) -> Result<Decision, Stop> {
+    let answer = memctl_redact::redact_json(output(text).get())
+        .text
+        .into_owned();
+    let value: Value = serde_json::from_str(&answer).unwrap_or_default();
+    let wrong = case.wrong(&value);
+    if !wrong.is_empty() {
+        return Ok(Err(wrong.join("; ")));
     }
+    let Some(rubric) = &case.rubric else {
+        return Ok(Ok("all assertions hold".to_owned()));
+    };
+    let judge = judge.ok_or_else(|| Stop::NoJudge(NO_JUDGE.to_owned()))?;
+    let own = workspace.settings.judge_prompt.as_deref();
+    let request = request(rubric, case.input.get(), &answer, own.unwrap_or(PROMPT));
+    let verdict = match meter.ask(judge, &request).await {
+        Ok(reply) => serde_json::from_str(&reply.text).map_err(|error| error.to_string()),
+        Err(Stop::Failed(error)) if error.kind == ErrorKind::InvalidStructure => Err(chain(&error)),
+        Err(Stop::Failed(error)) => {
+            let (model, why) = (judge.model(), chain(&error));
+            let failed = format!("the judge `{model}` failed: {why}; {NO_NEED}");
+            return Err(Stop::JudgeFailed(failed));
+        }
+        Err(stop) => return Err(stop),
+    };
+    let verdict: Verdict = verdict.map_err(|reason| {
+        let model = judge.model();
+        Stop::NoJudge(format!("`{model}` cannot judge it: {reason}; {NO_NEED}"))
+    })?;
+    let reason = memctl_redact::redact(&one_line(&verdict.reason))
+        .text
+        .into_owned();
+    Ok(if verdict.pass {
+        Ok(reason)
+    } else {
+        Err(format!("the judge says: {reason}"))
+    })
 }
 
 /// Verdict of a judge.
@@ -322,19 +310,9 @@ pub async fn decide_output(
         cost: None,
     };
     let (status, reason) = match file.case {
-        Ok(case) => match Faults::of(workspace, &case, text, judge, &mut meter).await {
-            Ok(faults) if faults.is_empty() => {
-                let judged = faults.judged.map(|verdict| verdict.reason);
-                (
-                    Status::Passed,
-                    judged.unwrap_or_else(|| "all assertions hold".to_owned()),
-                )
-            }
-            Ok(faults) => (Status::Failed, faults.to_string()),
-            Err(Stop::JudgeFailed(why)) => (Status::Skipped, format!("not tested: {why}")),
-            Err(Stop::NoJudge(reason)) => (Status::Skipped, reason),
-            // One call is left for the judge, and nothing else is asked.
-            Err(Stop::Capped | Stop::Failed(_)) => (Status::Skipped, NO_JUDGE.to_owned()),
+        Ok(case) => match decide(workspace, &case, text, judge, &mut meter).await {
+            Ok(decision) => (status(&decision), decision.unwrap_or_else(|faults| faults)),
+            Err(stop) => (Status::Skipped, stop.to_string()),
         },
         Err(reason) => (Status::Failed, format!("the file is no case: {reason}")),
     };

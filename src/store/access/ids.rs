@@ -4,12 +4,9 @@ use std::borrow::Cow;
 
 use memctl_files::json;
 
-use crate::model::{Kind, LOCAL_ID, SkillPath, local_number, numbered, split_origin};
+use crate::model::{Kind, LOCAL_ID, SkillPath, local_number, split_origin};
 use crate::store::renaming;
 use crate::store::{Entry, Error, Scoped, Selection, Tombstone};
-
-/// Number of ids searched for suggestions.
-const SUGGEST_AMONG: usize = 2_000;
 
 impl Scoped {
     /// Returns the record that had an id, and was created at this time: a merge may have given it another id, and its
@@ -45,9 +42,9 @@ impl Scoped {
 
     /// Returns the id that a record has now: one that was approved has another than before.
     pub fn current_id(&self, kind: Kind, id: &str) -> Result<String, Error> {
-        let Some(number) = local_number(kind, id) else {
+        if local_number(kind, id).is_none() {
             return Ok(id.to_owned());
-        };
+        }
         let snapshots = self.snapshots(kind)?;
         for snapshot in &snapshots {
             if snapshot.holds(id)? {
@@ -58,13 +55,6 @@ impl Scoped {
         let Some(shared) = snapshots.first() else {
             return Ok(id.to_owned());
         };
-        // An approval keeps the number where it can.
-        let likely = numbered(kind, number);
-        if let Some((_, entry)) = self.find_in(shared, &likely)?
-            && was(&entry.text)
-        {
-            return Ok(likely);
-        }
         for row in shared.rows() {
             let text = shared.read(&row)?;
             if memchr::memmem::find(&text, id.as_bytes()).is_some()
@@ -101,14 +91,10 @@ impl Scoped {
         selector: &str,
         skill: Option<&SkillPath>,
     ) -> Result<String, Error> {
-        let not_found = |similar| {
+        let not_found = || {
             let elsewhere = self.of_another_workspace(kind, selector);
             let known = elsewhere.or_else(|| self.forgotten(kind, selector));
-            known.unwrap_or_else(|| Error::NotFound {
-                kind: Some(kind),
-                id: selector.to_owned(),
-                similar,
-            })
+            known.unwrap_or_else(|| Error::not_found(kind, selector))
         };
         if selector == "latest" {
             let newest = Selection {
@@ -117,41 +103,31 @@ impl Scoped {
             };
             let mut id = None;
             self.each_entry(kind, &newest, &mut |entry| id = Some(entry.id))?;
-            return id.ok_or_else(|| not_found(Vec::new()));
+            return id.ok_or_else(not_found);
         }
         if let Some(entry) = self.find(kind, selector)? {
             return Ok(entry.id);
         }
         let wanted = selector.to_uppercase();
-        let mut starting = Vec::new();
-        let mut others = Vec::new();
+        let mut ids = Vec::new();
         let selection = Selection::of(skill);
         let selected = self.select_all(kind, &selection)?;
         for (file, row) in selected.rows() {
-            let id = String::from_utf8_lossy(row.id()).into_owned();
+            let id = String::from_utf8_lossy(row.id());
             if !wanted.is_empty() && id.to_uppercase().starts_with(&wanted) {
-                starting.push((file, row));
-            } else if others.len() < SUGGEST_AMONG {
-                others.push(id);
-            }
-        }
-        let mut ids = Vec::new();
-        for (file, row) in starting {
-            let entry = file.entry(row)?;
-            if self.access().sees(kind, &entry.text) {
-                ids.push(entry.id);
+                let entry = file.entry(row)?;
+                ids.extend(self.admits(&entry).then_some(entry.id));
             }
         }
         match ids.len() {
-            0 => Err(not_found(similar(selector, others))),
+            0 => Err(not_found()),
             1 => Ok(ids.remove(0)),
             count => {
                 ids.truncate(5);
-                Err(Error::Ambiguous {
-                    id: selector.to_owned(),
-                    count,
-                    examples: ids,
-                })
+                Err(Error::input(
+                    format!("`{}` is a prefix of {count} ids", selector.escape_debug()),
+                    format!("give a longer prefix: {}", ids.join(", ")),
+                ))
             }
         }
     }
@@ -179,19 +155,4 @@ impl Scoped {
             ),
         ))
     }
-}
-
-/// Returns the ids most similar to the typed text: those that a slip of a finger or two is from it. The random end of
-/// an id counts only if one was typed.
-fn similar(typed: &str, ids: Vec<String>) -> Vec<String> {
-    let parts = |id: &str| id.split('-').count();
-    let slips = if typed.len() > 12 { 2 } else { 1 };
-    let distance = |id: &str| {
-        let meant: Vec<&str> = id.split('-').take(parts(typed)).collect();
-        strsim::osa_distance(&typed.to_uppercase(), &meant.join("-").to_uppercase())
-    };
-    let near = ids.into_iter().map(|id| (distance(&id), id));
-    let mut near: Vec<(usize, String)> = near.filter(|(distance, _)| *distance <= slips).collect();
-    near.sort();
-    near.into_iter().take(3).map(|(_, id)| id).collect()
 }

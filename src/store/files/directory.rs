@@ -253,10 +253,8 @@ pub(crate) const TRUST_MARKER: &str = ".trust";
 pub(crate) const DISABLED: &str = "disabled";
 /// List of the users for whom a memory is disabled.
 pub(crate) const DISABLED_USERS: &str = "disabled_users.json";
-/// Audit log.
+/// Audit log, which is also its lock file.
 pub(crate) const AUDIT_LOG: &str = "audit.jsonl";
-/// Anchor of the audit log, which is also its lock file.
-pub(crate) const AUDIT_ANCHOR: &str = "audit.anchor";
 /// Undo journal.
 pub(crate) const JOURNAL: &str = "changes.jsonl";
 /// Log of hints of earlier versions.

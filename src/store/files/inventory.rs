@@ -24,8 +24,8 @@ use memctl_files::{Directory, FoundKind, is_temporary, json};
 
 use crate::model::{AGENT, CANDIDATE, Kind};
 use crate::store::files::directory::{
-    AUDIT_ANCHOR, AUDIT_LOG, DISABLED, DISABLED_USERS, EVIDENCE, EXECUTION_LOGS, HINTS, IDENTITY,
-    JOURNAL, LOCK, MOVING, PRIMARY, PROBE, RECOVERED, REMOTE, REPLICA, TRUST_MARKER,
+    AUDIT_LOG, DISABLED, DISABLED_USERS, EVIDENCE, EXECUTION_LOGS, HINTS, IDENTITY, JOURNAL, LOCK,
+    MOVING, PRIMARY, PROBE, RECOVERED, REMOTE, REPLICA, TRUST_MARKER,
 };
 use crate::store::files::tombstones;
 use crate::store::{DERIVED, Error, atomic};
@@ -154,8 +154,6 @@ pub enum Role {
     Account,
     /// The undo journal: contains removed data, and is never exported.
     Journal,
-    /// Proof that no line of a log is missing.
-    Seal,
     /// Remote records, pulled from other workspaces.
     Remote,
     /// Counters of this machine.
@@ -196,7 +194,8 @@ const NAMED: &[(&str, Role)] = &[
     (EXECUTION_LOGS, Role::Log),
     (JOURNAL, Role::Journal),
     (AUDIT_LOG, Role::Account),
-    (AUDIT_ANCHOR, Role::Seal),
+    // Of builds whose audit log had an anchor.
+    ("audit.anchor", Role::Leftover),
     (EVIDENCE, Role::Counters),
     (MOVING, Role::Leftover),
     (REMOTE, Role::Remote),
@@ -301,10 +300,10 @@ const GITIGNORE: &str = ".gitignore";
 const LONGEST: u64 = 16 << 20;
 
 /// Patterns for git to ignore.
-const PATTERNS: [&str; 19] = [
+const PATTERNS: [&str; 18] = [
     ".index/", ".lock", ".*.tmp", ".writable", LOCAL_PATTERN, "episodic_memory.json",
-    "sessions.json", EXECUTION_LOGS, HINTS, AUDIT_LOG, AUDIT_ANCHOR, JOURNAL, RECOVERED, REMOTE,
-    REPLICA, PRIMARY, TRUST_MARKER, DISABLED, DISABLED_USERS,
+    "sessions.json", EXECUTION_LOGS, HINTS, AUDIT_LOG, JOURNAL, RECOVERED, REMOTE, REPLICA,
+    PRIMARY, TRUST_MARKER, DISABLED, DISABLED_USERS,
 ];
 
 /// Returns `true` if git ignores a file directly below the memory directory.

@@ -113,7 +113,8 @@ fn show(
     }
 }
 
-fn ends_inside_a_line(directory: &Directory, name: &str) -> io::Result<bool> {
+/// Returns `true` if the last line of a log has no line break.
+pub(crate) fn ends_inside_a_line(directory: &Directory, name: &str) -> io::Result<bool> {
     let Some(file) = directory.open(name)? else {
         return Ok(false);
     };

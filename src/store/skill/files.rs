@@ -20,7 +20,6 @@ use crate::model::error::message;
 use crate::store::Error;
 use crate::store::skill::Skills;
 use crate::store::skill::guardrails::{self, Guardrail, Rewritten};
-use crate::store::skill::loaded::{Problem, not_utf8};
 
 impl Skills {
     /// Examples of a skill.
@@ -31,28 +30,17 @@ impl Skills {
     pub fn examples(&self, path: &SkillPath) -> Result<Examples, Error> {
         let mut all = Examples::default();
         for path in self.json_files(&self.dir_of(path).join("examples"))? {
-            let mut problem = |line, message| {
-                let path = self.relative(&path);
-                all.problems.push(Problem {
-                    path,
-                    line,
-                    message,
-                });
-            };
-            let file = match self.text(&path) {
+            let file = match self.read(&path) {
                 Ok(Some(file)) => file,
                 // Deleted since the directory was listed.
                 Ok(None) => continue,
                 Err(error) => {
-                    problem(None, message(&error));
+                    all.problems.push(self.problem(&path, &message(&error)));
                     continue;
                 }
             };
-            match serde_json::from_str::<Case>(&file.text) {
+            match serde_json::from_str::<Case>(&file) {
                 Ok(Case { input, output }) => {
-                    if file.lossy {
-                        all.problems.push(not_utf8(self.relative(&path)));
-                    }
                     let name = path.file_stem().unwrap_or_default();
                     all.cases.push(Example {
                         name: name.to_string_lossy().into_owned(),
@@ -61,11 +49,8 @@ impl Skills {
                     });
                 }
                 Err(error) => {
-                    let line = Some(error.line()).filter(|line| *line > 0);
-                    problem(
-                        line,
-                        format!("is not an {{\"input\", \"output\"}} case: {error}"),
-                    );
+                    let message = format!("is not an {{\"input\", \"output\"}} case: {error}");
+                    all.problems.push(self.problem(&path, &message));
                 }
             }
         }
@@ -80,17 +65,6 @@ impl Skills {
     pub fn sample_input(&self, path: &SkillPath) -> Result<Option<PathBuf>, Error> {
         let path = self.dir_of(path).join("fixtures/sample_input.json");
         Ok(self.kind(&path)?.map(|_| path))
-    }
-
-    /// Text of a file of a skill (an input), with `\n` line ends; `None` if the file does not
-    /// exist.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] if the file leads outside, is too large or cannot be read.
-    pub fn read(&self, file: &Path) -> Result<Option<String>, Error> {
-        let text = self.text(file)?;
-        Ok(text.map(|text| text.text))
     }
 
     /// Existing GUARDRAILS.md files for a skill: its own, then that of its domain.
@@ -323,8 +297,8 @@ pub struct Example {
 pub struct Examples {
     /// Usable examples.
     pub cases: Vec<Example>,
-    /// One problem per unusable file, or per file with invalid UTF-8.
-    pub problems: Vec<Problem>,
+    /// One problem per unusable file.
+    pub problems: Vec<String>,
 }
 
 /// File format. Other keys are notes of the author.
@@ -368,7 +342,7 @@ mod tests {
     use std::fs;
 
     use super::*;
-    use crate::store::skill::discover::tests::tree;
+    use crate::store::skill::tests_of_loading::tree;
 
     const MINIMAL: &str = "---\nname: x\ndescription: d\n---\nDo it.";
 
@@ -395,9 +369,9 @@ mod tests {
             .map(|case| format!("{} {} {}", case.name, case.input, case.output))
             .collect();
         assert_eq!(shown, ["a null [ ]", "b {\"n\": 1.0} 1"]);
-        let problems: Vec<String> = all.problems.iter().map(ToString::to_string).collect();
+        let problems = all.problems;
         assert!(
-            problems[0].starts_with("skills/hr/x/examples/c.json:2: "),
+            problems[0].starts_with("skills/hr/x/examples/c.json: "),
             "{problems:?}"
         );
         assert!(

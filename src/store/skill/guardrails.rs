@@ -10,7 +10,7 @@
 //!
 //! Deliberately absent: file access. [`super::Skills::guardrail_files`] lists the files.
 
-use crate::model::highest_after;
+use crate::model::{highest_after, text};
 
 /// Heading that stays last; new sections go before it.
 const MARKER: &str = "## When to Add New Guardrails";
@@ -72,61 +72,33 @@ fn insert(text: &str, section: &str) -> String {
     [&text[..at], &block, &text[at..]].concat()
 }
 
-/// Merges two texts with a common base, section by section: a section that one side has added,
-/// reworded or removed is taken from that side, even under another number. New sections get new numbers.
-/// As with records, a removal wins over a new wording, unless a person has added lines to the section.
-/// Returns `None` if both sides have reworded one section, or have other changes: these need a manual
-/// merge.
+/// Merges two texts with a common base, of which one only has new sections: they get new numbers in the other text.
+/// Returns `None` if both have other changes, or sections of one correction: these need a manual merge.
 pub fn join(base: &str, ours: &str, theirs: &str) -> Option<String> {
-    let [rest, of_ours, of_theirs] = [base, ours, theirs].map(without_sections);
-    let (start, other) = if of_theirs == rest {
-        (ours, theirs)
-    } else if of_ours == rest {
-        (theirs, ours)
+    let before = bodies(base);
+    let only_adds = |text: &str| {
+        let after = bodies(text);
+        let is_there = |section| after.contains(section);
+        without_sections(text) == without_sections(base) && before.iter().all(is_there)
+    };
+    let (mut text, other) = if only_adds(theirs) {
+        (ours.to_owned(), theirs)
+    } else if only_adds(ours) {
+        (theirs.to_owned(), ours)
     } else {
         return None;
     };
-    let before = bodies(base);
-    let (here, there) = (bodies(start), bodies(other));
-    let mut text = String::new();
-    let mut from = 0;
-    for (section, (key, body)) in sections(start).into_iter().zip(&here) {
-        let (before, there) = (find(&before, key), find(&there, key));
-        if there == Some(body) || before == there {
-            continue;
-        }
-        let is_reworded = before.is_some_and(|before| before != body);
-        if is_reworded && (there.is_some() || !is_plain(body)) {
-            return None;
-        }
-        let (begin, end) = match there {
-            None => with_gap(start, from, section.start, section.end),
-            Some(_) if before.is_none() => return None,
-            Some(_) => {
-                let heading = section.end - section.text.len();
-                let colon = section.text.find(':').unwrap_or_default();
-                (heading + colon + 1, section.end)
-            }
-        };
-        text.push_str(&start[from..begin]);
-        if let Some(body) = there {
-            let line_end = if uses_crlf(start) { "\r\n" } else { "\n" };
-            text.push_str(&body.replace('\n', line_end));
-        }
-        from = end;
+    let here = bodies(&text);
+    let new = bodies(other)
+        .into_iter()
+        .filter(|new| !before.contains(new) && !here.contains(new));
+    let new: Vec<_> = new.collect();
+    let is_known = |key: &Key<'_>| here.iter().chain(&before).any(|(other, _)| other == key);
+    if new.iter().any(|(key, _)| is_known(key)) {
+        return None;
     }
-    text.push_str(&start[from..]);
-    for (key, body) in &there {
-        let before = find(&before, key);
-        if find(&here, key).is_some() || before == Some(body) {
-            continue;
-        }
-        if before.is_some() {
-            if is_plain(body) {
-                continue;
-            }
-            return None;
-        }
+    drop(here);
+    for (_, body) in new {
         let number = highest_number(&text).saturating_add(1);
         text = insert(&text, &format!("## GRD-{number:03}:{body}"));
     }
@@ -160,16 +132,6 @@ fn bodies(text: &str) -> Vec<(Key<'_>, String)> {
         found.push((key, body.replace("\r\n", "\n")));
     }
     found
-}
-
-/// Returns `true` for the text of a section in the form that this program writes: a heading, a rule, and its source.
-fn is_plain(body: &str) -> bool {
-    body.lines().filter(|line| !line.is_empty()).count() == 3
-}
-
-fn find<'a>(bodies: &'a [(Key<'_>, String)], key: &Key<'_>) -> Option<&'a String> {
-    let found = bodies.iter().find(|(other, _)| other == key);
-    found.map(|(_, body)| body)
 }
 
 /// Section added from a correction.
@@ -216,23 +178,16 @@ fn sections(text: &str) -> Vec<Section<'_>> {
 
 /// Position of the closing section: its heading, or the `---` line before it.
 fn marker(text: &str) -> Option<usize> {
-    let mut fence: Option<&str> = None;
     let mut at = 0;
     // Position of a `---` line followed only by blank lines so far.
     let mut rule = None;
     let mut after_blank = true;
     for line in text.split_inclusive('\n') {
         let content = line.trim_end();
-        let mark = ["```", "~~~"]
-            .into_iter()
-            .find(|mark| content.trim_start().starts_with(mark));
-        match (fence, mark) {
-            (None, Some(mark)) => fence = Some(mark),
-            (Some(open), Some(mark)) if open == mark => fence = None,
-            (None, None) if content == MARKER => return Some(rule.unwrap_or(at)),
-            _ => {}
+        if content == MARKER {
+            return Some(rule.unwrap_or(at));
         }
-        if content == "---" && after_blank && fence.is_none() {
+        if content == "---" && after_blank {
             rule = Some(at);
         } else if !content.is_empty() {
             rule = None;
@@ -265,14 +220,11 @@ pub fn highest_source(text: &str) -> u64 {
 
 /// Words of a text on one line, or `or_else` if there are none.
 fn one_line(text: &str, or_else: &str) -> String {
-    let words: Vec<&str> = text
-        .split(|c: char| c.is_whitespace() || c.is_control())
-        .filter(|word| !word.is_empty())
-        .collect();
+    let words = text::one_line(&text.replace(char::is_control, " "));
     if words.is_empty() {
         or_else.to_owned()
     } else {
-        words.join(" ")
+        words
     }
 }
 
@@ -358,4 +310,286 @@ fn with_gap(text: &str, from: usize, start: usize, end: usize) -> (usize, usize)
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const GUARDRAIL: Guardrail<'static> = Guardrail {
+        title: "System design is scored on its own",
+        rule: "Score below 60.",
+        correction_id: "CORR-003",
+    };
+
+    fn section(number: &str) -> String {
+        format!(
+            "\n---\n\n## GRD-{number}: System design is scored on its own\n\n\
+             **Rule**: Score below 60.\n**Source**: CORR-003\n"
+        )
+    }
+
+    #[test]
+    fn a_guardrail_goes_before_the_closing_section_or_to_the_end() {
+        let check = |before: &str, after: &str, inserted: &str| {
+            let new = append(&format!("{before}{after}"), &GUARDRAIL).unwrap();
+            assert_eq!(new, format!("{before}{inserted}{after}"));
+        };
+        let (one, m) = (section("001"), MARKER);
+        // An existing blank line is not doubled.
+        let flush = one.trim_start_matches('\n');
+        check("", "", &one);
+        check("# G\n", "", &one);
+        check("# G", "", &format!("\n{one}"));
+        check("# G\n\n", &format!("{m}\nx\n{m}\n"), &format!("{flush}\n"));
+        check("# G\n", m, &format!("{one}\n"));
+        check("# G\n\n", &format!("---\n\n{m}\n"), &format!("{flush}\n"));
+        // Dashes directly below text underline it and are not a separator.
+        check(
+            "# G\n\na\n---\n\n",
+            &format!("{m}\n"),
+            &format!("{flush}\n"),
+        );
+        // A mention does not count as the heading.
+        check(&format!("see {m}\n#{m}\n"), "", &one);
+    }
+
+    #[test]
+    fn numbers_go_up_and_are_not_used_twice() {
+        let check = |text: &str, expected: &str| {
+            let new = append(text, &GUARDRAIL).unwrap();
+            assert!(
+                new.contains(&format!("\n## GRD-{expected}: ")),
+                "{text}: {new}"
+            );
+        };
+        check("## GR-009: x\n", "001");
+        check("## GRD-001: x\n## GRD-007: y\n", "008");
+        check("GRD-041 was retired\n", "042");
+        check("## GRD-999: x\n", "1000");
+        check("## GRD-: x\nGRD-99999999999999999999999\nGRD-é", "001");
+    }
+
+    #[test]
+    fn one_correction_makes_one_guardrail() {
+        let once = append("# G\n", &GUARDRAIL).unwrap();
+        assert_eq!(append(&once, &GUARDRAIL), None);
+        assert_eq!(append(&once.replace('\n', "\r\n"), &GUARDRAIL), None);
+        let other = Guardrail {
+            correction_id: "CORR-0031",
+            rule: "As **Source**: CORR-004\n**Source**: CORR-004",
+            ..GUARDRAIL
+        };
+        let twice = append(&once, &other).unwrap();
+        assert!(twice.contains("## GRD-002: "));
+        let third = Guardrail {
+            correction_id: "CORR-004",
+            ..GUARDRAIL
+        };
+        assert!(append(&twice, &third).is_some());
+    }
+
+    #[test]
+    fn a_file_keeps_its_line_ends() {
+        let new = append("# G\r\n\r\n## When to Add New Guardrails\r\n", &GUARDRAIL).unwrap();
+        assert_eq!(new.matches('\n').count(), new.matches("\r\n").count());
+    }
+
+    #[test]
+    fn missing_text_gets_general_words() {
+        let empty = Guardrail {
+            title: " ",
+            rule: "\n",
+            correction_id: "CORR-1",
+        };
+        let new = append("", &empty).unwrap();
+        assert!(new.starts_with("\n---\n\n## GRD-001: learned from a correction\n\n"));
+        assert!(new.contains("\n**Rule**: See the correction.\n"));
+    }
+
+    #[test]
+    fn sections_of_two_branches_are_joined() {
+        let with = |text: &str, id: &str| {
+            append(
+                text,
+                &Guardrail {
+                    correction_id: id,
+                    ..GUARDRAIL
+                },
+            )
+            .unwrap()
+        };
+        for base in [
+            "# G\n",
+            "# G\n\n## When to Add New Guardrails\nx\n",
+            "# G\r\n\r\na\r\n",
+        ] {
+            let base = with(base, "CORR-001");
+            let (ours, theirs) = (
+                with(&base, "CORR-002"),
+                with(&with(&base, "CORR-003"), "CORR-004"),
+            );
+            let joined = join(&base, &ours, &theirs).unwrap();
+            assert_eq!(
+                sections(&joined)
+                    .iter()
+                    .map(|section| section.source)
+                    .collect::<Vec<_>>(),
+                ["CORR-001", "CORR-002", "CORR-003", "CORR-004"]
+            );
+            for number in 1..=4 {
+                assert_eq!(
+                    joined.matches(&format!("## GRD-00{number}: ")).count(),
+                    1,
+                    "{joined}"
+                );
+            }
+            assert_eq!(joined.matches("---").count(), 4, "{joined}");
+            assert_eq!(join(&base, &joined, &theirs).unwrap(), joined);
+            assert_eq!(join(&base, &ours, &base).unwrap(), ours);
+            // Other changes on one side are merged, on both sides they are not.
+            let edited = ours.replace("# G", "# Guardrails");
+            assert!(
+                join(&base, &edited, &theirs)
+                    .unwrap()
+                    .starts_with("# Guardrails")
+            );
+            assert!(
+                join(&base, &theirs, &edited)
+                    .unwrap()
+                    .starts_with("# Guardrails")
+            );
+            assert_eq!(join(&base, &edited, &theirs.replace("# G", "# H")), None);
+        }
+    }
+
+    #[test]
+    fn a_section_that_one_branch_has_reworded_or_removed_meets_those_of_the_other() {
+        let with = |text: &str, id: &str| {
+            let added = Guardrail {
+                correction_id: id,
+                ..GUARDRAIL
+            };
+            append(text, &added).unwrap()
+        };
+        let base = with(&with("# G\n", "CORR-001"), "CORR-003");
+        // On their branch, a section was merged before ours, which has another number there.
+        let theirs = with(&with(&with("# G\n", "CORR-001"), "CORR-002"), "CORR-003");
+        let mine = Guardrail {
+            correction_id: "CORR-001",
+            ..GUARDRAIL
+        };
+        let new = Guardrail {
+            rule: "Another.",
+            ..mine
+        };
+        let reworded = rewrite(&base, &mine, Some(&new)).text.unwrap();
+        let removed = rewrite(&base, &mine, None).text.unwrap();
+        for (ours, theirs) in [(&reworded, &theirs), (&theirs, &reworded)] {
+            let joined = join(&base, ours, theirs).unwrap();
+            assert_eq!(joined.matches("Another.").count(), 1, "{joined}");
+            assert_eq!(joined.matches(SOURCE).count(), 3, "{joined}");
+        }
+        for (ours, theirs) in [(&removed, &theirs), (&theirs, &removed)] {
+            let joined = join(&base, ours, theirs).unwrap();
+            assert!(!joined.contains("CORR-001"), "{joined}");
+            assert_eq!(joined.matches(SOURCE).count(), 2, "{joined}");
+        }
+        let other = Guardrail {
+            rule: "A third.",
+            ..mine
+        };
+        let other = rewrite(&base, &mine, Some(&other)).text.unwrap();
+        assert_eq!(join(&base, &reworded, &other), None);
+        // A removal is a decision, but not about what a person has added.
+        for (ours, theirs) in [(&reworded, &removed), (&removed, &reworded)] {
+            assert_eq!(join(&base, ours, theirs).as_ref(), Some(&removed));
+        }
+        let extended = reworded.replace("Another.", "Another.\n\nAsk Ann.");
+        assert_eq!(join(&base, &extended, &removed), None);
+        assert_eq!(join(&base, &removed, &extended), None);
+    }
+
+    /// Lines of real files, and lines that an attacker could forge.
+    fn lines() -> impl Strategy<Value = String> {
+        let line = prop_oneof![
+            Just(MARKER.to_owned()),
+            Just("---".to_owned()),
+            Just("```".to_owned()),
+            Just("## GRD-004: x".to_owned()),
+            Just("**Source**: CORR-001".to_owned()),
+            Just(String::new()),
+            any::<String>(),
+        ];
+        (proptest::collection::vec(line, 0..12), any::<bool>())
+            .prop_map(|(lines, crlf)| lines.join(if crlf { "\r\n" } else { "\n" }))
+    }
+
+    proptest! {
+        #[test]
+        fn everything_else_is_left_alone(text in lines(), rule in lines(), title in lines()) {
+            let guardrail = Guardrail { title: &title, rule: &rule, ..GUARDRAIL };
+            let new = append(&text, &guardrail).unwrap();
+            let same = |(a, b): &(u8, u8)| a == b;
+            let head = text.bytes().zip(new.bytes()).take_while(same).count();
+            let tail = text.bytes().rev().zip(new.bytes().rev()).take_while(same).count();
+            prop_assert!(head + tail >= text.len(), "{text:?} {new:?}");
+            // For every correction text: one rule, no marker, one source.
+            let count = |what: &str| {
+                let of = |text: &str| text.lines().filter(|line| line.trim_end() == what).count();
+                of(&new) - of(&text)
+            };
+            prop_assert_eq!(count("---"), 1);
+            prop_assert_eq!(count(MARKER), 0);
+            prop_assert_eq!(count("**Source**: CORR-003"), 1);
+            prop_assert_eq!(append(&new, &guardrail), None);
+        }
+    }
+
+    #[test]
+    fn a_rewording_keeps_the_number_and_a_removal_the_other_sections() {
+        let other = Guardrail {
+            rule: "Score below 50.",
+            correction_id: "CORR-004",
+            ..GUARDRAIL
+        };
+        let text = append(&append("# G\n", &GUARDRAIL).unwrap(), &other).unwrap();
+        let new = Guardrail {
+            rule: "Score below 40.",
+            ..GUARDRAIL
+        };
+        let reworded = rewrite(&text, &GUARDRAIL, Some(&new));
+        let expected = text.replace("below 60", "below 40");
+        assert_eq!((reworded.text, reworded.is_left), (Some(expected), false));
+        // The text of the record is not the text of the section: somebody has edited one of them.
+        let unknown = rewrite(&text, &new, None);
+        assert_eq!((unknown.text, unknown.is_left), (None, true));
+        let rest = rewrite(&text, &other, None);
+        assert_eq!(rest.text, append("# G\n", &GUARDRAIL));
+    }
+
+    proptest! {
+        #[test]
+        fn a_removal_reverts_an_addition(
+            lines in prop::collection::vec(prop::sample::select(vec![
+                "# G", "a", "", "---", "```", MARKER, "## GRD-007: b", "**Source**: CORR-001",
+            ]), 0..9),
+            crlf in any::<bool>(),
+        ) {
+            let end = if crlf { "\r\n" } else { "\n" };
+            let text: String = lines.iter().flat_map(|line| [*line, end]).collect();
+            let added = append(&text, &GUARDRAIL).unwrap();
+            let removed = rewrite(&added, &GUARDRAIL, None);
+            // Text that follows without a heading counts as added below the section.
+            if let Some(rest) = removed.text {
+                let words = |text: &str| -> Vec<String> {
+                    let lines = text.lines().map(|line| line.trim_end().to_owned());
+                    lines.filter(|line| !line.is_empty()).collect()
+                };
+                prop_assert_eq!(words(&rest), words(&text));
+                prop_assert!(rest.len() <= text.len() + end.len());
+            } else {
+                prop_assert!(removed.is_left);
+            }
+        }
+    }
+}

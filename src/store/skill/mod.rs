@@ -14,11 +14,11 @@
 //!
 //! Invariants:
 //! - The directories name a skill. The name and domain in the metadata are for display only; a
-//!   difference is a [`Problem`]. They never decide which rules, tests or records belong to a
+//!   difference is a problem. They never decide which rules, tests or records belong to a
 //!   skill.
 //! - No file outside the skills directory is read, even through symbolic links. The one exception
 //!   is `WORKSPACE.md` next to the skills directory, in the project root.
-//! - Only a defect that makes a skill unusable is an [`Error`]. Everything else is a [`Problem`] of
+//! - Only a defect that makes a skill unusable is an [`Error`]. Everything else is a problem of
 //!   a working skill.
 //!
 //! Deliberately absent: writing (other modules write to paths that [`Skills::place`] allows), and
@@ -33,9 +33,7 @@
 //! Every read of a skill goes through [`Skills`], here. Symbolic links are not followed, neither the directory
 //! itself nor anything below it, wherever they lead. Copy a skill to have it under two names.
 
-mod discover;
 mod files;
-mod front_matter;
 pub mod guardrails;
 mod loaded;
 
@@ -44,12 +42,12 @@ use std::path::{Component, Path, PathBuf};
 
 use memctl_files::{Directory, FoundKind, Reason, Refused, decoded, named};
 
+use crate::model::SkillPath;
+use crate::model::error::message;
 use crate::store::Error;
 
-pub use crate::store::skill::discover::Listing;
 pub use crate::store::skill::files::{Example, Examples};
-pub use crate::store::skill::front_matter::{FrontMatter, read as read_front_matter};
-pub use crate::store::skill::loaded::{BundledFile, Layer, Problem, Skill};
+pub use crate::store::skill::loaded::{BundledFile, FrontMatter, Layer, Skill, read_front_matter};
 
 /// Size limit of a file of a skill: 1 MiB, some two hundred times a reasonable prompt.
 pub const MAX_BYTES: u64 = 1024 * 1024;
@@ -61,14 +59,6 @@ pub struct Skills {
     directory: Directory,
     /// Parent of the directory.
     project: PathBuf,
-}
-
-/// Text of a file, without a byte order mark and with `\n` line ends.
-#[derive(Debug, PartialEq, Eq)]
-struct Text {
-    text: String,
-    /// `true` if invalid UTF-8 was replaced.
-    lossy: bool,
 }
 
 impl Skills {
@@ -127,17 +117,20 @@ impl Skills {
         self.directory.is_file(path)
     }
 
-    /// Reads a text file; `None` if it does not exist.
-    fn text(&self, path: &Path) -> Result<Option<Text>, Error> {
-        let bytes = self.bytes(MAX_BYTES, path)?;
-        Ok(bytes.map(|bytes| Text::from_bytes(&bytes)))
+    /// Text of a file (of an input, for example), with `\n` line ends and without a byte order mark; `None` if it
+    /// does not exist.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] if the file leads outside, is too large or cannot be read.
+    pub fn read(&self, path: &Path) -> Result<Option<String>, Error> {
+        Ok(self.bytes(MAX_BYTES, path)?.map(text_of))
     }
 
     /// Reads a text file of the project root, not of its subdirectories; `None` if it does not exist.
-    fn text_of_project(&self, name: &str) -> Result<Option<Text>, Error> {
+    fn read_of_project(&self, name: &str) -> Result<Option<String>, Error> {
         let read = named::directory(&self.project).read(name, MAX_BYTES);
-        let bytes = self.found(&self.project.join(name), read)?;
-        Ok(bytes.map(|bytes| Text::from_bytes(&bytes)))
+        Ok(self.found(&self.project.join(name), read)?.map(text_of))
     }
 
     /// Reads a file's bytes; `None` if it does not exist.
@@ -199,16 +192,112 @@ fn is_absent(error: &io::Error) -> bool {
     not_a_directory || matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
 }
 
-impl Text {
-    fn from_bytes(bytes: &[u8]) -> Self {
-        let (text, lossy) = match decoded::text(bytes.to_vec()) {
-            Ok(text) => (text, false),
-            Err(error) => (String::from_utf8_lossy(error.as_bytes()).into_owned(), true),
-        };
-        Self {
-            text: text.replace("\r\n", "\n").replace('\r', "\n"),
-            lossy,
+/// Bytes that are not UTF-8 are replaced.
+fn text_of(bytes: Vec<u8>) -> String {
+    let text = decoded::text(bytes);
+    let text = text.unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
+    text.replace("\r\n", "\n").replace('\r', "\n")
+}
+
+/// Contents of a skills directory.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Listing {
+    /// All skills, sorted. They are not loaded, so loading one may still fail.
+    pub skills: Vec<SkillPath>,
+    /// Directories that look like a skill and have an error.
+    pub problems: Vec<String>,
+}
+
+/// Minimum similarity (Jaro-Winkler) of a suggestion.
+const SIMILAR: f64 = 0.8;
+
+impl Skills {
+    /// Lists every `<domain>/<skill>/` with a SKILL.md.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Unreadable`] if the skills directory cannot be listed. An unreadable domain is reported as
+    /// a problem.
+    pub fn list(&self) -> Result<Listing, Error> {
+        let mut found = Listing::default();
+        for domain in self.directories(self.directory(), &mut found.problems)? {
+            if self.has_file(&domain.join("SKILL.md")) {
+                let message = "is not in a domain: move it to `<domain>/<skill>/`";
+                let problem = self.problem(&domain.join("SKILL.md"), message);
+                found.problems.push(problem);
+            }
+            let skills = match self.directories(&domain, &mut found.problems) {
+                Ok(skills) => skills,
+                Err(error) => {
+                    found.problems.push(self.problem(&domain, &message(&error)));
+                    continue;
+                }
+            };
+            for dir in skills
+                .iter()
+                .filter(|dir| self.has_file(&dir.join("SKILL.md")))
+            {
+                let name = |path: &Path| Some(path.file_name()?.to_str()?.to_owned());
+                let path = name(&domain)
+                    .zip(name(dir))
+                    .map(|(d, s)| format!("{d}/{s}"));
+                match path.map(|path| path.parse()) {
+                    Some(Ok(path)) => found.skills.push(path),
+                    Some(Err(error)) => found.problems.push(self.problem(dir, &message(&error))),
+                    None => {
+                        let message = "has a name that is not valid UTF-8";
+                        found.problems.push(self.problem(dir, message));
+                    }
+                }
+            }
         }
+        found.skills.sort();
+        Ok(found)
+    }
+
+    /// Skill whose name is most similar to `typed`, which may lack the domain.
+    pub fn similar(&self, typed: &str) -> Option<SkillPath> {
+        let typed = typed.trim().trim_matches('/').to_lowercase();
+        let last = typed.rsplit('/').next().unwrap_or_default();
+        let likeness = |skill: &SkillPath| {
+            let whole = strsim::jaro_winkler(&typed, &skill.to_string().to_lowercase());
+            // Correct name with a wrong or missing domain.
+            let name = strsim::jaro_winkler(last, &skill.name().to_lowercase());
+            whole.max(name)
+        };
+        let skills = self.list().unwrap_or_default().skills.into_iter().rev();
+        let alike = skills.map(|skill| (likeness(&skill), skill));
+        let best = alike.max_by(|(a, _), (b, _)| a.total_cmp(b));
+        best.filter(|(likeness, _)| *likeness >= SIMILAR)
+            .map(|(_, skill)| skill)
+    }
+
+    /// Subdirectories that can be a domain or a skill.
+    fn directories(&self, dir: &Path, problems: &mut Vec<String>) -> Result<Vec<PathBuf>, Error> {
+        let listed = self.directory().below(dir).list();
+        let listed = listed.map_err(|source| self.io(dir, source))?;
+        let mut directories = Vec::new();
+        for found in listed {
+            let path = dir.join(&found.name);
+            if found.name.as_encoded_bytes().starts_with(b".") {
+                continue;
+            }
+            match found.kind {
+                FoundKind::Directory => directories.push(path),
+                FoundKind::Link => {
+                    let refused = self.kind(&path).err();
+                    problems.extend(refused.map(|error| self.problem(&path, &message(&error))));
+                }
+                FoundKind::File | FoundKind::Other => {}
+            }
+        }
+        directories.sort();
+        Ok(directories)
+    }
+
+    /// Defect of a file that does not make a skill unusable.
+    fn problem(&self, path: &Path, message: &str) -> String {
+        format!("{}: {message}", self.shown(path))
     }
 }
 
@@ -221,7 +310,6 @@ mod tests {
 
     use super::guardrails::Guardrail;
     use super::*;
-    use crate::model::SkillPath;
 
     /// Users copy the skills that come with the project.
     #[test]
@@ -229,7 +317,7 @@ mod tests {
         let project = Path::new(env!("CARGO_MANIFEST_DIR"));
         let skills = Skills::open(&project.join("skills")).unwrap();
         let listing = skills.list().unwrap();
-        assert_eq!(listing.problems, []);
+        assert!(listing.problems.is_empty(), "{listing:?}");
         let domains: BTreeSet<&str> = listing.skills.iter().map(SkillPath::domain).collect();
         assert!(
             domains.len() >= 3 && listing.skills.len() >= 5,
@@ -237,7 +325,7 @@ mod tests {
         );
         for path in &listing.skills {
             let skill = skills.load(path).unwrap();
-            assert_eq!(skill.problems, [], "{path}");
+            assert!(skill.problems.is_empty(), "{path}");
             let layers: Vec<u8> = skill.layers().iter().map(|layer| layer.number).collect();
             assert_eq!(layers, [0, 1, 3], "{path}");
             check_cases(&skills, path);
@@ -256,7 +344,7 @@ mod tests {
     fn check_cases(skills: &Skills, path: &SkillPath) {
         let skill = skills.load(path).unwrap();
         let examples = skills.examples(path).unwrap();
-        assert_eq!(examples.problems, [], "{path}");
+        assert!(examples.problems.is_empty(), "{path}");
         let (first, others) = examples.cases.split_first().unwrap();
         assert!(!others.is_empty(), "{path}");
         for case in others {
@@ -312,7 +400,7 @@ mod tests {
             fs::write(project.join(path), text).unwrap();
         }
         let skills = Skills::open(&project.join("skills")).unwrap();
-        let layers = skills.above(&skill, &mut Vec::new()).unwrap();
+        let layers = skills.above(&skill).unwrap();
         let shown: Vec<String> = layers
             .iter()
             .map(|l| format!("{} {} {}", l.number, l.source.display(), l.text))
@@ -380,15 +468,12 @@ mod tests_of_root {
 
     #[test]
     fn bytes_become_lines_of_text() {
-        let check = |bytes: &[u8], text: &str, lossy: bool| {
-            let text = text.to_owned();
-            assert_eq!(Text::from_bytes(bytes), Text { text, lossy });
-        };
-        check(b"a\r\nb\rc\n", "a\nb\nc\n", false);
-        check(b"\xef\xbb\xbf---\n", "---\n", false);
-        check(b"\xff\xfea\0\r\0\n\0", "a\n", false);
-        check(b"caf\xe9", "caf\u{fffd}", true);
-        check("日本\u{fffd}".as_bytes(), "日本\u{fffd}", false);
+        let check = |bytes: &[u8], text: &str| assert_eq!(text_of(bytes.to_vec()), text);
+        check(b"a\r\nb\rc\n", "a\nb\nc\n");
+        check(b"\xef\xbb\xbf---\n", "---\n");
+        check(b"\xff\xfea\0\r\0\n\0", "a\n");
+        check(b"caf\xe9", "caf\u{fffd}");
+        check("日本\u{fffd}".as_bytes(), "日本\u{fffd}");
     }
 
     #[test]
@@ -445,5 +530,156 @@ mod tests_of_root {
             let placed = root.place_below(&skill, Path::new(relative));
             assert!(matches!(placed, Err(Error::BadSkill(..))), "{relative}");
         }
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests_of_loading {
+    use std::fs;
+
+    use super::*;
+
+    /// A skills directory with these files.
+    pub(crate) fn tree(files: &[(&str, &str)]) -> (tempfile::TempDir, Skills) {
+        let tmp = tempfile::tempdir().unwrap();
+        fs::create_dir_all(tmp.path().join("skills")).unwrap();
+        for (path, text) in files {
+            let path = tmp.path().join("skills").join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        let skills = Skills::open(&tmp.path().join("skills")).unwrap();
+        (tmp, skills)
+    }
+
+    #[test]
+    fn a_skill_is_read_whole() {
+        let (tmp, skills) = tree(&[
+            (
+                "hr/x/SKILL.md",
+                "\u{feff}---\r\nname: x\r\ndescription: >\r\n  Screens.\r\nrole: agent\r\n\
+                 model: a/b\r\nextra: 1\r\n---\r\n\r\nDo it.\r\n",
+            ),
+            ("WORKSPACE.md", "w"),
+        ]);
+        let skill = skills.load(&"hr/x".parse().unwrap()).unwrap();
+        assert_eq!(skill.dir, tmp.path().join("skills/hr/x"));
+        assert_eq!(skill.model.as_deref(), Some("a/b"));
+        assert!(skill.problems.is_empty());
+        let layers: Vec<(u8, String)> = skill
+            .layers()
+            .into_iter()
+            .map(|layer| (layer.number, layer.text))
+            .collect();
+        assert_eq!(layers, [(0, "w".to_owned()), (3, "Do it.".to_owned())]);
+    }
+
+    #[test]
+    fn invalid_utf8_is_replaced_and_invalid_yaml_a_problem() {
+        let (tmp, skills) = tree(&[("hr/x/SKILL.md", "")]);
+        let bytes = b"---\nname: x\ndescription: Use: caf\xe9\n---\nx";
+        fs::write(tmp.path().join("skills/hr/x/SKILL.md"), bytes).unwrap();
+        fs::write(tmp.path().join("skills/hr/DOMAIN.md"), b"\xff").unwrap();
+        let skill = skills.load(&"hr/x".parse().unwrap()).unwrap();
+        assert_eq!(skill.context[0].text, "\u{fffd}");
+        let problems = skill.problems;
+        assert!(problems[0].starts_with("skills/hr/x/SKILL.md:3: the metadata is not valid"));
+    }
+}
+
+#[cfg(test)]
+mod tests_of_listing {
+    use std::fs;
+
+    use super::tests_of_loading::tree;
+    use super::*;
+
+    const MINIMAL: &str = "---\nname: x\ndescription: d\n---\nDo it.";
+
+    fn names(skills: &[SkillPath]) -> Vec<String> {
+        skills.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn every_directory_with_a_skill_file_is_listed() {
+        let (_tmp, skills) = tree(&[
+            ("hr/triage/SKILL.md", ""),
+            ("dev/triage/SKILL.md", ""),
+            ("dev/no-skill/README.md", ""),
+            (".git/x/SKILL.md", ""),
+            ("hr/.old/SKILL.md", ""),
+            ("hr/my skill/SKILL.md", ""),
+            ("flat/SKILL.md", ""),
+            ("WORKSPACE.md", ""),
+        ]);
+        let listing = skills.list().unwrap();
+        assert_eq!(names(&listing.skills), ["dev/triage", "hr/triage"]);
+        let problems = listing.problems;
+        assert!(
+            problems[0].starts_with("skills/flat/SKILL.md: is not in a domain"),
+            "{problems:?}"
+        );
+        assert!(
+            problems[1].starts_with("skills/hr/my skill: "),
+            "{problems:?}"
+        );
+        assert_eq!(problems.len(), 2);
+    }
+
+    #[test]
+    fn a_similar_skill_is_offered() {
+        let (_tmp, skills) = tree(&[
+            ("hr/resume-screen/SKILL.md", MINIMAL),
+            ("hr/interview-questions/SKILL.md", MINIMAL),
+            ("dev/code-review/SKILL.md", MINIMAL),
+            ("support/code-review/SKILL.md", MINIMAL),
+        ]);
+        let check = |typed: &str, expected: Option<&str>| {
+            let found = skills.similar(typed).map(|skill| skill.to_string());
+            assert_eq!(found.as_deref(), expected, "{typed}");
+        };
+        check("hr/resume-scren", Some("hr/resume-screen"));
+        check("resume-screen", Some("hr/resume-screen"));
+        check("HR/Resume-Screen/", Some("hr/resume-screen"));
+        check("ops/code-review", Some("dev/code-review"));
+        check("finance/expenses", None);
+        check("", None);
+        let error = skills
+            .load(&"hr/resume-scren".parse().unwrap())
+            .unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "skill `hr/resume-scren` not found; did you mean `hr/resume-screen`?"
+        );
+    }
+
+    #[test]
+    #[cfg_attr(windows, ignore = "Wine makes no symbolic links")]
+    fn nothing_outside_is_read_through_links() {
+        use memctl_files::make_link as symlink;
+        let (tmp, skills) = tree(&[("hr/x/SKILL.md", MINIMAL), ("hr/z/README.md", "")]);
+        let outside = tmp.path().join("outside/y");
+        fs::create_dir_all(&outside).unwrap();
+        fs::write(outside.join("SKILL.md"), MINIMAL).unwrap();
+        let dir = tmp.path().join("skills");
+        symlink(&outside, dir.join("hr/y")).unwrap();
+        symlink(outside.join("SKILL.md"), dir.join("hr/z/SKILL.md")).unwrap();
+        symlink(tmp.path().join("outside"), dir.join("ops")).unwrap();
+        symlink(dir.join("hr/x"), dir.join("hr/alias")).unwrap();
+        for path in ["hr/y", "hr/z", "ops/y"] {
+            let error = skills.load(&path.parse().unwrap()).unwrap_err();
+            assert!(matches!(error, Error::BadSkill(..)), "{path}: {error}");
+        }
+        // A link within the directory is refused too.
+        assert!(skills.load(&"hr/alias".parse().unwrap()).is_err());
+        let listing = skills.list().unwrap();
+        assert_eq!(names(&listing.skills), ["hr/x"]);
+        assert_eq!(listing.problems.len(), 3, "{:?}", listing.problems);
+
+        symlink(outside.join("SKILL.md"), dir.join("hr/x/GUARDRAILS.md")).unwrap();
+        let x = "hr/x".parse().unwrap();
+        assert!(skills.guardrail_files(&x).is_err());
+        symlink(outside.join("SKILL.md"), dir.join("WORKSPACE.md")).unwrap();
+        assert!(skills.load(&x).is_err());
     }
 }

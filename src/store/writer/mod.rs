@@ -39,8 +39,8 @@ use crate::store::files::data::write::retried;
 use crate::store::primary::copy::{AtPrimary, Sent};
 use crate::store::trust::UserKey;
 use crate::store::{
-    DataFile, Error, Identity, Lock, Problem, Scoped, Snapshot, Step, ignore_local_files, redact,
-    undo_journal,
+    Basis, DataFile, Error, Identity, Lock, Problem, Scoped, Snapshot, Step, ignore_local_files,
+    redact, undo_journal,
 };
 
 /// Returns the JSON text of a value. Refuses what would be in the way of every later reader.
@@ -107,12 +107,12 @@ impl Scoped {
         let identity = lock.identity(random)?;
         if !has_identity {
             ignore_local_files(lock.directory())?;
-            self.audit_log().begin(&identity)?;
         }
         if is_new {
             // Without a note, only individually approved records count; that is no reason to reject
             // a write.
-            drop(self.approvals().begin(&self.audit_context().at, random));
+            let at = &self.audit_context().at;
+            drop(self.approvals().trust(Basis::Began, at, random));
         }
         let key = self.approvals().make_key(random);
         Ok(Writer {

@@ -445,7 +445,7 @@ mod tests_of_counters {
 
     use super::*;
     use crate::model::{Reflexion, Scope};
-    use crate::store::access::scoped::Scoped;
+    use crate::store::access::Scoped;
 
     #[test]
     fn counters_of_a_shared_record_leave_its_file_as_it_is() {

@@ -27,7 +27,6 @@ const MEMORY: &[&str] = &[
     "workspace.json",
     ".lock",
     "audit.jsonl",
-    "audit.anchor",
     "changes.jsonl",
     "tombstones.jsonl",
     "hints.jsonl",
@@ -713,7 +712,6 @@ fn files_and_the_directory_become_private() {
         "procedural_memory.local.json",
         "memories.json",
         "audit.jsonl",
-        "audit.anchor",
         ".lock",
     ];
     for name in names {

@@ -193,7 +193,7 @@ fn an_agent_gets_its_hint_while_another_process_keeps_the_lock_and_what_came_of_
 #[test]
 fn writer_is_told_about_the_audit_lock_of_another_process() {
     let workspace = remembered();
-    let kept = keep(&workspace, "audit.anchor");
+    let kept = keep(&workspace, "audit.jsonl");
     let start = Instant::now();
     for args in [
         &[
@@ -201,11 +201,11 @@ fn writer_is_told_about_the_audit_lock_of_another_process() {
         ][..],
         &["memory", "audit", "verify"],
     ] {
-        workspace.run(args).fails(3, "audit.anchor");
+        workspace.run(args).fails(3, "audit.jsonl");
     }
     // What was read is shown, and what could not be noted of it is said.
     let ran = workspace.run(&["memory", "show", "MEM-001"]);
-    assert!(ran.succeeds().stderr.contains("audit.anchor"), "{ran:?}");
+    assert!(ran.succeeds().stderr.contains("audit.jsonl"), "{ran:?}");
     // A hook says nothing of it.
     assert!(hook(&workspace, &failing("a")).contains("--user"));
     assert!(start.elapsed() < Duration::from_mins(2));

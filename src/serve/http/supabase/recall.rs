@@ -228,7 +228,7 @@ fn record<R: Record>(workspace: &Workspace, found: &Found) -> Result<Option<R>, 
     let (workspace, id) = workspace.of_id(&found.name())?;
     match workspace.store.get::<R>(&id) {
         Ok(record) => Ok(Some(record)),
-        Err(store::Error::NotFound { .. }) => Ok(None),
+        Err(store::Error::NotFound(..)) => Ok(None),
         Err(error) => Err(error.into()),
     }
 }

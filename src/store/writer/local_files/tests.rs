@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 
 use crate::model::{Kind, Procedure, Reflexion, Scope};
 use crate::store::AuditContext;
+use crate::store::access::Scoped;
 use crate::store::access::query::Selection;
-use crate::store::access::scoped::Scoped;
 use crate::store::files::inventory::DataFile;
 use crate::store::trust::Approvals;
 use crate::store::undo_journal::Step;
