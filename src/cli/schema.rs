@@ -66,7 +66,7 @@ const SCHEMAS: &[(&str, Documents)] = documents! {
     "completions": Verbatim;
     "config show": settings::ConfigReport;
     "correct": rules::CorrectReport;
-    "doctor": upkeep::DoctorReport, upkeep::SecretsReport;
+    "doctor": upkeep::DoctorReport;
     "edit": review::EditReport;
     "error": ErrorDocument<'_>;
     "forget": upkeep::ForgetReport;

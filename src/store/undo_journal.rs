@@ -13,7 +13,6 @@
 //! record.
 
 use std::collections::HashSet;
-use std::path::PathBuf;
 
 use memctl_files::{Directory, hex};
 use serde::{Deserialize, Serialize};
@@ -22,7 +21,7 @@ use crate::model::{Kind, Viewer};
 use crate::store::files::directory::JOURNAL as FILE;
 use crate::store::files::log::{self, Sync};
 use crate::store::trust::{Mac, UserKey, parse};
-use crate::store::{AuditContext, DataFile, Error, Lock, Scoped, Writer, atomic};
+use crate::store::{AuditContext, DataFile, Error, Lock, Scoped, atomic};
 
 /// Length in bytes above which the journal drops its oldest changes, each time that it has grown by [`KEPT`].
 const LONGEST: u64 = 8 << 20;
@@ -150,28 +149,6 @@ pub(crate) fn scrub(lock: &Lock, kind: Kind, ids: &[&str]) -> Result<(), Error> 
         retain(lock, &|line| !concerns(line) && !quotes(line))?;
     }
     Ok(())
-}
-
-impl Writer {
-    /// Drops the changes that hold a secret: a part of a change cannot be reverted. Returns the path
-    /// and the text of the journal before, and the number of lines that went; `None` if nothing went.
-    pub fn drop_changes_with_secrets(&mut self) -> Result<Option<(PathBuf, String, usize)>, Error> {
-        let directory = self.lock().directory();
-        let text = log::whole(directory, FILE)?;
-        let text = String::from_utf8_lossy(&text).into_owned();
-        let is_secret = |line: &&str| !memctl_redact::findings_in_json(line).is_empty();
-        let found = text.lines().filter(is_secret);
-        let found: Vec<Line> = found
-            .filter_map(|line| serde_json::from_str(line).ok())
-            .collect();
-        let changes: HashSet<&str> = found.iter().map(|line| line.change.as_str()).collect();
-        if changes.is_empty() {
-            return Ok(None);
-        }
-        let dropped = retain(self.lock(), &|line| !changes.contains(line.change.as_str()))?;
-        let dropped = usize::try_from(dropped).unwrap_or(usize::MAX);
-        Ok(Some((directory.join(FILE), text, dropped)))
-    }
 }
 
 /// Keeps these lines of the journal alone. Returns the number of the others.

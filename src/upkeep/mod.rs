@@ -5,8 +5,8 @@
 //! - `why`: provenance of a record and its effects. `stats`, `status`: counts and trends, and the
 //!   log of writes and reads.
 //! - `undo`: reverts the changes of one command. `forget`: removes one record, the expired ones, or everything.
-//! - `init`: a new memory directory. `doctor`: checks every file and repairs damage. `secrets`: finds and
-//!   redacts secrets. `reindex`: the search index and its vectors.
+//! - `init`: a new memory directory. `doctor`: checks every file and repairs damage. `reindex`: the search index
+//!   and its vectors.
 //! - `export`, `import`: records as JSON Lines. `agents_md`: rules in `AGENTS.md`. `merge`: joins two versions in
 //!   git.
 //!
@@ -24,7 +24,6 @@ pub(crate) mod init;
 pub mod merge;
 pub(crate) mod reindex;
 mod runs;
-mod secrets;
 pub(crate) mod stats;
 pub(crate) mod status;
 pub mod undo;
@@ -39,7 +38,6 @@ pub use forget::{
 pub use import::{ImportOptions, ImportReport, Skipped, import};
 pub use init::{InitReport, initialise, with_lines};
 pub use reindex::{IndexOptions, IndexReport, IndexStage, index};
-pub use secrets::{SecretAt, SecretsReport, secrets};
 pub use stats::{
     AgentSessions, Part, RuleAtCalls, SessionMeans, StatsReport, Used, Week, save_page, stats,
 };

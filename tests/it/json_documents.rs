@@ -200,7 +200,6 @@ const FOUND: &Documents = &[
         "memory-resolve",
         &["memory", "resolve", "REFL-001", "--theirs"],
     ),
-    ("doctor-secrets", &["doctor", "--secrets"]),
     ("memory-prune", &["memory", "prune"]),
     ("trust-dry-run", &["trust", "--dry-run"]),
     ("trust", &["trust"]),

@@ -45,9 +45,7 @@ mod values;
 mod views;
 
 pub use fence::{beginning, defuse, fence, is_unfenced, length, shorten, strip_fenced, unfenced};
-pub use redact::{
-    Clean, Person, Redacted, findings_in_json, redact, redact_json, redact_value, says_nothing,
-};
+pub use redact::{Clean, Person, Redacted, redact, redact_json, redact_value, says_nothing};
 pub use scan::{Finding, findings};
 pub use screen::{Reason, Verdict, composed, is_hidden, lines, screen, visible};
 

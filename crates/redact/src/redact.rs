@@ -221,17 +221,6 @@ pub fn redact_value(value: &mut serde_json::Value) {
     }
 }
 
-/// Ranges and kinds of the strings that contain secrets.
-pub fn findings_in_json(json: &str) -> Vec<Finding> {
-    let of_edit = |Edit { at, kinds, .. }: Edit| {
-        kinds.into_iter().map(move |kind| Finding {
-            kind,
-            at: at.clone(),
-        })
-    };
-    edits(json).into_iter().flat_map(of_edit).collect()
-}
-
 fn edits(json: &str) -> Vec<Edit> {
     let bytes = json.as_bytes();
     let mut edits = Vec::new();

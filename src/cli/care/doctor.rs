@@ -1,4 +1,4 @@
-//! `doctor`: check and repair of the store, and search for secrets.
+//! `doctor`: check and repair of the store.
 
 use clap::Args;
 use memctl_files::named;
@@ -7,43 +7,29 @@ use crate::cli::context::Context;
 use crate::cli::output::{Done, Page, Report, Style, plural};
 use crate::cli::start::init;
 use crate::store::{MERGE_AGAIN, ProblemKind};
-use crate::upkeep::{self, DoctorReport, SecretsReport};
+use crate::upkeep::{self, DoctorReport};
 
 /// Check the store and repair damage
-///
-/// With `--secrets`, it searches the memory and the skills for passwords and keys instead. It prints
-/// their locations and never their values.
 ///
 /// ```console
 /// $ memctl doctor
 /// $ memctl doctor --repair
-/// $ memctl doctor --secrets
-/// $ memctl doctor --secrets --repair
 /// ```
 #[derive(Debug, Args)]
 pub(crate) struct DoctorArgs {
     /// Repair damaged files; keep a copy of each in `.agentura/recovered/`
     #[arg(long)]
     repair: bool,
-    /// Search for secrets; with `--repair`, redact records and guardrail files
-    #[arg(long)]
-    secrets: bool,
 }
 
 pub(crate) fn doctor(context: &Context, args: &DoctorArgs) -> Done {
-    let printer = &context.printer;
-    if args.secrets {
-        let workspace = context.workspace(None)?;
-        let search = || upkeep::secrets(&workspace, args.repair);
-        return Ok(Box::new(printer.during("looking for secrets", search)?));
-    }
     // Skills can be checked before the first record.
     if !named::is_dir(&context.places.skills) {
         context.needs_memory()?;
     }
     let workspace = context.workspace_over_files(None)?;
     let read = || upkeep::doctor(&workspace, args.repair);
-    let mut report = printer.during("reading every record", read)?;
+    let mut report = context.printer.during("reading every record", read)?;
     (report.git, report.git_offer) = init::problems(context.project());
     Ok(Box::new(report))
 }
@@ -128,39 +114,6 @@ impl Report for DoctorReport {
                 page.dim("a repair takes out what is broken: to keep it, mend the line in an editor first");
             }
             page.note("hint: ", "memctl doctor --repair");
-        }
-    }
-}
-
-impl Report for SecretsReport {
-    fn page(&self, page: &mut Page) {
-        page.fails_if(!self.clean);
-        for cleaned in &self.redacted {
-            let (path, copy) = (cleaned.path.display(), cleaned.copy.display());
-            let records = plural(cleaned.records as u64, "record");
-            page.good(
-                "redacted ",
-                format!("{path}: {records}; copy with the secrets: {copy}"),
-            );
-        }
-        for secret in &self.secrets {
-            let place = format!("{}:{}: ", secret.path.display(), secret.line);
-            page.styled(&[(Style::Plain, &place), (Style::Bad, secret.kind)]);
-        }
-        let files = plural(self.files, "file");
-        if self.clean {
-            page.good(format!("No secrets in {files}."), "");
-        } else {
-            let found = plural(self.secrets.len() as u64, "secret");
-            page.line(format!("{found} in {files}."));
-        }
-        if self.is_repaired {
-            self.left_to_do()
-                .iter()
-                .for_each(|hint| page.note("hint: ", hint));
-        } else if !self.clean {
-            let hint = "to redact the records of this memory: memctl doctor --secrets --repair";
-            page.note("hint: ", hint);
         }
     }
 }

@@ -15,7 +15,7 @@
 pub(crate) mod providers;
 pub(crate) mod redacting_writer;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ use crate::model::{
 use crate::store::skill::{Skill, Skills};
 use crate::store::{
     Added, AuditAction, Entry, GroupCommit, Problem, Scoped, SeenEntries, SkipCondition, Touched,
-    Writer, atomic,
+    Writer,
 };
 
 pub use providers::{Chosen, Providers};
@@ -201,24 +201,6 @@ impl Workspace {
     ) -> Result<Added<R>, Error> {
         let group = &self.group_commit;
         group.add(&self.store, record, unless, self.now, self.random)
-    }
-
-    /// Copies a text file unredacted before its secrets are removed. Returns the path of the copy.
-    pub(crate) fn copy_aside(&self, path: &Path, text: &str) -> Result<PathBuf, Error> {
-        let aside = self.store.directory().below("recovered");
-        atomic::create_dir(&aside)?;
-        // The last path components tell the files of two skills apart.
-        let mut names: Vec<String> = path
-            .components()
-            .rev()
-            .take(3)
-            .map(|part| part.as_os_str().to_string_lossy().into_owned())
-            .collect();
-        names.reverse();
-        let stamp = self.now.format("%Y%m%d%H%M%S%6f");
-        let copy = format!("{}.{stamp}.txt", names.join("-"));
-        atomic::replace(&aside, &copy, text.as_bytes())?;
-        Ok(aside.join(copy))
     }
 
     /// Stores a paid result that has no other place in its own file, next to the data files or in

@@ -134,7 +134,6 @@ const COMMANDS: &[&str] = &[
     "init",
     "doctor",
     "doctor --repair",
-    "doctor --secrets --repair",
     "memory purge --yes",
 ];
 
