@@ -80,7 +80,7 @@ pub use undo_journal::{Field, Line as ChangeLine, PlacedLine, Splice, Step};
 pub use writer::Writer;
 pub use writer::group_commit::{Added, GroupCommit};
 pub use writer::remove::{Expired, RemovalMode};
-pub use writer::repair::{Cleaned, Repaired};
+pub use writer::repair::Repaired;
 pub use writer::transfer::{
     RawEntry, foreign_entries, foreign_lines, foreign_origin, laid_out, raw_field, text_field,
 };

@@ -21,10 +21,9 @@ use crate::store::access::query::unreadable;
 use crate::store::files::data::scan::patience;
 use crate::store::files::data::write::retried;
 use crate::store::files::directory::{self, RECOVERED};
-use crate::store::primary::copy::{self, AtPrimary, Sent};
+use crate::store::primary::copy;
 use crate::store::{
     DataFile, Entry, Error, JsonFile, Lock, Problem, ProblemKind, Row, Scoped, Snapshot, atomic,
-    redact,
 };
 
 /// Maximum wait for other writers.
@@ -43,17 +42,6 @@ pub struct Repaired {
     pub salvaged: usize,
     /// Ids of the records that only the copy has: they could not be read.
     pub lost: Vec<String>,
-}
-
-/// Result of redacting one file.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
-pub struct Cleaned {
-    /// The file.
-    pub path: PathBuf,
-    /// Copy of the file before the change.
-    pub copy: PathBuf,
-    /// Number of changed entries.
-    pub records: usize,
 }
 
 impl Scoped {
@@ -121,49 +109,6 @@ impl Scoped {
                 }));
             }
             repair_file(&lock, file, &snapshot, now).map(Some)
-        })
-    }
-
-    /// Redacts the entries of a file; entries without secrets keep every byte. Copies the file aside
-    /// first. Returns `None` if there is nothing to redact.
-    pub fn clean(&self, of: DataFile, now: DateTime<Utc>) -> Result<Option<Cleaned>, Error> {
-        self.must_see_all(of)?;
-        let lock = Lock::take(self.directory(), LIMIT)?;
-        let mut at_primary = AtPrimary::begin(self, &lock, LIMIT)?;
-        let held = self.held();
-        let file = held.file(of);
-        retried(|| {
-            let snapshot = file.by_scan()?;
-            let mut edits = Vec::new();
-            // An entry that is not UTF-8 is damage, and left to `repair`.
-            for (row, entry) in
-                snapshot.entries(&|entry| std::str::from_utf8(&entry.text).is_ok())?
-            {
-                let text = String::from_utf8_lossy(&entry.text);
-                let redacted = redact(&text);
-                if !redacted.found.is_empty() {
-                    edits.push((row, redacted.text.into_owned(), entry.id));
-                }
-            }
-            if edits.is_empty() {
-                return Ok(None);
-            }
-            snapshot.check_format()?;
-            let (_, copy) = copy_aside(&lock, &snapshot, now)?;
-            if let Some(at) = &mut at_primary {
-                let rows = edits
-                    .iter()
-                    .map(|(_, text, id)| (id.as_str(), text.as_str()));
-                at.send(of.kind, &Sent::Records(&rows.collect::<Vec<_>>()))?;
-            }
-            let records = edits.len();
-            let changes = edits.into_iter().map(|(row, text, _)| (row, Some(text)));
-            file.change(&snapshot, &changes.collect::<Vec<_>>())?;
-            Ok(Some(Cleaned {
-                path: snapshot.path,
-                copy,
-                records,
-            }))
         })
     }
 }
