@@ -119,7 +119,7 @@ fn merged(
         ours: files(&sides.ours)?,
         theirs: files(&sides.theirs)?,
     };
-    let joined = join(&versions).map_err(|error| message(&error))?;
+    let joined = join(&versions)?;
     if let Some(reason) = joined.refused.get(path) {
         return Err(reason.clone());
     }

@@ -28,24 +28,31 @@ const LARGEST_ATTRIBUTES: u64 = 1 << 20;
 
 /// Error of a git command.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Error {
-    /// The program cannot be started, or does not end.
-    #[error("`git` does not start or does not end")]
-    Start(#[source] std::io::Error),
-    /// A link in the place of a file that git would write.
-    #[error("`{}` is a link, which is not followed", .0.display())]
-    Link(PathBuf),
-    /// The command failed.
-    #[error("`git {command}` failed: {message}")]
-    Failed {
-        /// Arguments of the command.
-        command: String,
-        /// First line of its error output.
-        message: String,
-    },
+#[error("{message}")]
+pub(crate) struct Error {
+    message: String,
+    hint: &'static str,
+}
+
+impl Error {
+    fn new(message: String, hint: &'static str) -> Self {
+        Self { message, hint }
+    }
+
     /// No commit matches the given version of a side of the merge.
-    #[error("cannot find the commit of {0}")]
-    UnknownSide(&'static str),
+    fn unknown_side(side: &str) -> Self {
+        Self::new(format!("cannot find the commit of {side}"), "git status")
+    }
+
+    fn failed(command: &str, message: &str) -> Self {
+        Self::new(format!("`git {command}` failed: {message}"), "git status")
+    }
+}
+
+impl Explain for Error {
+    fn explain(&self) -> Explanation {
+        (Kind::Io, Some(self.hint.to_owned()))
+    }
 }
 
 /// Returns `true` if a project has the merge driver in its attributes, so that people share its memory by git.
@@ -105,7 +112,8 @@ impl Repository {
         let below = file.ancestors().take_while(|path| *path != self.top);
         let is_link = |path: &&Path| named::link_metadata(path).is_ok_and(|m| m.is_symlink());
         if let Some(link) = below.take(2).find(is_link) {
-            return Err(Error::Link(link.to_owned()));
+            let message = format!("`{}` is a link, which is not followed", link.display());
+            return Err(Error::new(message, "put a file in its place"));
         }
         self.ask(&["config", "--local", name, value]).map(drop)
     }
@@ -169,31 +177,17 @@ impl Repository {
     fn git(&self, args: &[&OsStr], input: Vec<u8>) -> Result<Output, Error> {
         let is_short = SHORT.iter().any(|name| args[0] == *name);
         let limit = Duration::from_secs(SECONDS[usize::from(!is_short)]);
-        memctl_files::git(&self.top, args, input, self.by_variables, limit).map_err(Error::Start)
+        let output = memctl_files::git(&self.top, args, input, self.by_variables, limit);
+        output.map_err(|error| {
+            let message = format!("`git` does not start or does not end: {error}");
+            Error::new(message, "install git, and check that it is in PATH")
+        })
     }
 }
 
 fn failed(command: &str, output: &Output) -> Error {
     let message = String::from_utf8_lossy(&output.stderr);
-    Error::Failed {
-        command: command.to_owned(),
-        message: message
-            .lines()
-            .next()
-            .unwrap_or("it said nothing")
-            .to_owned(),
-    }
-}
-
-impl Explain for Error {
-    fn explain(&self) -> Explanation {
-        let hint = match self {
-            Self::Start(_) => "install git, and check that it is in PATH",
-            Self::Failed { .. } | Self::UnknownSide(_) => "git status",
-            Self::Link(_) => "put a file in its place",
-        };
-        (Kind::Io, Some(hint.to_owned()))
-    }
+    Error::failed(command, message.lines().next().unwrap_or("it said nothing"))
 }
 
 /// Input of the merge driver.
@@ -231,14 +225,14 @@ impl Repository {
         let has = |commit: &str, blob: &str| self.blob(commit, input.path).as_deref() == Some(blob);
         let own = self.hash(ours)?;
         let ours = self.commit("HEAD").filter(|commit| has(commit, &own));
-        let ours = ours.ok_or(Error::UnknownSide("ours"))?;
+        let ours = ours.ok_or_else(|| Error::unknown_side("ours"))?;
         let other = self.hash(theirs)?;
         let theirs = self
             .candidates(input, &other)
             .into_iter()
             .filter_map(|name| self.commit(&name))
             .find(|commit| *commit != ours && has(commit, &other))
-            .ok_or(Error::UnknownSide("theirs"))?;
+            .ok_or_else(|| Error::unknown_side("theirs"))?;
         let before = self.hash(base)?;
         let label = input.labels[0].and_then(commit_of);
         let common = self
@@ -318,10 +312,7 @@ impl Repository {
             return Ok(files);
         }
         let answer = self.run(&["cat-file", "--batch"], blobs)?;
-        let cut = || Error::Failed {
-            command: "cat-file --batch".to_owned(),
-            message: "the answer is cut off".to_owned(),
-        };
+        let cut = || Error::failed("cat-file --batch", "the answer is cut off");
         let mut rest = &answer[..];
         for name in names {
             // `<hash> blob <size>\n<content>\n`

@@ -1,12 +1,12 @@
-//! Matches the records of two sides, and assigns new ids to those that clash.
+//! Matches the records of the three versions, and decides the id that each has after the merge.
 //!
 //! Two records are the same if they share an id, present or former, and the creation time: no two
 //! records are created in one microsecond. If the time has whole seconds only, the base must hold
-//! the record too, or both texts must be equal. Any other record whose id is taken on our side gets
-//! a new id, and keeps the old one in its list of former ids.
+//! the record too, or both texts must be equal. A record has our id after the merge, except:
 //!
-//! Git takes a file that only one side has changed as it is. So a record of theirs in such a file keeps its id,
-//! and our record gets a new one ([`Ids::given_up`]). It also keeps an id that an earlier merge gave it.
+//! - Git takes a file that only theirs has changed as it is, so its records keep their ids.
+//! - An id that an earlier merge on their side gave a record stays, if it is free.
+//! - A record whose id another record has or had gets a new one: one of theirs, and in the first case one of ours.
 //!
 //! The result depends only on the three versions of all files, so the ids are the same for every
 //! file that is merged.
@@ -16,99 +16,68 @@ use std::collections::{HashMap, HashSet};
 use chrono::DateTime;
 
 use crate::model::Kind;
-use crate::store::Tombstone;
 use crate::store::renaming::{NewId, NewIds, Taken, digest, is_exact, rename};
 
 use super::side::{Record, Side};
 
-/// New ids for the records of the base and of their side.
+const BASE: usize = 0;
+const OURS: usize = 1;
+const THEIRS: usize = 2;
+
+/// New ids of the records.
 #[derive(Debug, Default)]
 pub(crate) struct Ids {
-    pub(crate) base: NewIds,
-    pub(crate) theirs: NewIds,
+    /// New ids of the base, of ours and of theirs, by the former ones.
+    pub(crate) of: [NewIds; 3],
     /// Records of theirs that get a new id in this merge.
     pub(crate) new: Vec<NewId>,
+    /// Records of ours that get another id.
+    pub(crate) given_up: Vec<NewId>,
 }
 
-type Births<'a> = HashMap<(Kind, &'a str, &'a str), &'a Record>;
+/// One record, as the base, ours and theirs have it.
+struct Matched<'a> {
+    kind: Kind,
+    of: [Option<&'a Record>; 3],
+}
 
-fn births(side: &Side) -> Births<'_> {
-    let mut births = HashMap::new();
-    for (kind, record) in side.all() {
-        for id in record.ids().filter(|id| !id.is_empty()) {
-            let birth = (kind, id, record.created.as_str());
-            births.entry(birth).or_insert(record);
-        }
+impl Matched<'_> {
+    /// Returns `true` if a record of a side with the same id and creation time is this one.
+    fn is(&self, side: usize, record: &Record) -> bool {
+        let is_same = |other: &&Record| digest(&other.text) == digest(&record.text);
+        self.of[side].is_none()
+            && (is_exact(&record.created)
+                || self.of[BASE].is_some()
+                || self.of.iter().flatten().all(is_same))
     }
-    births
 }
 
-fn find<'a>(births: &Births<'a>, kind: Kind, record: &Record) -> Option<&'a Record> {
-    let mut ids = record.ids();
-    ids.find_map(|id| births.get(&(kind, id, record.created.as_str())).copied())
-}
-
-/// Records of the base and of our side, among which those of theirs are looked up.
-struct Lookup<'a> {
-    of_base: Births<'a>,
-    of_ours: Births<'a>,
-    ours: HashMap<(Kind, &'a str), &'a Record>,
-    removed: HashSet<(Kind, String)>,
-}
-
-/// Our side's version of a record of theirs, and of its id.
-#[derive(Clone, Copy)]
-enum Found<'a> {
-    /// The record under its id, or neither of the two.
-    Fits,
-    /// The record under another id, and the record that has its id.
-    Renamed {
-        same: &'a Record,
-        other: Option<&'a Record>,
-    },
-    /// Another record with its id.
-    Clashes(&'a Record),
-    /// A tombstone of another record with its id.
-    Removed,
-}
-
-impl<'a> Lookup<'a> {
-    fn new(base: &'a Side, ours: &'a Side) -> Self {
-        let by_id = ours.all().map(|(kind, r)| ((kind, r.id.as_str()), r));
-        Self {
-            of_base: births(base),
-            of_ours: births(ours),
-            ours: by_id.collect(),
-            removed: ours.removed_ids(),
-        }
-    }
-
-    fn is_in_base(&self, kind: Kind, record: &Record) -> bool {
-        find(&self.of_base, kind, record).is_some()
-    }
-
-    fn find(&self, kind: Kind, record: &Record) -> Found<'a> {
-        let is_in_base = self.is_in_base(kind, record);
-        let same = find(&self.of_ours, kind, record).filter(|ours| {
-            is_exact(&record.created) || is_in_base || digest(&ours.text) == digest(&record.text)
-        });
-        let other = self.ours.get(&(kind, record.id.as_str())).copied();
-        match (same, other) {
-            (Some(same), _) if same.id == record.id => Found::Fits,
-            (Some(same), other) => Found::Renamed { same, other },
-            (None, Some(other)) => Found::Clashes(other),
-            (None, None) => {
-                let was_taken = self.removed.contains(&(kind, record.id.clone()));
-                if was_taken && !is_in_base {
-                    Found::Removed
-                } else {
-                    Found::Fits
-                }
+fn matched<'a>(sides: [&'a Side; 3]) -> Vec<Matched<'a>> {
+    let mut found: Vec<Matched<'a>> = Vec::new();
+    let mut births: HashMap<(Kind, &str, &str), usize> = HashMap::new();
+    for (side, records) in sides.into_iter().enumerate() {
+        for (kind, record) in records.all().filter(|(_, record)| !record.id.is_empty()) {
+            let birth = |id: &'a str| (kind, id, record.created.as_str());
+            let same = record.ids().find_map(|id| births.get(&birth(id)).copied());
+            let same = same.filter(|at| found[*at].is(side, record));
+            let at = same.unwrap_or(found.len());
+            if same.is_none() {
+                let of = [None; 3];
+                found.push(Matched { kind, of });
+            }
+            found[at].of[side] = Some(record);
+            for id in record.ids().filter(|id| !id.is_empty()) {
+                births.entry(birth(id)).or_insert(at);
             }
         }
     }
+    found
 }
 
+/// Records by side and by their id there, with their id after the merge.
+type Places<'a> = HashMap<(usize, Kind, &'a str), (&'a Matched<'a>, &'a String)>;
+
+/// All ids of the three versions.
 fn taken(sides: [&Side; 3]) -> Taken {
     let mut taken = Taken::default();
     for side in sides {
@@ -123,130 +92,97 @@ fn taken(sides: [&Side; 3]) -> Taken {
 }
 
 impl Ids {
-    /// Other ids for records of ours. `as_is` are the kinds whose file git takes from theirs as it is.
-    pub(crate) fn given_up(
-        base: &Side,
-        ours: &Side,
-        theirs: &Side,
-        as_is: &HashSet<Kind>,
-    ) -> Vec<NewId> {
-        let lookup = Lookup::new(base, ours);
-        let mut taken = taken([base, ours, theirs]);
-        let mut given: HashMap<(Kind, &str), String> = HashMap::new();
-        let mut displaced = Vec::new();
-        for (kind, record) in theirs.all().filter(|(_, r)| !r.id.is_empty()) {
-            let stays = as_is.contains(&kind);
-            match lookup.find(kind, record) {
-                // An earlier merge gave it the id that it has.
-                Found::Renamed { same, other }
-                    if stays || other.is_none() && record.before.contains(&same.id) =>
-                {
-                    given.insert((kind, &same.id), record.id.clone());
-                    displaced.extend(other.map(|other| (kind, other)));
+    /// Decides the ids. `as_is` are the kinds whose file git takes from theirs as it is.
+    pub(crate) fn decide(sides: [&Side; 3], as_is: &HashSet<Kind>) -> Self {
+        let mut taken = taken(sides);
+        let matched = matched(sides);
+        let of_ours: HashSet<&str> = sides[OURS].all().map(|(_, r)| r.id.as_str()).collect();
+        let removed = sides[OURS].removed_ids();
+        let mut ids = Self::default();
+        let mut used: HashSet<String> = HashSet::new();
+        let mut decided: Vec<Option<String>> = vec![None; matched.len()];
+        // Ids of theirs that stay, then ours, the others of theirs, and those of the base alone.
+        for (step, side) in [THEIRS, OURS, THEIRS, BASE].into_iter().enumerate() {
+            for (one, decided) in matched.iter().zip(&mut decided) {
+                let Some(record) = one.of[side].filter(|_| decided.is_none()) else {
+                    continue;
+                };
+                let (kind, id) = (one.kind, &record.id);
+                let is_renamed = |ours: &Record| record.before.contains(&ours.id);
+                let stays = as_is.contains(&kind)
+                    || one.of[OURS].is_some_and(is_renamed) && !of_ours.contains(id.as_str());
+                if step == 0 && !stays {
+                    continue;
                 }
-                Found::Clashes(other) if stays => displaced.push((kind, other)),
-                Found::Removed if stays => displaced.push((kind, record)),
-                _ => {}
+                let is_new = step == 2 && one.of[BASE].is_none();
+                let is_free =
+                    !used.contains(id) && !(is_new && removed.contains(&(kind, id.clone())));
+                let to = if is_free {
+                    id.clone()
+                } else {
+                    taken.free(kind, &record.created, DateTime::UNIX_EPOCH)
+                };
+                if is_new && !is_free {
+                    ids.new.push(new_id(kind, id, &to));
+                }
+                used.insert(to.clone());
+                *decided = Some(to);
             }
         }
-        for (kind, record) in displaced {
-            let to = || taken.free(kind, &record.created, DateTime::UNIX_EPOCH);
-            given.entry((kind, &record.id)).or_insert_with(to);
+        let mut places: Places<'_> = HashMap::new();
+        for (one, to) in matched.iter().zip(decided.iter().flatten()) {
+            for (side, record) in one.of.iter().enumerate() {
+                let Some(record) = record else { continue };
+                places.insert((side, one.kind, &record.id), (one, to));
+                if record.id != *to {
+                    rename(&mut ids.of[side], one.kind, &record.id, to);
+                    if side == OURS {
+                        ids.given_up.push(new_id(one.kind, &record.id, to));
+                    }
+                }
+            }
         }
-        let given = given.into_iter().map(|((kind, from), to)| {
-            let from = from.to_owned();
-            NewId { kind, from, to }
-        });
-        let mut given: Vec<NewId> = given.collect();
-        given.sort_by(|a, b| a.from.cmp(&b.from));
-        given
-    }
-
-    pub(crate) fn decide(base: &Side, ours: &Side, theirs: &Side) -> Self {
-        let lookup = Lookup::new(base, ours);
-        let mut taken = taken([base, ours, theirs]);
-        let mut ids = Self::default();
-        ids.of_theirs(theirs, &lookup, &mut taken);
-        ids.of_base(base, theirs, &lookup, &mut taken);
-        ids.of_tombstones([base, ours, theirs], &lookup, &mut taken);
+        ids.of_tombstones(sides, &places, &mut taken, &used);
         ids
     }
 
-    fn of_theirs(&mut self, theirs: &Side, lookup: &Lookup<'_>, taken: &mut Taken) {
-        for (kind, record) in theirs.all().filter(|(_, r)| !r.id.is_empty()) {
-            let to = match lookup.find(kind, record) {
-                Found::Fits => continue,
-                Found::Renamed { same, .. } => same.id.clone(),
-                Found::Clashes(_) | Found::Removed => {
-                    let to = taken.free(kind, &record.created, DateTime::UNIX_EPOCH);
-                    if !lookup.is_in_base(kind, record) {
-                        self.new.push(NewId {
-                            kind,
-                            from: record.id.clone(),
-                            to: to.clone(),
-                        });
-                    }
-                    to
+    /// Ids of tombstones: those of their records, and new ones for records that were created and deleted on one
+    /// side, where another record has the id. Other entries still name them.
+    fn of_tombstones(
+        &mut self,
+        sides: [&Side; 3],
+        places: &Places<'_>,
+        taken: &mut Taken,
+        used: &HashSet<String>,
+    ) {
+        let [known, removed] = [BASE, OURS].map(|side| sides[side].removed_ids());
+        let of_ours = sides[OURS].tombstones();
+        let of_ours: HashSet<(String, String)> = of_ours.map(|one| (one.id, one.at)).collect();
+        for side in [OURS, THEIRS] {
+            for one in sides[side].tombstones() {
+                let key = (one.kind, one.id.clone());
+                let place = |side| places.get(&(side, one.kind, one.id.as_str()));
+                let to = if place(side).is_some() || known.contains(&key) {
+                    continue;
+                } else if let Some((_, to)) = place(BASE).filter(|(one, _)| one.of[side].is_none())
+                {
+                    (*to).clone()
+                } else if side == THEIRS && of_ours.contains(&(one.id.clone(), one.at.clone())) {
+                    self.of[OURS].get(&one.id).unwrap_or(&one.id).clone()
+                } else if used.contains(&one.id) || side == THEIRS && removed.contains(&key) {
+                    taken.free(one.kind, &one.at, DateTime::UNIX_EPOCH)
+                } else {
+                    continue;
+                };
+                if to != one.id {
+                    rename(&mut self.of[side], one.kind, &one.id, &to);
                 }
-            };
-            rename(&mut self.theirs, kind, &record.id, &to);
-        }
-    }
-
-    fn of_base(&mut self, base: &Side, theirs: &Side, lookup: &Lookup<'_>, taken: &mut Taken) {
-        let of_theirs = births(theirs);
-        for (kind, record) in base.all().filter(|(_, r)| !r.id.is_empty()) {
-            let to = if let Some(same) = find(&lookup.of_ours, kind, record) {
-                same.id.clone()
-            } else if let Some(same) = find(&of_theirs, kind, record) {
-                self.theirs.get(&same.id).unwrap_or(&same.id).clone()
-            } else if lookup.ours.contains_key(&(kind, record.id.as_str())) {
-                // Both sides have removed it, and another record of ours uses its id now.
-                taken.free(kind, &record.created, DateTime::UNIX_EPOCH)
-            } else {
-                continue;
-            };
-            if to != record.id {
-                rename(&mut self.base, kind, &record.id, &to);
-            }
-        }
-    }
-
-    /// New ids for records that were created and deleted on their side; other entries still name them.
-    fn of_tombstones(&mut self, sides: [&Side; 3], lookup: &Lookup<'_>, taken: &mut Taken) {
-        let [base, ours, theirs] = sides;
-        let in_base = base.all().map(|(kind, record)| (kind, record.id.clone()));
-        let in_base: HashSet<(Kind, String)> = in_base.collect();
-        let removed_base = base.removed_ids();
-        let shared: HashSet<(Kind, String, String)> = ours
-            .tombstones()
-            .map(|tombstone| (tombstone.kind, tombstone.id, tombstone.at))
-            .collect();
-        for Tombstone { kind, id, at, .. } in theirs.tombstones() {
-            let key = (kind, id.clone());
-            if let Some(to) = self.base.get(&id).filter(|_| in_base.contains(&key)) {
-                rename(&mut self.theirs, kind, &id, to);
-                continue;
-            }
-            let is_known = in_base.contains(&key)
-                || removed_base.contains(&key)
-                || self.theirs.contains_key(&id)
-                || shared.contains(&(kind, id.clone(), at.clone()));
-            let is_taken =
-                lookup.ours.contains_key(&(kind, id.as_str())) || lookup.removed.contains(&key);
-            if is_taken && !is_known {
-                let to = taken.free(kind, &at, DateTime::UNIX_EPOCH);
-                rename(&mut self.theirs, kind, &id, &to);
             }
         }
     }
 }
 
-/// Returns the new ids by the former ones, with the names of tests.
-pub(crate) fn by_former(new: &[NewId]) -> NewIds {
-    let mut ids = NewIds::new();
-    for id in new {
-        rename(&mut ids, id.kind, &id.from, &id.to);
-    }
-    ids
+fn new_id(kind: Kind, from: &str, to: &str) -> NewId {
+    let (from, to) = (from.to_owned(), to.to_owned());
+    NewId { kind, from, to }
 }

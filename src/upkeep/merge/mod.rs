@@ -16,7 +16,7 @@ mod side;
 mod skills;
 mod three_way;
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 
 use chrono::{DateTime, FixedOffset};
 use memctl_files::Directory;
@@ -29,11 +29,11 @@ use crate::store::renaming::{NewId, NewIds, tests};
 use crate::store::workspace::{Error, Workspace, entry, locate, redacting_writer, repair_warnings};
 use crate::store::{DIRECTORY, Entry, Frame, IDENTITY, Identity, raw_field, text_field};
 use ids::Ids;
-use side::{Record, Side, file_of, tombstones_file};
-use three_way::{Union, Versions as RecordVersions};
+use side::{Record, Side, file_of, tombstones_file, with_entries};
+use three_way::{Union, union};
 
 pub(crate) use side::CONFLICT;
-pub use side::{Conflict, Files, Unjoinable};
+pub use side::{Conflict, Files};
 pub use skills::is_of_corrections;
 
 /// Three versions of all files of a workspace.
@@ -70,36 +70,24 @@ pub struct Joined {
 ///
 /// # Errors
 ///
-/// Damaged file: ids cannot be assigned without all records.
-pub fn join(versions: &Versions) -> Result<Joined, Unjoinable> {
-    let base = Side::of(&versions.base)?;
-    let ours = Side::of(&versions.ours)?;
-    let theirs = Side::of(&versions.theirs)?;
-    let as_is = versions.as_is();
-    let given_up = Ids::given_up(&base, &ours, &theirs, &as_is);
-    let of_ours = ids::by_former(&given_up);
-    let ours = ours.renamed(&of_ours);
-    let ids = Ids::decide(&base, &ours, &theirs);
-    let base = base.with_ids(&ids.base);
-    let theirs = theirs.with_ids(&ids.theirs);
+/// Names a damaged file: ids cannot be assigned without all records.
+pub fn join(versions: &Versions) -> Result<Joined, String> {
+    let files = [&versions.base, &versions.ours, &versions.theirs];
+    let [base, ours, theirs] = files.map(Side::of);
+    let (base, ours, theirs) = (base?, ours?, theirs?);
+    let ids = Ids::decide([&base, &ours, &theirs], &versions.as_is());
+    let [of_base, of_ours, of_theirs] = &ids.of;
+    let ours = ours.with_ids(of_ours);
+    let (base, theirs) = (base.with_ids(of_base), theirs.with_ids(of_theirs));
     let mut joined = Joined::default();
-    let new: HashMap<String, String> = ids
-        .new
-        .iter()
-        .map(|id| (id.to.clone(), id.from.clone()))
-        .collect();
     let removed = [ours.removed_ids(), theirs.removed_ids()];
     for kind in Kind::ALL {
-        let union = RecordVersions {
+        let records = [&base, &ours, &theirs].map(|side| side.records(kind));
+        joined.put(
             kind,
-            base: base.records(kind),
-            ours: ours.records(kind),
-            theirs: theirs.records(kind),
-            new: &new,
-            removed: [&removed[0], &removed[1]],
-        }
-        .union();
-        joined.put(kind, [&ours, &theirs], union);
+            [&ours, &theirs],
+            union(kind, records, removed.each_ref()),
+        );
     }
     if ours.lines.is_some() || theirs.lines.is_some() {
         let lines = [&base, &ours, &theirs].map(|side| side.lines.as_deref().unwrap_or_default());
@@ -108,19 +96,16 @@ pub fn join(versions: &Versions) -> Result<Joined, Unjoinable> {
         joined.files.insert(tombstones_file(), text.into_bytes());
     }
     joined.files.extend(identity(versions)?);
-    let (base, base_ids) = (&versions.base, &ids.base);
-    let (files, refused) = skills::union(
-        &skills::with_ids(base, base_ids, base, base_ids),
-        &skills::with_ids(&versions.ours, &of_ours, &Files::new(), &NewIds::new()),
-        &skills::with_ids(&versions.theirs, &ids.theirs, base, base_ids),
-    );
+    let [base, ours, theirs] =
+        [0, 1, 2].map(|side| skills::with_ids(files[side], &ids.of[side], &versions.base, of_base));
+    let (files, refused) = skills::union(&base, &ours, &theirs);
     joined.files.extend(files);
     let why = "both sides have changed it by hand, or one has removed it";
     let refused = refused.into_iter();
     joined.refused = refused.map(|path| (path, why.to_owned())).collect();
-    joined.outdated = joined.outdated(versions, [&of_ours, &ids.theirs]);
+    joined.outdated = joined.outdated(versions, [of_ours, of_theirs]);
     joined.new_ids = ids.new;
-    joined.given_up = given_up;
+    joined.given_up = ids.given_up;
     Ok(joined)
 }
 
@@ -141,7 +126,7 @@ impl Versions {
     fn as_is(&self) -> HashSet<Kind> {
         let [_, theirs] = self.one_sided();
         let is_theirs = |kind: &Kind| {
-            let file = format!("{DIRECTORY}/{}", kind.file());
+            let file = file_of(*kind);
             theirs.iter().any(|(path, _)| **path == file)
         };
         Kind::ALL.into_iter().filter(is_theirs).collect()
@@ -149,13 +134,14 @@ impl Versions {
 }
 
 /// Returns the identity of both sides, with the path of its file; `None` if neither has one.
-fn identity(versions: &Versions) -> Result<Option<(String, Vec<u8>)>, Unjoinable> {
+fn identity(versions: &Versions) -> Result<Option<(String, Vec<u8>)>, String> {
     let path = format!("{DIRECTORY}/{IDENTITY}");
     let read = |side: &Files| {
         let identity = side
             .get(&path)
             .map(|bytes| serde_json::from_slice::<Identity>(bytes));
-        let unreadable = |_| Unjoinable::new(&path, "it holds no name and key of a memory");
+        let unreadable =
+            |_| format!("`{path}` cannot be merged: it holds no name and key of a memory");
         identity.transpose().map_err(unreadable)
     };
     let (ours, theirs) = (read(&versions.ours)?, read(&versions.theirs)?);
@@ -232,17 +218,12 @@ impl Joined {
         self.conflicts.extend(union.conflicts);
         self.notes.extend(union.notes);
         // Data of other programs around the entries stays as it is on our side.
-        let frames = sides.map(|side| {
-            side.frames
-                .get(&kind)
-                .map(|frame| (frame, side.records(kind)))
-        });
-        let [ours, theirs] = frames;
-        let is_filled = |(_, records): &(&Frame, &[Record])| !records.is_empty();
-        if let Some((frame, _)) = ours.filter(is_filled).or(theirs).or(ours) {
-            let text = file_of(kind, frame, &union.entries);
-            let path = format!("{DIRECTORY}/{}", kind.file());
-            self.files.insert(path, text.into_bytes());
+        let files = sides.map(|side| side.files.get(&kind));
+        let filled = |(_, records): &&(Frame, Vec<Record>)| !records.is_empty();
+        let mut there = files.into_iter().flatten();
+        if let Some((frame, _)) = there.clone().find(filled).or_else(|| there.next()) {
+            let text = with_entries(kind, frame, &union.entries);
+            self.files.insert(file_of(kind), text.into_bytes());
         }
     }
 }

@@ -28,7 +28,7 @@ pub(crate) struct Record {
 }
 
 impl Record {
-    pub(crate) fn of(kind: Kind, text: String) -> Self {
+    fn of(kind: Kind, text: String) -> Self {
         Self {
             id: text_field(text.as_bytes(), kind.id_field()).unwrap_or_default(),
             created: created(kind, &text),
@@ -42,6 +42,20 @@ impl Record {
         let own = std::iter::once(self.id.as_str());
         own.chain(self.before.iter().map(String::as_str))
     }
+
+    /// Key of a record: its id, or its whole text without an id.
+    pub(crate) fn key(&self) -> &str {
+        if self.id.is_empty() {
+            &self.text
+        } else {
+            &self.id
+        }
+    }
+}
+
+/// Data file, relative to the workspace.
+pub(super) fn file_of(kind: Kind) -> String {
+    format!("{DIRECTORY}/{}", kind.file())
 }
 
 /// File with the tombstones, relative to the workspace.
@@ -52,39 +66,42 @@ pub(super) fn tombstones_file() -> String {
 /// Memory of one side.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Side {
-    /// Text around the records of each file.
-    pub(super) frames: HashMap<Kind, Frame>,
-    records: HashMap<Kind, Vec<Record>>,
+    /// Data files: the text around the records, and the records, oldest first.
+    pub(super) files: HashMap<Kind, (Frame, Vec<Record>)>,
     /// Lines with tombstones; `None` without such a file.
     pub(super) lines: Option<Vec<String>>,
 }
 
 impl Side {
-    /// Parses the files of a side.
-    pub(crate) fn of(files: &Files) -> Result<Self, Unjoinable> {
+    /// Parses the files of a side. The error names the damaged file.
+    pub(crate) fn of(files: &Files) -> Result<Self, String> {
+        let refused = |path: &str, reason: &str| format!("`{path}` cannot be merged: {reason}");
+        let text_of = |path: &str| {
+            let text = files.get(path).map(|bytes| std::str::from_utf8(bytes));
+            let text = text.transpose();
+            text.map_err(|_| refused(path, "it is not UTF-8"))
+        };
         let mut side = Self::default();
         for kind in Kind::ALL {
-            let path = format!("{DIRECTORY}/{}", kind.file());
-            if let Some(text) = text_of(files, &path)? {
+            let path = file_of(kind);
+            if let Some(text) = text_of(&path)? {
                 let (frame, entries) =
-                    split(kind, text).map_err(|reason| Unjoinable::new(&path, &reason))?;
+                    split(kind, text).map_err(|reason| refused(&path, &reason))?;
                 let records = entries.into_iter().map(|text| Record::of(kind, text));
-                side.records.insert(kind, records.collect());
-                side.frames.insert(kind, frame);
+                side.files.insert(kind, (frame, records.collect()));
             }
         }
         let path = tombstones_file();
-        if let Some(text) = text_of(files, &path)? {
-            let refused = |reason| Err(Unjoinable::new(&path, reason));
+        if let Some(text) = text_of(&path)? {
             if !text.is_empty() && !text.ends_with('\n') {
-                return refused("its last line is torn");
+                return Err(refused(&path, "its last line is torn"));
             }
             let lines = text.lines().filter(|line| !line.is_empty());
             let lines: Vec<String> = lines.map(str::to_owned).collect();
             // Conflict markers of an unresolved merge are no tombstones either.
             let is_sound = |line: &String| serde_json::from_str::<Tombstone>(line).is_ok();
             if !lines.iter().all(is_sound) {
-                return refused("a line of it cannot be read");
+                return Err(refused(&path, "a line of it cannot be read"));
             }
             side.lines = Some(lines);
         }
@@ -92,7 +109,8 @@ impl Side {
     }
 
     pub(crate) fn records(&self, kind: Kind) -> &[Record] {
-        self.records.get(&kind).map_or(&[], Vec::as_slice)
+        let file = self.files.get(&kind);
+        file.map_or(&[], |(_, records)| records.as_slice())
     }
 
     /// All records, with their kinds.
@@ -120,13 +138,20 @@ impl Side {
         removed
     }
 
-    /// Replaces ids in all records and lines.
+    /// Replaces ids in all records and lines. A record with another id keeps its former one.
     pub(crate) fn with_ids(mut self, ids: &NewIds) -> Self {
-        for (kind, records) in &mut self.records {
+        for (kind, (_, records)) in &mut self.files {
             for record in records {
-                if let Some(text) = with_new_ids(&record.text, ids) {
-                    *record = Record::of(*kind, text);
+                let Some(text) = with_new_ids(&record.text, ids) else {
+                    continue;
+                };
+                let mut new = Record::of(*kind, text);
+                if new.id != record.id && !new.before.contains(&record.id) {
+                    new.before.push(record.id.clone());
+                    let former = serde_json::Value::from(new.before.clone()).to_string();
+                    new.text = with_fields(&new.text, &[(MERGED_FROM, former)], 6);
                 }
+                *record = new;
             }
         }
         for line in self.lines.iter_mut().flatten() {
@@ -136,28 +161,6 @@ impl Side {
         }
         self
     }
-
-    /// Replaces ids that the records of this side have given up; each keeps its former one.
-    pub(crate) fn renamed(self, ids: &NewIds) -> Self {
-        let before = self.records.clone();
-        let mut side = self.with_ids(ids);
-        for (kind, records) in &mut side.records {
-            for (record, before) in records.iter_mut().zip(&before[kind]) {
-                if record.id != before.id && !record.before.contains(&before.id) {
-                    record.before.push(before.id.clone());
-                    let former = serde_json::Value::from(record.before.clone()).to_string();
-                    record.text = with_fields(&record.text, &[(MERGED_FROM, former)], 6);
-                }
-            }
-        }
-        side
-    }
-}
-
-fn text_of<'f>(files: &'f Files, path: &str) -> Result<Option<&'f str>, Unjoinable> {
-    let text = files.get(path).map(|bytes| std::str::from_utf8(bytes));
-    let text = text.transpose();
-    text.map_err(|_| Unjoinable::new(path, "it is not UTF-8"))
 }
 
 /// Field with open conflicts of an entry: the values of theirs by JSON pointer.
@@ -172,25 +175,6 @@ pub struct Conflict {
     pub id: String,
     /// JSON pointer to the field.
     pub field: String,
-}
-
-/// Error that prevents the whole merge.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{path}` cannot be merged: {reason}")]
-pub struct Unjoinable {
-    /// Path of the damaged file.
-    pub path: String,
-    /// Description of the damage.
-    pub reason: String,
-}
-
-impl Unjoinable {
-    pub(super) fn new(path: &str, reason: &str) -> Self {
-        Self {
-            path: path.to_owned(),
-            reason: reason.to_owned(),
-        }
-    }
 }
 
 /// Splits a data file into its entries, oldest first, and the text around them. The error describes
@@ -227,7 +211,7 @@ fn split(kind: Kind, text: &str) -> Result<(Frame, Vec<String>), String> {
 }
 
 /// Returns the text of a file with these entries.
-pub(super) fn file_of(kind: Kind, frame: &Frame, entries: &[String]) -> String {
+pub(super) fn with_entries(kind: Kind, frame: &Frame, entries: &[String]) -> String {
     if entries.is_empty() {
         return format!("{{\n  \"{}\": []\n}}\n", kind.root_key());
     }
@@ -243,7 +227,7 @@ mod tests {
         let check = |text: &str, entries: &[&str]| {
             let (frame, found) = split(Kind::Procedure, text).unwrap();
             assert_eq!(found, entries, "{text}");
-            let again = file_of(Kind::Procedure, &frame, &found);
+            let again = with_entries(Kind::Procedure, &frame, &found);
             assert_eq!(split(Kind::Procedure, &again).unwrap().1, entries, "{text}");
             again
         };

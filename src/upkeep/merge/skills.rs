@@ -28,29 +28,18 @@ pub fn is_of_corrections(path: &str) -> bool {
 
 /// Returns the files of skills of one side with other ids, and case files under other names. `base` is the common
 /// ancestor with its own new ids: an id in a file that is unchanged since means the record of that time.
-pub(crate) fn with_ids(files: &Files, ids: &NewIds, base: &Files, base_ids: &NewIds) -> Files {
-    let mut out = Files::new();
-    for (path, bytes) in files.iter().filter(|(path, _)| is_of_corrections(path)) {
-        let mut ids = ids.clone();
-        if let Some(before) = base
-            .get(path)
-            .filter(|before| *before == bytes)
-            .and_then(|bytes| std::str::from_utf8(bytes).ok())
-        {
-            for word in all_words(before) {
-                match base_ids.get(word) {
-                    Some(new) => ids.insert(word.to_owned(), new.clone()),
-                    None => ids.remove(word),
-                };
-            }
-        }
-        let new_path = moved(path, &ids).unwrap_or_else(|| path.clone());
+pub(crate) fn with_ids(files: &Files, ids: &NewIds, base: &Files, of_base: &NewIds) -> Files {
+    let files = files.iter().filter(|(path, _)| is_of_corrections(path));
+    let files = files.map(|(path, bytes)| {
+        let is_of_base = base.get(path) == Some(bytes);
+        let ids = if is_of_base { of_base } else { ids };
+        let new_path = moved(path, ids).unwrap_or_else(|| path.clone());
         let text = std::str::from_utf8(bytes).ok().filter(|_| !ids.is_empty());
-        let text = text.map(|text| text_with_ids(path, text, &ids));
+        let text = text.map(|text| text_with_ids(path, text, ids));
         let bytes = text.map_or_else(|| bytes.clone(), String::into_bytes);
-        out.insert(new_path, bytes);
-    }
-    out
+        (new_path, bytes)
+    });
+    files.collect()
 }
 
 /// New path of a case; `None` if it stays.
@@ -81,30 +70,16 @@ fn sealed(text: &str) -> String {
     rendered.unwrap_or_else(|_| text.to_owned())
 }
 
-fn is_word(c: char) -> bool {
-    c.is_alphanumeric() || matches!(c, '-' | '_')
-}
-
-/// Words of a text; an id is one.
-pub(crate) fn all_words(text: &str) -> impl Iterator<Item = &str> {
-    let words = text.split(|c| !is_word(c));
-    words.filter(|word| !word.is_empty())
-}
-
 /// Replaces ids where they are whole words.
 fn words(text: &str, ids: &NewIds) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(start) = rest.find(is_word) {
-        let end = rest[start..]
-            .find(|c| !is_word(c))
-            .map_or(rest.len(), |n| start + n);
-        out.push_str(&rest[..start]);
-        let word = &rest[start..end];
-        out.push_str(ids.get(word).map_or(word, String::as_str));
-        rest = &rest[end..];
-    }
-    out + rest
+    let is_other = |c: char| !(c.is_alphanumeric() || matches!(c, '-' | '_'));
+    let pieces = text.split_inclusive(is_other);
+    let pieces = pieces.flat_map(|piece| {
+        let word = piece.trim_end_matches(is_other);
+        let new = ids.get(word).map_or(word, String::as_str);
+        [new, &piece[word.len()..]]
+    });
+    pieces.collect()
 }
 
 /// Merges the files of skills. Returns the merged files, and the paths that only a person can merge.
@@ -140,8 +115,7 @@ fn both(path: &str, versions: [Option<&Vec<u8>>; 3]) -> Option<Vec<u8>> {
     }
     let decided = three_way(base, &ours, &theirs);
     let is_json = serde_json::from_str::<serde_json::Value>(&decided.text).is_ok();
-    let mut conflicts = decided.conflicts.iter();
-    if !is_json || conflicts.any(|field| field.pointer != "/seal") {
+    if !is_json || decided.open.keys().any(|field| field != "/seal") {
         return None;
     }
     let is_ours = case::is_untouched(&ours) && case::is_untouched(&theirs);

@@ -1,8 +1,8 @@
 //! Three-way merge: of one entry, field by field, and of the records of a kind, as the union of both sides.
 //!
-//! In an entry, a change on one side wins. If both sides changed a field, the larger of two counts and the
-//! later of two times win, and lists become their union without removed items. Everything else is a conflict,
-//! as is an object that both changed: the entry keeps our value, and theirs is returned for a user to decide.
+//! In an entry, a change on one side wins. If both sides changed a field, the later of two times wins, and lists
+//! become their union without removed items. Everything else is a conflict, as is an object that both changed: the
+//! entry keeps our value, and theirs is returned for a user to decide.
 //!
 //! Works on text: numbers, strings and layout stay byte for byte unless they are merged.
 //!
@@ -14,11 +14,10 @@ use std::collections::{HashMap, HashSet};
 
 use chrono::{DateTime, FixedOffset};
 use memctl_files::json::{compact, fields, items, with_fields, without_fields};
+use serde_json::{Map, Value};
 
 use super::side::{CONFLICT, Conflict, Record};
 use crate::model::Kind;
-use crate::store::counter_fields;
-use crate::store::renaming::MERGED_FROM;
 
 /// Fields with the time of the last event.
 const LATEST: [&str; 2] = ["updated_at", "last_seen"];
@@ -27,18 +26,9 @@ const LATEST: [&str; 2] = ["updated_at", "last_seen"];
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Decided {
     /// JSON text.
-    pub text: String,
-    /// Fields with conflicting values.
-    pub conflicts: Vec<Undecided>,
-}
-
-/// A field with different values on the two sides.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Undecided {
-    /// Location as a JSON pointer: `/rule`.
-    pub pointer: String,
-    /// JSON text on their side; `None` if they removed the field.
-    pub theirs: Option<String>,
+    pub(crate) text: String,
+    /// Values of their side of fields that a person decides, by JSON pointer (`/rule`); null for one that they removed.
+    pub(crate) open: Map<String, Value>,
 }
 
 /// Merges two versions of an object; `base` is the common ancestor, if known.
@@ -48,15 +38,15 @@ pub(crate) fn three_way(base: Option<&str>, ours: &str, theirs: &str) -> Decided
     let new = b.iter().filter(|(name, _)| find(&a, name).is_none());
     let mut changes: Vec<(&str, String)> = Vec::new();
     let mut removed: Vec<&str> = Vec::new();
-    let mut conflicts = Vec::new();
+    let mut open = Map::new();
     for (name, _) in a.iter().chain(new) {
         let before = o.as_ref().map(|parts| find(parts, name));
         let (own, other) = (find(&a, name), find(&b, name));
         match decide(name, before, own, other) {
-            None => conflicts.push(Undecided {
-                pointer: format!("/{name}"),
-                theirs: other.map(str::to_owned),
-            }),
+            None => {
+                let theirs = other.and_then(|text| serde_json::from_str(text).ok());
+                open.insert(format!("/{name}"), theirs.unwrap_or_default());
+            }
             Some(Some(text)) if own != Some(text.as_str()) => changes.push((name, text)),
             Some(None) if own.is_some() => removed.push(name),
             Some(_) => {}
@@ -68,7 +58,7 @@ pub(crate) fn three_way(base: Option<&str>, ours: &str, theirs: &str) -> Decided
     } else {
         without_fields(&text, &removed)
     };
-    Decided { text, conflicts }
+    Decided { text, open }
 }
 
 /// Returns the value of a field, `None` without it; `None` if a person has to decide. `base` is `None` without a
@@ -92,35 +82,18 @@ fn decide(
         (Some(a), Some(b)) if a.starts_with('[') && b.starts_with('[') => {
             Some(Some(lists(base.flatten(), a, b)))
         }
-        (Some(a), Some(b)) => counts(name, a, b).or_else(|| times(name, a, b)).map(Some),
+        (Some(a), Some(b)) if LATEST.contains(&name) => {
+            let time = |json: &str| time(&serde_json::from_str::<String>(json).ok()?);
+            own(Some(if time(b)? > time(a)? { b } else { a }))
+        }
         // Without an ancestor, a field that one side lacks counts as added by the other.
-        (one, other) if base.is_none() => own(one.or(other)),
+        (Some(_), None) | (None, Some(_)) if base.is_none() => own(ours.or(theirs)),
         _ => None,
     }
 }
 
-/// Each machine counts for itself, so a count that both sides hold is from before.
-fn counts(name: &str, ours: &str, theirs: &str) -> Option<String> {
-    let is_count = |kind: Kind| counter_fields(kind).contains(&name);
-    let (a, b): (f64, f64) = (ours.parse().ok()?, theirs.parse().ok()?);
-    let larger = if b > a { theirs } else { ours };
-    (Kind::ALL.into_iter().any(is_count)).then(|| larger.to_owned())
-}
-
-fn times(name: &str, ours: &str, theirs: &str) -> Option<String> {
-    if !LATEST.contains(&name) {
-        return None;
-    }
-    let time = |text: &str| {
-        let text: String = serde_json::from_str(text).ok()?;
-        DateTime::parse_from_rfc3339(&text).ok()
-    };
-    let later = if time(theirs)? > time(ours)? {
-        theirs
-    } else {
-        ours
-    };
-    Some(later.to_owned())
+fn time(text: &str) -> Option<DateTime<FixedOffset>> {
+    DateTime::parse_from_rfc3339(text).ok()
 }
 
 /// Returns the union of both lists, without items that one side has removed.
@@ -160,18 +133,6 @@ fn find<'a>(parts: &'a [(String, String)], name: &str) -> Option<&'a str> {
     Some(value)
 }
 
-/// Records of one kind on both sides, under their final ids.
-pub(crate) struct Versions<'a> {
-    pub(crate) kind: Kind,
-    pub(crate) base: &'a [Record],
-    pub(crate) ours: &'a [Record],
-    pub(crate) theirs: &'a [Record],
-    /// New ids of theirs, mapped to their former ids.
-    pub(crate) new: &'a HashMap<String, String>,
-    /// Tombstones of each side.
-    pub(crate) removed: [&'a HashSet<(Kind, String)>; 2],
-}
-
 /// Merged records of a kind.
 #[derive(Default)]
 pub(crate) struct Union {
@@ -180,126 +141,80 @@ pub(crate) struct Union {
     pub(crate) notes: Vec<String>,
 }
 
-impl Versions<'_> {
-    pub(crate) fn union(&self) -> Union {
-        let base = by_id(self.base);
-        let ours = by_id(self.ours);
-        let theirs = by_id(self.theirs);
-        let mut union = Union::default();
-        let mut coming: Vec<(&Record, String)> = Vec::new();
-        for record in self.theirs {
-            if ours.contains_key(record.key()) {
-                continue;
-            }
-            if let Some(before) = base.get(record.key()) {
-                if compact(&before.text) == compact(&record.text) {
-                    continue;
-                }
-                if self.is_removed(0, record) {
-                    union.notes.push(self.stays_away(record, "here"));
-                    continue;
-                }
-            }
-            let mut text = record.text.clone();
-            if let Some(from) = self.new.get(&record.id) {
-                let mut before = record.before.clone();
-                before.push(from.clone());
-                let before = serde_json::Value::from(before).to_string();
-                text = with_fields(&text, &[(MERGED_FROM, before)], 6);
-            }
-            coming.push((record, text));
+/// Merges the records of a kind in the base, ours and theirs, under their final ids. `removed` are the tombstones of
+/// ours and of theirs.
+pub(crate) fn union(
+    kind: Kind,
+    sides: [&[Record]; 3],
+    removed: [&HashSet<(Kind, String)>; 2],
+) -> Union {
+    let [base, ours, theirs] = sides.map(by_key);
+    let mut union = Union::default();
+    // What becomes of a record that the other side has not: `true` if it stays.
+    let mut stays = |record: &Record, other: usize, place: &str| {
+        let Some(before) = base.get(record.key()) else {
+            return true;
+        };
+        if compact(&before.text) == compact(&record.text) {
+            return false;
         }
-        let mut coming = coming.into_iter().peekable();
-        for record in self.ours {
-            let before = base.get(record.key()).copied();
-            let Some(other) = theirs.get(record.key()) else {
-                let Some(before) = before else {
-                    // The record is new; older records of theirs go before it.
-                    while let Some((_, text)) = coming.next_if(|(r, _)| is_older(r, record)) {
-                        union.entries.push(text);
-                    }
-                    union.entries.push(record.text.clone());
-                    continue;
-                };
-                let is_changed = compact(&before.text) != compact(&record.text);
-                if is_changed && !self.is_removed(1, record) {
-                    union.entries.push(record.text.clone());
-                } else if is_changed {
-                    union.notes.push(self.stays_away(record, "there"));
-                }
-                continue;
-            };
-            union
-                .entries
-                .push(self.both(before, record, other, &mut union.conflicts));
+        let is_removed = removed[other].contains(&(kind, record.id.clone()));
+        if is_removed {
+            let id = &record.id;
+            union.notes.push(format!(
+                "{kind} {id} was removed on purpose {place}, and stays removed though it was changed since"
+            ));
         }
-        union.entries.extend(coming.map(|(_, text)| text));
-        union
-    }
-
-    fn both(
-        &self,
-        base: Option<&Record>,
-        ours: &Record,
-        theirs: &Record,
-        conflicts: &mut Vec<Conflict>,
-    ) -> String {
-        let decided = three_way(base.map(|b| b.text.as_str()), &ours.text, &theirs.text);
-        let mut text = decided.text;
-        if !decided.conflicts.is_empty() {
-            let mut open: serde_json::Map<String, serde_json::Value> = serde_json::Map::new();
-            for field in decided.conflicts {
-                let theirs = field
-                    .theirs
-                    .and_then(|text| serde_json::from_str(&text).ok());
-                open.insert(field.pointer.clone(), theirs.unwrap_or_default());
-                conflicts.push(Conflict {
-                    kind: self.kind,
-                    id: ours.id.clone(),
-                    field: field.pointer,
-                });
+        !is_removed
+    };
+    let coming = sides[2]
+        .iter()
+        .filter(|record| !ours.contains_key(record.key()));
+    let coming: Vec<&Record> = coming.filter(|record| stays(record, 0, "here")).collect();
+    let own = sides[1].iter();
+    let own = own.filter(|record| theirs.contains_key(record.key()) || stays(record, 1, "there"));
+    let own: Vec<&Record> = own.collect();
+    let mut coming = coming.into_iter().peekable();
+    for record in own {
+        let before = base.get(record.key());
+        let Some(other) = theirs.get(record.key()) else {
+            // Older records of theirs go before a new one.
+            while before.is_none()
+                && let Some(older) = coming.next_if(|other| is_older(other, record))
+            {
+                union.entries.push(older.text.clone());
             }
-            let open = serde_json::Value::Object(open).to_string();
-            text = with_fields(&text, &[(CONFLICT, open)], 6);
+            union.entries.push(record.text.clone());
+            continue;
+        };
+        let before = before.map(|before| before.text.as_str());
+        let Decided { mut text, open } = three_way(before, &record.text, &other.text);
+        union.conflicts.extend(open.keys().map(|field| Conflict {
+            kind,
+            id: record.id.clone(),
+            field: field.clone(),
+        }));
+        if !open.is_empty() {
+            text = with_fields(&text, &[(CONFLICT, Value::from(open).to_string())], 6);
         }
-        text
+        union.entries.push(text);
     }
-
-    fn is_removed(&self, side: usize, record: &Record) -> bool {
-        self.removed[side].contains(&(self.kind, record.id.clone()))
-    }
-
-    fn stays_away(&self, record: &Record, place: &str) -> String {
-        let (kind, id) = (self.kind, &record.id);
-        format!(
-            "{kind} {id} was removed on purpose {place}, and stays removed though it was changed since"
-        )
-    }
+    union
+        .entries
+        .extend(coming.map(|record| record.text.clone()));
+    union
 }
 
-impl Record {
-    /// Key of a record: its id, or its whole text without an id.
-    fn key(&self) -> &str {
-        if self.id.is_empty() {
-            &self.text
-        } else {
-            &self.id
-        }
-    }
-}
-
-fn by_id(records: &[Record]) -> HashMap<&str, &Record> {
+fn by_key(records: &[Record]) -> HashMap<&str, &Record> {
     records
         .iter()
         .map(|record| (record.key(), record))
         .collect()
 }
 
-fn is_older(a: &Record, b: &Record) -> bool {
-    let time = |record: &Record| -> Option<DateTime<FixedOffset>> {
-        DateTime::parse_from_rfc3339(&record.created).ok()
-    };
-    matches!((time(a), time(b)), (Some(a), Some(b)) if a < b)
+fn is_older(one: &Record, other: &Record) -> bool {
+    let times = (time(&one.created), time(&other.created));
+    matches!(times, (Some(one), Some(other)) if one < other)
 }
 
 #[cfg(test)]
@@ -314,11 +229,7 @@ mod tests {
             let base = (!base.is_empty()).then_some(base);
             let decided = three_way(base, ours, theirs);
             assert_eq!(compact(&decided.text), expected, "{ours} {theirs}");
-            let pointers: Vec<&str> = decided
-                .conflicts
-                .iter()
-                .map(|c| c.pointer.as_str())
-                .collect();
+            let pointers: Vec<&String> = decided.open.keys().collect();
             assert_eq!(pointers, open, "{ours} {theirs}");
         };
         let o = r#"{"a":1,"b":"x","n":1062.0}"#;
@@ -343,20 +254,6 @@ mod tests {
             r#"{"b":"x","n":1}"#,
             r#"{"b":"x","c":NaN}"#,
             &["/n"],
-        );
-        check(
-            r#"{"times_helped":2}"#,
-            r#"{"times_helped":5}"#,
-            r#"{"times_helped":3}"#,
-            r#"{"times_helped":5}"#,
-            &[],
-        );
-        check(
-            "",
-            r#"{"shown":3}"#,
-            r#"{"shown":5.0}"#,
-            r#"{"shown":5.0}"#,
-            &[],
         );
         let at = |at: &str| format!(r#"{{"updated_at":"{at}"}}"#);
         check(
@@ -418,7 +315,7 @@ mod tests {
             for (ours, theirs) in [(&base, &other), (&other, &base), (&other, &other)] {
                 let decided = three_way(Some(&base), ours, theirs);
                 prop_assert_eq!(same(&decided.text), same(&other));
-                prop_assert_eq!(decided.conflicts, vec![]);
+                prop_assert!(decided.open.is_empty());
             }
         }
 
@@ -427,7 +324,7 @@ mod tests {
             base in object(), a in object(), b in object(),
         ) {
             let pointers = |d: &Decided| {
-                let mut p: Vec<String> = d.conflicts.iter().map(|c| c.pointer.clone()).collect();
+                let mut p: Vec<String> = d.open.keys().cloned().collect();
                 p.sort();
                 p
             };
