@@ -152,8 +152,7 @@ const SAID: usize = 30;
 ///
 /// Links an execution, its correction, the rule, its tests and the executions with the rule in
 /// their prompt; or a lesson and the sessions that showed it; and the newest sessions in which an
-/// agent was told it. For a session, links what its agents were told and the lessons that it taught.
-/// Deleted records are marked.
+/// agent was told it. Deleted records are marked.
 ///
 /// ```console
 /// $ memctl why REFL-001
@@ -161,7 +160,7 @@ const SAID: usize = 30;
 /// ```
 #[derive(Debug, Args)]
 pub(crate) struct WhyArgs {
-    /// Record id, a prefix of one, `latest` for the newest execution, or a session of a host
+    /// Record id, a prefix of one, or `latest` for the newest execution
     id: String,
 }
 

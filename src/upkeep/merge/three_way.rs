@@ -311,7 +311,7 @@ mod tests {
     proptest! {
         #[test]
         fn a_side_that_changed_nothing_leaves_the_other_one(base in object(), other in object()) {
-            let same = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
+            let same = |text: &str| serde_json::from_str::<Value>(text).unwrap();
             for (ours, theirs) in [(&base, &other), (&other, &base), (&other, &other)] {
                 let decided = three_way(Some(&base), ours, theirs);
                 prop_assert_eq!(same(&decided.text), same(&other));
@@ -330,7 +330,7 @@ mod tests {
             };
             let (one, other) = (three_way(Some(&base), &a, &b), three_way(Some(&base), &b, &a));
             prop_assert_eq!(pointers(&one), pointers(&other));
-            let value: serde_json::Value = serde_json::from_str(&one.text).unwrap();
+            let value: Value = serde_json::from_str(&one.text).unwrap();
             prop_assert!(value.is_object());
         }
     }

@@ -27,8 +27,7 @@ pub struct WhyReport {
     pub kind: Kind,
     /// Links in tree order: the record, and after each link those that it leads to.
     pub chain: Vec<Link>,
-    /// Evidence of the record. For an execution, a correction, a procedure or a session: evidence of
-    /// the rules and lessons that came from it.
+    /// Evidence of the record. For an execution or a correction: evidence of the rules that came from it.
     pub evidence: Evidence,
     /// Non-fatal problems.
     pub warnings: Vec<String>,
@@ -100,10 +99,6 @@ names! {
         ToldIn = "told_in",
         /// Message of a person that a rule was heard in.
         SaidIn = "said_in",
-        /// Record that an agent was told in a session.
-        Told = "told",
-        /// Procedure that was learned from a session.
-        Taught = "taught",
     }
 }
 
@@ -120,29 +115,16 @@ impl Relation {
 
     /// Returns `true` if the evidence of such a link counts for the requested record.
     const fn counts(self) -> bool {
-        matches!(
-            self,
-            Self::Asked | Self::Became | Self::Strengthened | Self::Taught
-        )
+        matches!(self, Self::Asked | Self::Became | Self::Strengthened)
     }
 }
 
 /// Explains the origin and the effects of a record. `id` is an id, also of a pulled record, an id
-/// prefix, `latest`, or the name of a session file's session.
+/// prefix, or `latest`.
 pub fn why(workspace: &Workspace, id: &str) -> Result<WhyReport, Error> {
     let (workspace, id) = &workspace.of_id(id)?;
-    let (kind, id, chain) = match locate(&workspace.store, id) {
-        Ok((kind, id)) => {
-            let chain = walk::chain(&workspace.store, kind, &id)?;
-            (kind, id, chain)
-        }
-        // A session that was only read from a file is no record.
-        Err(error @ Error::NoId(_)) => {
-            let chain = walk::transcript(&workspace.store, id)?;
-            (Kind::Session, id.to_owned(), chain.ok_or(error)?)
-        }
-        Err(error) => return Err(error),
-    };
+    let (kind, id) = locate(&workspace.store, id)?;
+    let chain = walk::chain(&workspace.store, kind, &id)?;
     let read = chain.read.iter();
     let unnoted =
         workspace.note_read(read.map(|(kind, id, user)| (*kind, (id.as_str(), user.as_deref()))));

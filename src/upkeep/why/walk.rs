@@ -8,12 +8,11 @@
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashSet};
 
-use memctl_files::json::{self, leaves};
-use serde_json::Value;
+use memctl_files::json;
 
 use super::{Link, Relation};
 use crate::model::{
-    Correction, Evidence, Execution, Kind, Procedure, Record, Reflexion, Said, Session, Trust, utc,
+    Correction, Evidence, Execution, Kind, Procedure, Record, Reflexion, Said, Trust, utc,
 };
 use crate::store::workspace::{Error, document};
 use crate::store::{Entry, Scoped, Selection, TrustSnapshot, shown_project};
@@ -21,8 +20,6 @@ use crate::upkeep::runs;
 
 /// Maximum number of executions of a rule, and of origins of a procedure, in a chain: the newest.
 const NAMED: usize = 3;
-/// Maximum number of moments of a session at which its agents were told something: the newest.
-const MOMENTS: usize = 200;
 
 /// Builds the chain of a record.
 pub(crate) fn chain<'a>(store: &'a Scoped, kind: Kind, id: &str) -> Result<Walk<'a>, Error> {
@@ -33,17 +30,6 @@ pub(crate) fn chain<'a>(store: &'a Scoped, kind: Kind, id: &str) -> Result<Walk<
         Direction::Both,
     )?;
     Ok(walk)
-}
-
-/// Builds the chain of a session that is no record, by the records that it taught and those that its agents were told;
-/// `None` if there are none.
-pub(crate) fn transcript<'a>(store: &'a Scoped, name: &str) -> Result<Option<Walk<'a>>, Error> {
-    let name = without_host(name);
-    let mut walk = Walk::new(store);
-    walk.chain.push(link(name, "transcript", Relation::Asked));
-    let leads = walk.of_session(name)?;
-    walk.follow(leads, name, 0)?;
-    Ok((walk.chain.len() > 1).then_some(walk))
 }
 
 /// Link of which nothing but its id is known.
@@ -221,8 +207,7 @@ impl<'a> Walk<'a> {
                 *evidence = one.evidence();
                 self.procedure(&one, link, way)
             }),
-            Kind::Session => of(entry, |one| self.session(&one, way)),
-            Kind::Memory => Ok(Leads::default()),
+            Kind::Session | Kind::Memory => Ok(Leads::default()),
         }
     }
 
@@ -347,37 +332,6 @@ impl<'a> Walk<'a> {
             leads.other(Relation::SeenIn, "transcript", &origin.session, place);
         }
         self.told(&link.id, &mut leads)?;
-        Ok(leads)
-    }
-
-    fn session(&self, session: &Session, way: Direction) -> Result<Leads, Error> {
-        match session.native_id().filter(|_| way == Direction::Both) {
-            Some(native) => self.of_session(without_host(&native)),
-            None => Ok(Leads::default()),
-        }
-    }
-
-    /// Returns links to the records that the agents of a session were told, and to the procedures that were seen in it.
-    fn of_session(&self, name: &str) -> Result<Leads, Error> {
-        let mut leads = Leads::default();
-        if !name.is_empty() {
-            let told = self.store.logs_of_delivered(MOMENTS, &mut |line| {
-                without_host(line.session_id.as_deref().unwrap_or_default()) == name
-            })?;
-            let mut ids = BTreeSet::new();
-            for line in told.lines.into_iter().filter_map(|line| line.output_data) {
-                let told: Value = serde_json::from_str(line.get()).unwrap_or_default();
-                let texts = leaves(&told).into_iter().filter_map(Value::as_str);
-                ids.extend(texts.map(str::to_owned));
-            }
-            leads.records(Relation::Told, ids, Direction::End);
-            let taught = self.naming(name, |one: Procedure| {
-                let mut origins = one.origins.iter();
-                let is_of_it = origins.any(|origin| origin.session == name);
-                is_of_it.then_some(one.procedure_id)
-            })?;
-            leads.records(Relation::Taught, taught, Direction::End);
-        }
         Ok(leads)
     }
 
