@@ -163,4 +163,257 @@ fn commit(store: &Scoped, mut requests: Vec<Waiting>, random: fn() -> String) {
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use std::collections::BTreeSet;
+    use std::sync::Barrier;
+    use std::time::Duration;
+    use std::{fs, thread};
+
+    use chrono::TimeDelta;
+
+    use crate::model::{Execution, Memory, Scope, Viewer};
+    use crate::store::files::directory::Lock;
+    use crate::store::index::Compared;
+    use crate::store::trust::Approvals;
+    use crate::store::{AuditContext, DataFile, Selection};
+    use memctl_files::Directory;
+
+    use super::*;
+
+    fn now() -> DateTime<Utc> {
+        "2026-01-01T00:00:10Z".parse().unwrap()
+    }
+
+    fn random() -> String {
+        "0123456789abcdef".to_owned()
+    }
+
+    fn execution(skill: &str) -> Execution {
+        let json = format!(
+            r#"{{"execution_id": "", "skill": "{skill}", "timestamp": "2026-01-01T00:00:10+00:00",
+            "input_summary": {{}}, "output_summary": {{}}, "outcome": "accepted"}}"#
+        );
+        serde_json::from_str(&json).unwrap()
+    }
+
+    fn memory(content: &str) -> Memory {
+        let json = format!(
+            r#"{{"id": "", "memory_type": "user_preferences", "content": "{content}", "metadata": {{}},
+            "created_at": "2026-01-01T00:00:10+00:00", "updated_at": "2026-01-01T00:00:10+00:00"}}"#
+        );
+        serde_json::from_str(&json).unwrap()
+    }
+
+    /// Store of a user, whose change has this name.
+    fn store(directory: &std::path::Path, user: usize) -> Scoped {
+        Scoped::new(directory, Scope::All)
+            .with_lock_limit(Duration::from_secs(5))
+            .trusting(Approvals::default())
+            .acting(AuditContext {
+                who: format!("user-{user}"),
+                why: "test".to_owned(),
+                at: "2026-01-01T00:00:10Z".to_owned(),
+                change: format!("change-{user}"),
+            })
+    }
+
+    /// Current state of the memories.
+    fn compared(store: &Scoped) -> Compared {
+        let snapshot = store
+            .file(DataFile::shared(Kind::Memory))
+            .snapshot()
+            .unwrap();
+        Compared::of(&snapshot.table.header)
+    }
+
+    /// Runs `work` on as many threads, which begin together.
+    fn at_once<T: Send>(threads: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T> {
+        let barrier = Barrier::new(threads);
+        thread::scope(|scope| {
+            let running: Vec<_> = (0..threads)
+                .map(|n| {
+                    let (work, barrier) = (&work, &barrier);
+                    scope.spawn(move || {
+                        barrier.wait();
+                        work(n)
+                    })
+                })
+                .collect();
+            running.into_iter().map(|t| t.join().unwrap()).collect()
+        })
+    }
+
+    #[test]
+    fn every_record_of_a_group_is_stored_once_for_its_own_caller() {
+        const THREADS: usize = 12;
+        const EACH: usize = 10;
+        let dir = tempfile::tempdir().unwrap();
+        let group = GroupCommit::default();
+        let ids = at_once(THREADS, |n| {
+            let store = store(dir.path(), n);
+            let add = |round: usize| {
+                // The clocks of requests differ by a second.
+                let now = now() - TimeDelta::seconds(i64::try_from((n + round) % 2).unwrap());
+                let added = group.add(&store, execution("hr/screen"), None, now, random);
+                added.unwrap().record.unwrap().execution_id
+            };
+            (0..EACH).map(add).collect::<Vec<_>>()
+        });
+        let given: BTreeSet<String> = ids.iter().flatten().cloned().collect();
+        assert_eq!(given.len(), THREADS * EACH);
+        let all = store(dir.path(), 0);
+        let stored = all.list::<Execution>(&Selection::default()).unwrap();
+        let stored: BTreeSet<String> = stored.records.into_iter().map(|r| r.execution_id).collect();
+        assert_eq!(stored, given);
+        // Each audit event names the caller of its record.
+        let mut events = Vec::new();
+        all.audited(&mut |line| events.push(line)).unwrap();
+        events.retain(|line| !line.records.is_empty());
+        assert_eq!(events.len(), THREADS * EACH);
+        for event in &events {
+            let caller: usize = event.who.strip_prefix("user-").unwrap().parse().unwrap();
+            assert!(ids[caller].contains(&event.records[0]), "{event:?}");
+        }
+        assert_eq!(all.verify_audit(None).unwrap().flaws, []);
+        // So does each line of the journal.
+        let journal = fs::read_to_string(dir.path().join("changes.jsonl")).unwrap();
+        assert_eq!(journal.lines().count(), THREADS * EACH);
+        for (n, ids) in ids.iter().enumerate() {
+            let own = journal
+                .lines()
+                .filter(|line| line.contains(&format!("\"change-{n}\"")));
+            assert!(
+                own.clone().count() == EACH
+                    && own
+                        .clone()
+                        .all(|line| ids.iter().any(|id| line.contains(&format!("\"{id}\""))))
+            );
+        }
+    }
+
+    #[test]
+    fn waiting_requests_are_written_together() {
+        let dir = tempfile::tempdir().unwrap();
+        let group = GroupCommit::default();
+        let first = store(dir.path(), 0);
+        group
+            .add(&first, execution("hr/screen"), None, now(), random)
+            .unwrap();
+        let lock = Lock::take(dir.path(), Duration::from_secs(1)).unwrap();
+        thread::scope(|scope| {
+            let add = |n| {
+                let group = &group;
+                let store = store(dir.path(), n);
+                scope.spawn(move || {
+                    group
+                        .add(&store, execution("hr/screen"), None, now(), random)
+                        .unwrap();
+                });
+            };
+            add(1);
+            // The leader waits for the lock, and the others for the leader.
+            while !group.queue().is_led {
+                thread::yield_now();
+            }
+            (2..8).for_each(add);
+            while group.queue().waiting.len() < 6 {
+                thread::yield_now();
+            }
+            drop(lock);
+        });
+        let all = first.list::<Execution>(&Selection::default()).unwrap();
+        assert_eq!((all.records.len(), group.queue().commits), (8, 3));
+        assert!(!group.queue().is_led && group.queue().waiting.is_empty());
+    }
+
+    #[test]
+    fn a_refused_record_hinders_no_other() {
+        let dir = tempfile::tempdir().unwrap();
+        let group = GroupCommit::default();
+        let scope = Scope::parse("hr");
+        let narrow = Scoped::new(dir.path(), scope).seen_by(Viewer::Owner);
+        let refused = group.add(&narrow, execution("law/review"), None, now(), random);
+        assert!(matches!(refused, Err(Error::OutOfScope(..))));
+        let added = group.add(&narrow, execution("hr/screen"), None, now(), random);
+        assert!(added.unwrap().record.is_some());
+    }
+
+    #[test]
+    fn a_failed_write_fails_for_everybody_and_the_next_one_succeeds() {
+        let dir = tempfile::tempdir().unwrap();
+        let group = GroupCommit::default();
+        let lock = Lock::take(dir.path(), Duration::from_secs(1)).unwrap();
+        let results = at_once(5, |n| {
+            let store = store(dir.path(), n).with_lock_limit(Duration::from_millis(30));
+            group.add(&store, execution("hr/screen"), None, now(), random)
+        });
+        for result in results {
+            let Err(Error::Group(error)) = result else {
+                panic!("{result:?}");
+            };
+            assert!(matches!(*error, Error::Locked { .. }), "{error}");
+        }
+        drop(lock);
+        let store = store(dir.path(), 0);
+        group
+            .add(&store, execution("hr/screen"), None, now(), random)
+            .unwrap();
+    }
+
+    #[test]
+    fn of_equal_memories_at_once_one_is_added() {
+        let dir = tempfile::tempdir().unwrap();
+        let group = GroupCommit::default();
+        let unless = |compared: Compared, content: String| SkipCondition {
+            compared,
+            repeats: Box::new(move |entry| String::from_utf8_lossy(entry).contains(&content)),
+        };
+        let empty = compared(&store(dir.path(), 0));
+        let added = at_once(9, |n| {
+            let store = store(dir.path(), 0);
+            let content = format!("number {}", n % 3);
+            let unless = unless(empty, content.clone());
+            let added = group.add(&store, memory(&content), Some(unless), now(), random);
+            added.unwrap().record.is_some()
+        });
+        assert_eq!(added.into_iter().filter(|added| *added).count(), 3);
+        let store = store(dir.path(), 0);
+        let all = store.list::<Memory>(&Selection::default()).unwrap();
+        let texts: BTreeSet<String> = all.records.into_iter().map(|m| m.content).collect();
+        assert_eq!(texts.len(), 3);
+        // An entry that the caller has compared does not count, and a newer one does.
+        let seen = compared(&store);
+        let again = |compared| {
+            let unless = unless(compared, "number 1".to_owned());
+            let added = group.add(&store, memory("number 1"), Some(unless), now(), random);
+            added.unwrap().record.is_some()
+        };
+        assert!(again(seen));
+        assert!(!again(seen));
+    }
+
+    #[test]
+    fn a_panic_lets_the_next_one_lead() {
+        let dir = tempfile::tempdir().unwrap();
+        let group = GroupCommit::default();
+        let store = store(dir.path(), 0);
+        let panicking = SkipCondition {
+            compared: compared(&store),
+            repeats: Box::new(|_| panic!("on purpose")),
+        };
+        group
+            .add(&store, memory("one"), None, now(), random)
+            .unwrap();
+        let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            drop(group.add(&store, memory("two"), Some(panicking), now(), random));
+        }));
+        assert!(panicked.is_err());
+        group
+            .add(&store, memory("three"), None, now(), random)
+            .unwrap();
+        assert!(
+            Lock::take(Directory::at(dir.path()), Duration::from_secs(1)).is_ok(),
+            "the lock is free"
+        );
+    }
+}
