@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::{fmt, io};
 
-use memctl_files::{Owned, named, owned};
+use memctl_files::{named, owned};
 use memctl_search::embedder;
 use serde::Serialize;
 
@@ -416,18 +416,15 @@ pub const MERGE_AGAIN: &str = "memctl init --git && git checkout --merge .agentu
 pub fn advice(path: &Path, error: &io::Error) -> String {
     let is_denied = error.kind() == io::ErrorKind::PermissionDenied;
     let is_new_memory = path.ends_with(DIRECTORY) && !named::exists(path);
-    let owned = is_denied.then(|| owned(path)).flatten();
-    match owned {
-        Some(Owned {
-            path, is_own: true, ..
-        }) => format!("chmod u+rwX {}", path.display()),
+    match owned(path).filter(|_| is_denied) {
+        Some((path, true)) => format!("chmod u+rwX {}", path.display()),
         Some(_) if is_new_memory => {
             "a memory is of a project: change to the directory of yours".to_owned()
         }
-        Some(Owned { path, owner, .. }) => format!(
-            "`{}` belongs to {owner}; run the command as {owner}",
-            path.display()
-        ),
+        Some((path, false)) => {
+            let path = path.display();
+            format!("`{path}` belongs to another user, who can run the command: ls -ld {path}")
+        }
         None => format!(
             "check the permissions and the free space of `{}`",
             path.display()

@@ -51,11 +51,11 @@ pub use audit::{AuditAction, AuditContext, Audited, ChainError, Line as AuditLin
 pub use error::{Error, MERGE_AGAIN, Problem, ProblemKind, Refusal, advice};
 pub use files::Map;
 pub use files::counters::fields as counter_fields;
-pub use files::data::Entry;
-pub use files::data::file::{FORMAT, Frame};
+pub use files::data::file::FORMAT;
 pub(crate) use files::data::file::{JsonFile, Snapshot};
 pub(crate) use files::data::offsets::Row;
 pub use files::data::write::{PulledChange, PulledCount};
+pub use files::data::{Entry, Frame};
 pub(crate) use files::directory::{DERIVED, IDENTITY, Lock, SMALL_FILE};
 pub use files::directory::{DIRECTORY, Identity, OTHER_PROGRAMS, find, is_origin, up_to_home};
 pub use files::inventory::{
@@ -66,8 +66,8 @@ pub use files::tombstones::{ForgottenRecords, Tombstone};
 pub use index::terms::Terms;
 pub use index::{Compared, Derived, DerivedWriter, Positions, Repeats, SeenEntries, SkipCondition};
 pub use logs::LateCalls;
-pub use logs::execution_logs::{LogListing, LogSelection};
 pub use logs::shared::Unsent;
+pub use logs::{LogListing, LogSelection};
 pub use memctl_files::json::{compact, with_fields};
 pub use project::{Here, Project, project_of_session, same_project, shown_project};
 // The store redacts every JSON text that it writes or hands out, so no caller can write without it.

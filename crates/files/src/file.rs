@@ -210,25 +210,9 @@ impl fmt::Display for Refused {
     }
 }
 
-/// Owner of a file or directory that exists.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Owned {
-    /// Path of the file.
-    pub path: PathBuf,
-    /// Name of its owner.
-    pub owner: String,
-    /// `true` if it belongs to the user of this process.
-    pub is_own: bool,
-}
-
-/// Returns the owner of a path, or of the nearest directory above it that exists.
-pub fn owned(path: &Path) -> Option<Owned> {
-    let (path, owner) = path
-        .ancestors()
-        .find_map(|path| Some((path, sys::owner_of_path(path)?)))?;
-    Some(Owned {
-        path: path.to_owned(),
-        is_own: sys::is_own(path),
-        owner,
-    })
+/// Returns a path, or the nearest directory above it that exists, and whether it belongs to the user of this process;
+/// `None` where that says nothing about their rights.
+pub fn owned(path: &Path) -> Option<(&Path, bool)> {
+    let mut above = path.ancestors();
+    above.find_map(|path| Some((path, sys::is_own(path)?)))
 }

@@ -16,10 +16,8 @@
 //! |---|---|
 //! | `directory`, `file` | no link is followed; a file has one name and is private before it is written; reads and writes at an offset |
 //! | `write` | a file is replaced as a whole or not at all, and durable on return; if wanted, only the version that was read |
-//! | `named` | files that a user names, opened by their path |
-//! | `shared_file` | files of a project that other programs use too: no link is followed |
-//! | `git` | git runs nothing of a repository, and is not waited for without end |
-//! | `process` | a started program ends with all that it has started; interrupts, local sockets, directories of the user |
+//! | `named` | files that a user names, opened by their path; files of a project that other programs use too: no link is followed |
+//! | `process` | a started program ends with all that it has started; git runs nothing of a repository, and is not waited for without end; interrupts, local sockets, directories of the user |
 //!
 //! Locks are those of the standard library (`File::try_lock`): one holder of a file at a time, free
 //! when its process ends in any way.
@@ -46,12 +44,10 @@ pub mod conflict;
 pub mod decoded;
 mod directory;
 mod file;
-mod git;
 pub mod json;
 pub mod named;
 pub mod parallel;
 pub mod process;
-mod shared_file;
 #[cfg(unix)]
 mod unix;
 #[cfg(windows)]
@@ -67,10 +63,9 @@ use unix as system;
 use windows as system;
 
 pub use directory::{Directory, Found};
-pub use file::{FileState, FoundKind, Owned, Reason, Refused, owned};
-pub use git::git;
-pub use process::user_directories;
-pub use shared_file::SharedFile;
+pub use file::{FileState, FoundKind, Reason, Refused, owned};
+pub use named::SharedFile;
+pub use process::{git, user_directories};
 /// Reads and writes at an offset. They do not wait for each other, and threads may share the file. The position
 /// of the file's cursor is unspecified afterwards: seek before using it.
 pub use system::files::PositionedFile;

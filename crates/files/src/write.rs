@@ -85,6 +85,7 @@ impl Directory {
     }
 }
 
+/// Replaces a file whatever it is.
 fn replace(
     place: &Place,
     is_durable: bool,
@@ -97,31 +98,41 @@ fn replace(
         Some(FoundKind::Link) => return Err(Refused::error(&place.shown, Reason::Link)),
         Some(_) => return Err(Refused::error(&place.shown, Reason::NotAFile)),
     }
+    written(place, is_durable, write, |temporary, _| {
+        sys::rename(parent, temporary, parent, &place.name)
+    })
+}
+
+/// Writes a file under a temporary name, which `put` may give the right one, and lets nothing be left under the
+/// temporary one.
+fn written<T>(
+    place: &Place,
+    is_durable: bool,
+    write: impl FnOnce(&mut File) -> io::Result<()>,
+    put: impl FnOnce(&OsStr, &File) -> io::Result<T>,
+) -> io::Result<T> {
+    let parent = &*place.parent;
     let temporary = temporary_name(&place.name);
     let mut file = sys::open_file(parent, &temporary, Access::Create)?;
-    let written = (|| {
+    let done = (|| {
         write(&mut file)?;
         if is_durable {
             file.sync_all()?;
         }
-        sys::rename(parent, &temporary, parent, &place.name)?;
+        let done = put(&temporary, &file)?;
         if is_durable {
-            sys::sync(parent)
-        } else {
-            Ok(())
+            sys::sync(parent)?;
         }
+        Ok(done)
     })();
-    if written.is_err() {
-        // The first error is the relevant one; a later writer sweeps the remaining file.
-        drop(sys::unlink(parent, &temporary));
-        return written;
-    }
+    // The first error is the relevant one; a later writer sweeps the remaining file.
+    drop(sys::unlink(parent, &temporary));
     if let Ok(state) = FileState::of(&file)
         && (is_durable || state.size >= LARGE)
     {
         sweep(parent, state.modified[0]);
     }
-    Ok(())
+    done
 }
 
 impl Directory {
@@ -134,86 +145,37 @@ impl Directory {
     /// means that it did not exist. Returns the state of the new file; `None` if another program has
     /// changed it: that version stays.
     ///
-    /// The new and the old file swap names in one step, and the old one is checked before its
-    /// removal. A version saved just before the swap comes back. One gap remains: an editor that
-    /// opened the old file without truncating it and writes after this call loses its bytes. On a
-    /// file system without an atomic swap, a check followed by a rename leaves a short race.
+    /// The file is looked at right before the rename. A program that saves it in the time between, a small part of a
+    /// millisecond, loses what it saved, and so does one that opened the old file without truncating it and writes
+    /// after this call.
     pub fn replace_unchanged(
         &self,
         name: impl AsRef<Path>,
         read: Option<&FileState>,
         write: impl FnOnce(&mut File) -> io::Result<()>,
     ) -> io::Result<Option<FileState>> {
+        self.writable()?;
         let place = self.place(name.as_ref())?;
         let parent = &*place.parent;
-        let temporary = temporary_name(&place.name);
-        let mut file = sys::open_file(parent, &temporary, Access::Create)?;
-        let placed = (|| {
-            write(&mut file)?;
-            file.sync_all()?;
-            let own = FileState::of(&file)?;
-            let placed = match read {
+        let own = written(&place, true, write, |temporary, file| {
+            let own = FileState::of(file)?;
+            let is_placed = match read {
                 Some(read) if look(&place)? == Some(*read) => {
-                    exchange(&place, &temporary, read, &own)?
+                    sys::rename(parent, temporary, parent, &place.name)?;
+                    true
                 }
                 Some(_) => false,
-                None => move_to_free(parent, &temporary, &place.name)?,
+                None => move_to_free(parent, temporary, &place.name)?,
             };
-            sys::sync(parent)?;
-            Ok::<_, io::Error>((placed, own))
-        })();
-        drop(sys::unlink(parent, &temporary));
-        let (placed, own) = placed?;
-        sweep(parent, own.modified[0]);
-        let there = look(&place)?.filter(|there| placed && there.is_same_file(&own));
+            Ok(is_placed.then_some(own))
+        })?;
+        let Some(own) = own else {
+            return Ok(None);
+        };
+        let there = look(&place)?.filter(|there| there.is_same_file(&own));
         // Of a file that another program has written to since, no reader finds the state.
         Ok(there.map(|there| if there.is_unwritten(&own) { there } else { own }))
     }
-}
-
-/// Swaps in the new file for the one that was read, and swaps back if that turns out to be another version. `false`
-/// leaves the new file under its temporary name.
-fn exchange(
-    place: &Place,
-    temporary: &OsStr,
-    read: &FileState,
-    own: &FileState,
-) -> io::Result<bool> {
-    let parent = &*place.parent;
-    let swap = || sys::exchange(parent, temporary, &place.name);
-    match swap() {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
-        Err(error) if sys::is_unsupported(&error) => {
-            sys::rename(parent, temporary, parent, &place.name)?;
-            return Ok(true);
-        }
-        done => done?,
-    }
-    // The first check detects an editor that has already truncated the file; the one after the sync
-    // detects an editor that saves meanwhile.
-    let is_kept = || {
-        let old = look_at(parent, temporary, &place.shown)?;
-        Ok::<bool, io::Error>(old.is_some_and(|old| old.is_unwritten(read)))
-    };
-    if is_kept()? {
-        sys::sync(parent)?;
-        if is_kept()? {
-            return Ok(true);
-        }
-    }
-    match swap() {
-        // The new file has been removed meanwhile, so the other version gets the free name.
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            return move_to_free(parent, temporary, &place.name).map(|_| false);
-        }
-        done => done?,
-    }
-    let back = look_at(parent, temporary, &place.shown)?;
-    if !back.is_some_and(|there| there.is_same_file(own)) {
-        // A third version replaced the new file, and is newer than the one that came back.
-        swap()?;
-    }
-    Ok(false)
 }
 
 /// Renames a file to a name that must be free; `false` if it is not.
@@ -229,13 +191,9 @@ fn move_to_free(parent: &Handle, from: &OsStr, to: &OsStr) -> io::Result<bool> {
     }
 }
 
-fn look(place: &Place) -> io::Result<Option<FileState>> {
-    look_at(&place.parent, &place.name, &place.shown)
-}
-
 /// Returns the state of a regular file; `None` if it does not exist.
-fn look_at(at: &Handle, name: &OsStr, shown: &Path) -> io::Result<Option<FileState>> {
-    match file::open(at, name, shown, Access::Read) {
+fn look(at: &Place) -> io::Result<Option<FileState>> {
+    match file::open(&at.parent, &at.name, &at.shown, Access::Read) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         opened => FileState::of(&opened?).map(Some),
     }
@@ -294,47 +252,44 @@ fn is_stale(directory: &Handle, name: &OsStr, now: i64) -> bool {
 }
 
 #[cfg(test)]
-mod tests_of_exchange {
+mod tests {
     use std::fs;
     use std::io::Write as _;
 
     use super::*;
 
     #[test]
-    #[cfg_attr(windows, ignore = "Windows cannot swap two names")]
-    fn a_version_that_came_right_before_the_exchange_comes_back() {
+    fn a_version_that_came_before_the_rename_stays() {
         let dir = tempfile::tempdir().unwrap();
         let directory = Directory::at(dir.path());
-        let place = directory.place(Path::new("a.json")).unwrap();
-        let own_name = OsStr::new("own");
-        let at = |name: &str| dir.path().join(name);
-        let put = |name: &str, text: &[u8]| directory.replace_file(name, text).unwrap();
-        let state = |name: &str| directory.state(name).unwrap().unwrap();
-        let exchange =
-            |read: &FileState, own: &FileState| exchange(&place, own_name, read, own).unwrap();
-        put("a.json", b"read");
-        put("own", b"own");
-        let (read, own) = (state("a.json"), state("own"));
+        let put = |text: &[u8]| directory.replace_file("a.json", text).unwrap();
+        let state = || directory.state("a.json").unwrap().unwrap();
+        let replace = |read: &FileState, meanwhile: &dyn Fn()| {
+            let write = |file: &mut File| {
+                meanwhile();
+                file.write_all(b"own")
+            };
+            directory
+                .replace_unchanged("a.json", Some(read), write)
+                .unwrap()
+        };
+        let text = || directory.read("a.json", 99).unwrap();
+        put(b"read");
         // Renamed over.
-        put("a.json", b"theirs");
-        assert!(!exchange(&read, &own));
-        assert_eq!(fs::read(at("a.json")).unwrap(), b"theirs");
-        assert_eq!(fs::read(at("own")).unwrap(), b"own");
+        assert_eq!(replace(&state(), &|| put(b"theirs")), None);
+        assert_eq!(text().as_deref(), Some(&b"theirs"[..]));
         // Written in place.
-        let read = state("a.json");
-        directory.append("a.json", b" more", false).unwrap();
-        assert!(!exchange(&read, &own));
-        assert_eq!(fs::read(at("a.json")).unwrap(), b"theirs more");
-        // Removed.
-        let read = state("a.json");
-        fs::remove_file(at("a.json")).unwrap();
-        assert!(!exchange(&read, &own));
-        assert!(!at("a.json").exists());
+        let more = || directory.append("a.json", b" more", false).unwrap();
+        assert_eq!(replace(&state(), &more), None);
+        assert_eq!(text().as_deref(), Some(&b"theirs more"[..]));
         // As it was read.
-        put("a.json", b"theirs");
-        let read = state("a.json");
-        assert!(exchange(&read, &own));
-        assert_eq!(fs::read(at("a.json")).unwrap(), b"own");
+        assert_eq!(replace(&state(), &|| ()), Some(state()));
+        assert_eq!(text().as_deref(), Some(&b"own"[..]));
+        // Removed.
+        let remove = || assert!(directory.remove("a.json").unwrap());
+        assert_eq!(replace(&state(), &remove), None);
+        assert_eq!(text(), None);
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
     }
 
     #[test]

@@ -241,8 +241,6 @@ pub(crate) fn keep_derived(memory: &Directory, name: impl AsRef<Path>, parts: &[
 pub(crate) const REMOTE: &str = "remote";
 /// Directory for torn tails and copies.
 pub(crate) const RECOVERED: &str = "recovered";
-/// File created to test whether the directory is writable.
-pub(crate) const PROBE: &str = ".writable";
 /// Name of this copy of a memory.
 pub(crate) const REPLICA: &str = "replica";
 /// File that names the primary database.

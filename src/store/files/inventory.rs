@@ -25,7 +25,7 @@ use memctl_files::{Directory, FoundKind, is_temporary, json};
 use crate::model::{AGENT, CANDIDATE, Kind};
 use crate::store::files::directory::{
     AUDIT_LOG, DISABLED, DISABLED_USERS, EVIDENCE, EXECUTION_LOGS, HINTS, IDENTITY, JOURNAL, LOCK,
-    MOVING, PRIMARY, PROBE, RECOVERED, REMOTE, REPLICA, TRUST_MARKER,
+    MOVING, PRIMARY, RECOVERED, REMOTE, REPLICA, TRUST_MARKER,
 };
 use crate::store::files::tombstones;
 use crate::store::{DERIVED, Error, atomic};
@@ -233,15 +233,10 @@ pub fn role(name: &str) -> Role {
     if let Some((_, role)) = NAMED.iter().find(|(named, _)| *named == name) {
         return *role;
     }
-    // Temporary names of known files, and the probe for a writable directory.
-    let inner = name.strip_prefix('.').unwrap_or_default();
-    let target = is_temporary(name).unwrap_or(inner);
-    if name.starts_with('.')
-        && (name == PROBE || target == PROBE || (inner != target && role(target) != Role::Unknown))
-    {
-        return Role::Leftover;
+    match is_temporary(name) {
+        Some(target) if role(target) != Role::Unknown => Role::Leftover,
+        _ => Role::Unknown,
     }
-    Role::Unknown
 }
 
 /// An entry of a memory directory.
@@ -300,10 +295,10 @@ const GITIGNORE: &str = ".gitignore";
 const LONGEST: u64 = 16 << 20;
 
 /// Patterns for git to ignore.
-const PATTERNS: [&str; 18] = [
-    ".index/", ".lock", ".*.tmp", ".writable", LOCAL_PATTERN, "episodic_memory.json",
-    "sessions.json", EXECUTION_LOGS, HINTS, AUDIT_LOG, JOURNAL, RECOVERED, REMOTE, REPLICA,
-    PRIMARY, TRUST_MARKER, DISABLED, DISABLED_USERS,
+const PATTERNS: [&str; 17] = [
+    ".index/", ".lock", ".*.tmp", LOCAL_PATTERN, "episodic_memory.json", "sessions.json",
+    EXECUTION_LOGS, HINTS, AUDIT_LOG, JOURNAL, RECOVERED, REMOTE, REPLICA, PRIMARY, TRUST_MARKER,
+    DISABLED, DISABLED_USERS,
 ];
 
 /// Returns `true` if git ignores a file directly below the memory directory.
@@ -447,7 +442,6 @@ mod tests_of_inventory {
                 ".notes.txt.0123456789abcdef0123456789abcdef.tmp",
                 Role::Unknown,
             ),
-            (".writable", Role::Leftover),
             ("failure_cases.json", Role::Unknown),
             (".index", Role::Derived),
             ("disabled", Role::Switch),

@@ -17,7 +17,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::model::{Kind, Viewer};
 use crate::store::files::directory::{self, AUDIT_LOG, EXECUTION_LOGS};
-use crate::store::logs::execution_logs;
+use crate::store::logs;
 use crate::store::{AuditLine, DERIVED, Error, Scoped, SharedLine, atomic, redact};
 
 /// Derived file with the progress of sending.
@@ -215,7 +215,7 @@ impl Scoped {
 
 /// A line of the log of agents; `None` if the line is not one.
 fn action_of(text: &[u8]) -> Option<String> {
-    execution_logs::read(text)?;
+    logs::read(text)?;
     String::from_utf8(text.trim_ascii().to_vec()).ok()
 }
 

@@ -134,15 +134,11 @@ impl Addition {
 
     /// Returns `true` if the file already holds the record, in any layout.
     fn is_there(&self, snapshot: &Snapshot) -> Result<bool, Error> {
-        let Some((_, entry)) = self.store.find_in(snapshot, &self.id)? else {
-            return Ok(false);
-        };
-        let value = serde_json::from_slice::<serde_json::Value>;
-        let text = self.text.as_bytes();
-        Ok(match (value(&entry.text), value(text)) {
-            (Ok(there), Ok(own)) => there == own,
-            _ => entry.text == text,
-        })
+        let found = self.store.find_in(snapshot, &self.id)?;
+        Ok(found.is_some_and(|(_, entry)| {
+            let there = String::from_utf8_lossy(&entry.text);
+            json::compact(&there) == json::compact(&self.text)
+        }))
     }
 
     /// Returns `true` if an entry that the caller has not seen, or an earlier addition, says the same.

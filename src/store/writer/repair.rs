@@ -23,7 +23,8 @@ use crate::store::files::data::write::retried;
 use crate::store::files::directory::{self, RECOVERED};
 use crate::store::primary::copy;
 use crate::store::{
-    DataFile, Entry, Error, JsonFile, Lock, Problem, ProblemKind, Row, Scoped, Snapshot, atomic,
+    DataFile, Entry, Error, Frame, JsonFile, Lock, Problem, ProblemKind, Row, Scoped, Snapshot,
+    atomic,
 };
 
 /// Maximum wait for other writers.
@@ -202,17 +203,8 @@ fn repair_file(
     spans.extend(salvage(&bytes, &spans, kind));
     spans.sort_by_key(|span| span.start);
     let lost = lost(&bytes, &spans, kind);
-    let mut text = format!("{{\n  \"{}\": [", kind.root_key()).into_bytes();
-    for (i, span) in spans.iter().enumerate() {
-        text.extend_from_slice(if i == 0 { b"\n    " } else { b",\n    " });
-        text.extend_from_slice(&bytes[span.clone()]);
-    }
-    text.extend_from_slice(if spans.is_empty() {
-        b"]\n}\n"
-    } else {
-        b"\n  ]\n}\n"
-    });
-    file.rewrite(snapshot, &text)?;
+    let entries: Vec<&[u8]> = spans.iter().map(|span| &bytes[span.clone()]).collect();
+    file.rewrite(snapshot, &Frame::plain(kind).around(kind, &entries))?;
     Ok(Repaired {
         path,
         copy,
@@ -287,7 +279,7 @@ fn salvage(
         }
         wasted += match end {
             Ok(end) => end - next,
-            Err(Stop::Malformed { at, .. }) => at - next,
+            Err(Stop::Malformed(at)) => at - next,
             Err(Stop::Incomplete) => gap_end - next,
         };
         if wasted > patience(bytes.len()) {

@@ -29,7 +29,7 @@ use crate::store::renaming::{NewId, NewIds, tests};
 use crate::store::workspace::{Error, Workspace, entry, locate, redacting_writer, repair_warnings};
 use crate::store::{DIRECTORY, Entry, Frame, IDENTITY, Identity, raw_field, text_field};
 use ids::Ids;
-use side::{Record, Side, file_of, tombstones_file, with_entries};
+use side::{Record, Side, file_of, tombstones_file};
 use three_way::{Union, union};
 
 pub(crate) use side::CONFLICT;
@@ -222,8 +222,8 @@ impl Joined {
         let filled = |(_, records): &&(Frame, Vec<Record>)| !records.is_empty();
         let mut there = files.into_iter().flatten();
         if let Some((frame, _)) = there.clone().find(filled).or_else(|| there.next()) {
-            let text = with_entries(kind, frame, &union.entries);
-            self.files.insert(file_of(kind), text.into_bytes());
+            let text = frame.around(kind, &union.entries);
+            self.files.insert(file_of(kind), text);
         }
     }
 }

@@ -210,14 +210,6 @@ fn split(kind: Kind, text: &str) -> Result<(Frame, Vec<String>), String> {
     Ok((Frame { head, tail }, entries))
 }
 
-/// Returns the text of a file with these entries.
-pub(super) fn with_entries(kind: Kind, frame: &Frame, entries: &[String]) -> String {
-    if entries.is_empty() {
-        return format!("{{\n  \"{}\": []\n}}\n", kind.root_key());
-    }
-    [&frame.head, entries.join(",\n    ").as_str(), &frame.tail].concat()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -227,7 +219,8 @@ mod tests {
         let check = |text: &str, entries: &[&str]| {
             let (frame, found) = split(Kind::Procedure, text).unwrap();
             assert_eq!(found, entries, "{text}");
-            let again = with_entries(Kind::Procedure, &frame, &found);
+            let again = frame.around(Kind::Procedure, &found);
+            let again = String::from_utf8(again).unwrap();
             assert_eq!(split(Kind::Procedure, &again).unwrap().1, entries, "{text}");
             again
         };

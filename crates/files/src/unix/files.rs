@@ -10,9 +10,7 @@ use std::fs::{File, Metadata, OpenOptions, Permissions};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 pub use std::os::unix::fs::FileExt as PositionedFile;
-use std::os::unix::fs::{
-    DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
-};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, FileType, Gid, Mode, OFlags, RenameFlags, Uid};
@@ -78,29 +76,10 @@ fn keep_owner(at: &Handle, new: BorrowedFd<'_>) {
     }
 }
 
-/// Gives what root has made by path to the owner of another path, who could not use it otherwise.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "`named` opens files that a user names by their path"
-)]
-fn keep_owner_of(like: &Path, new: &Path) {
-    if !rustix::process::geteuid().is_root() {
-        return;
-    }
-    if let (Ok(like), Ok(own)) = (std::fs::metadata(like), std::fs::symlink_metadata(new))
-        && own.uid() == 0
-        && like.uid() != 0
-        && (own.is_dir() || own.is_file() && own.nlink() == 1)
-    {
-        let _kept: io::Result<()> =
-            std::os::unix::fs::lchown(new, Some(like.uid()), Some(like.gid()));
-    }
-}
-
-/// Returns `true` if a path belongs to the user of this process.
-pub(crate) fn is_own(path: &Path) -> bool {
-    let own = rustix::process::geteuid().as_raw();
-    metadata_of_link(path).is_some_and(|metadata| metadata.uid() == own)
+/// Returns `true` if a path, not following a link, belongs to the user of this process; `None` if it does not exist.
+pub(crate) fn is_own(path: &Path) -> Option<bool> {
+    let metadata = std::fs::symlink_metadata(path).ok()?;
+    Some(metadata.uid() == rustix::process::geteuid().as_raw())
 }
 
 /// Fails if no entry of an open directory can be made or replaced.
@@ -112,25 +91,6 @@ pub(crate) fn check_writable(directory: &Handle) -> io::Result<()> {
         access,
         AtFlags::EACCESS,
     )?)
-}
-
-#[expect(
-    clippy::disallowed_methods,
-    reason = "`named` opens files that a user names by their path"
-)]
-fn metadata_of_link(path: &Path) -> Option<Metadata> {
-    std::fs::symlink_metadata(path).ok()
-}
-
-/// Returns the name of the owner of a path, not following a link; `None` if it does not exist.
-pub(crate) fn owner_of_path(path: &Path) -> Option<String> {
-    Some(user_name(metadata_of_link(path)?.uid()))
-}
-
-/// Returns the name of a user, or its number if the system has no name for it.
-fn user_name(number: u32) -> String {
-    let name = super::fields_of_user(number).and_then(|mut fields| fields.next());
-    name.unwrap_or_else(|| format!("the user {number}"))
 }
 
 /// Returns the kind of an entry without following links; `None` if it does not exist.
@@ -182,8 +142,9 @@ fn make_directory_at(at: BorrowedFd<'_>, name: &OsStr) -> io::Result<bool> {
 
 /// Creates a directory by path; `false` if the name is taken.
 pub(crate) fn make_base(path: &Path) -> io::Result<bool> {
-    if let (Some(above), Some(name)) = (path.parent(), path.file_name())
-        && let Ok(above) = open_base(above)
+    // What is above may be a link: the user named it.
+    if let (Ok(above), Some(name)) = (real(crate::named::above(path)), path.file_name())
+        && let Ok(above) = open_base(&above)
     {
         return make_directory(&above, name);
     }
@@ -192,17 +153,12 @@ pub(crate) fn make_base(path: &Path) -> io::Result<bool> {
 
 /// Creates a directory and its missing parents by path, private to the user. Follows links.
 pub(crate) fn make_directories(path: &Path) -> io::Result<()> {
-    if path.as_os_str().is_empty() {
-        return Ok(());
-    }
-    let is_missing = |path: &&Path| !path.as_os_str().is_empty() && !path.exists();
+    let is_missing = |path: &&Path| !path.as_os_str().is_empty() && !path.is_dir();
     let missing: Vec<&Path> = path.ancestors().take_while(is_missing).collect();
-    std::fs::DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(path)?;
     for new in missing.iter().rev() {
-        keep_owner_of(crate::named::above(new), new);
+        if !make_base(new)? && !new.is_dir() {
+            return Err(Errno::EXIST.into());
+        }
     }
     Ok(())
 }
@@ -231,18 +187,6 @@ pub(crate) fn rename(from: &Handle, name: &OsStr, to: &Handle, new: &OsStr) -> i
 /// Resolves all links of a path.
 pub(crate) fn real(path: &Path) -> io::Result<PathBuf> {
     std::fs::canonicalize(path)
-}
-
-/// Swaps two names in a directory atomically.
-pub(crate) fn exchange(at: &Handle, a: &OsStr, b: &OsStr) -> io::Result<()> {
-    let at = &at.0;
-    Ok(rustix::fs::renameat_with(
-        at,
-        a,
-        at,
-        b,
-        RenameFlags::EXCHANGE,
-    )?)
 }
 
 /// Renames an entry; fails if the target exists.

@@ -52,18 +52,14 @@ pub fn user() -> String {
 /// Returns the home directory that the system notes for the user of this process, whatever variables say; `None` if
 /// its list of users does not name them (macOS keeps another).
 pub fn noted_home() -> Option<PathBuf> {
-    let home = fields_of_user(rustix::process::getuid().as_raw())?.nth(5)?;
-    (!home.is_empty()).then(|| home.into())
-}
-
-/// Returns the fields of a user in the list of the system; `None` if that does not name them.
-fn fields_of_user(number: u32) -> Option<impl Iterator<Item = String>> {
     let users = crate::named::read_text(Path::new("/etc/passwd"), LONGEST_LIST).ok()?;
-    let number = number.to_string();
-    let mut users = users.lines().map(|line| line.split(':'));
-    let own = users.find(|fields| fields.clone().nth(2) == Some(&number))?;
-    let own: Vec<String> = own.map(str::to_owned).collect();
-    Some(own.into_iter())
+    let number = rustix::process::getuid().as_raw().to_string();
+    let home = users.lines().find_map(|line| {
+        let mut fields = line.split(':').skip(2);
+        let is_own = fields.next()? == number;
+        fields.nth(2).filter(|_| is_own)
+    })?;
+    (!home.is_empty()).then(|| home.into())
 }
 
 /// Lets a write beyond the file size limit of the process fail, instead of ending the process.

@@ -3,6 +3,15 @@
 //! A handle of a directory does not share deletion, so that the directory keeps its name while the
 //! handle exists, and a path through it leads to the same place. A reparse point (a link, a junction)
 //! is opened itself and refused.
+//!
+//! Replacement of a file that others hold open: the standard library renames with the semantics of POSIX, which
+//! replaces an open file on NTFS since Windows 10. Older systems, other file systems and Wine refuse it, and so may a
+//! virus scanner for a moment. Then the old file goes aside under one fixed name, `.<name>.replaced`, and the new
+//! one takes the free name. Between these two steps, and after a crash there, a reader that misses the file finds the
+//! old one by [`bring_back`]. It never replaces a newer file.
+//!
+//! The name of a removed file may stay while others have it open (not on NTFS since Windows 10), and
+//! could not be used again. So the old file gets a random temporary name before it is removed.
 
 #![expect(
     clippy::disallowed_methods,
@@ -11,15 +20,16 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, Metadata, OpenOptions};
-use std::io::{self, Seek as _};
+use std::io;
 use std::os::windows::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::{Component, Path, PathBuf, Prefix};
+use std::thread;
+use std::time::Duration;
 
 use winapi_util::file::information;
 
 use crate::file::{Access, FileState, FoundKind};
-
-use super::replace;
+use crate::write::{is_temporary, temporary_name};
 
 /// Opens directories too.
 const BACKUP_SEMANTICS: u32 = 0x0200_0000;
@@ -79,7 +89,7 @@ pub(crate) fn open_file(at: &Handle, name: &OsStr, access: Access) -> io::Result
     };
     match found {
         Some(Err(error)) if error.kind() == io::ErrorKind::NotFound => {
-            if replace::bring_back(&path) {
+            if bring_back(&path) {
                 open_path(&path, access)
             } else {
                 Err(error)
@@ -110,7 +120,7 @@ fn open_path(path: &Path, access: Access) -> io::Result<File> {
 pub(crate) fn kind(at: &Handle, name: &OsStr) -> io::Result<Option<FoundKind>> {
     let path = at.path.join(name);
     match kind_of_path(&path)? {
-        None if replace::bring_back(&path) => kind_of_path(&path),
+        None if bring_back(&path) => kind_of_path(&path),
         kind => Ok(kind),
     }
 }
@@ -161,7 +171,7 @@ pub(crate) fn make_directories(path: &Path) -> io::Result<()> {
 /// Removes a file, or a link itself. The name is free at once, also if the file is open.
 pub(crate) fn unlink(at: &Handle, name: &OsStr) -> io::Result<()> {
     let path = at.path.join(name);
-    if replace::discard(&path) {
+    if discard(&path) {
         return Ok(());
     }
     match std::fs::remove_file(&path) {
@@ -184,7 +194,7 @@ pub(crate) fn remove_open_tree(at: &Handle, name: &OsStr) -> io::Result<()> {
     };
     match remove() {
         Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {
-            replace::move_out(&path, &at.path);
+            move_out(&path, &at.path);
             remove()
         }
         done => done,
@@ -198,7 +208,7 @@ pub(crate) fn remove_directory(at: &Handle, name: &OsStr) -> io::Result<()> {
 
 /// Renames an entry, replacing the target.
 pub(crate) fn rename(from: &Handle, name: &OsStr, to: &Handle, new: &OsStr) -> io::Result<()> {
-    replace::rename_over(&from.path.join(name), &to.path.join(new))
+    rename_over(&from.path.join(name), &to.path.join(new))
 }
 
 /// Resolves all links of a path. The system's answer, `\\?\C:\a`, is given as `C:\a` where both name
@@ -227,11 +237,6 @@ pub(crate) fn real(path: &Path) -> io::Result<PathBuf> {
     Ok(if is_same { plain } else { real })
 }
 
-/// Fails: the system cannot swap two names.
-pub(crate) fn exchange(_: &Handle, _: &OsStr, _: &OsStr) -> io::Result<()> {
-    Err(io::Error::from_raw_os_error(NOT_SUPPORTED))
-}
-
 /// Fails: a rename of the standard library always replaces. The caller links and unlinks.
 pub(crate) fn rename_to_free(_: &Handle, _: &OsStr, _: &OsStr) -> io::Result<()> {
     Err(io::Error::from_raw_os_error(NOT_SUPPORTED))
@@ -256,20 +261,15 @@ pub(crate) const fn sync(_: &Handle) -> io::Result<()> {
 /// Does nothing: a directory has the permissions of the one that it was made in.
 pub(crate) const fn make_private(_: &Handle) {}
 
-/// Returns `false`: files have the rights of their directory.
-pub(crate) const fn is_own(_: &Path) -> bool {
-    false
+/// Returns `None`: files have the rights of their directory.
+pub(crate) const fn is_own(_: &Path) -> Option<bool> {
+    None
 }
 
 /// Does nothing: files have the rights of their directory, which only a write can try.
 #[expect(clippy::unnecessary_wraps, reason = "it can fail on other systems")]
 pub(crate) const fn check_writable(_: &Handle) -> io::Result<()> {
     Ok(())
-}
-
-/// Returns `None`; see [`is_own`].
-pub(crate) const fn owner_of_path(_: &Path) -> Option<String> {
-    None
 }
 
 /// Returns the entries of an open directory with their kinds, unsorted.
@@ -352,17 +352,9 @@ pub trait PositionedFile {
     fn write_all_at(&self, bytes: &[u8], at: u64) -> io::Result<()>;
 }
 
-/// Reads or writes at an offset, and lets the position of the file be as it was: here, both move it.
-fn keeping_position<T>(mut file: &File, act: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
-    let position = file.stream_position()?;
-    let done = act();
-    file.seek(io::SeekFrom::Start(position))?;
-    done
-}
-
 impl PositionedFile for File {
     fn read_at(&self, into: &mut [u8], at: u64) -> io::Result<usize> {
-        keeping_position(self, || self.seek_read(into, at))
+        self.seek_read(into, at)
     }
 
     fn read_exact_at(&self, mut into: &mut [u8], mut at: u64) -> io::Result<()> {
@@ -382,7 +374,7 @@ impl PositionedFile for File {
 
     fn write_all_at(&self, mut bytes: &[u8], mut at: u64) -> io::Result<()> {
         while !bytes.is_empty() {
-            match keeping_position(self, || self.seek_write(bytes, at)) {
+            match self.seek_write(bytes, at) {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
                 Ok(written) => {
                     bytes = &bytes[written..];
@@ -402,5 +394,155 @@ pub(crate) fn make_link(target: &Path, link: &Path) -> io::Result<()> {
         std::os::windows::fs::symlink_dir(target, link)
     } else {
         std::os::windows::fs::symlink_file(target, link)
+    }
+}
+
+/// Error codes: the target is open, open without sharing, or mapped into memory.
+const SHARING_VIOLATION: i32 = 32;
+const USER_MAPPED_FILE: i32 = 1224;
+/// Attempts, and the time before the next one. Another process may look at the file just now.
+const ATTEMPTS: u32 = 20;
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// Renames a file over another one, which may be open.
+fn rename_over(from: &Path, to: &Path) -> io::Result<()> {
+    let aside = aside(to);
+    for attempt in 1.. {
+        match std::fs::rename(from, to) {
+            Err(error) if is_held(&error) && is_plain_file(to) => {}
+            done => return done,
+        }
+        // A crash may have left it.
+        discard(&aside);
+        let moved = std::fs::rename(to, &aside).and_then(|()| std::fs::rename(from, to));
+        if moved.is_err() {
+            bring_back(to);
+        }
+        match moved {
+            Err(error) if is_held(&error) && attempt < ATTEMPTS => thread::sleep(PAUSE),
+            Err(error) => return Err(error),
+            Ok(()) => break,
+        }
+    }
+    discard(&aside);
+    Ok(())
+}
+
+/// Removes a file that may be open, so that its name is free at once. A file that cannot be removed
+/// before others have closed it is swept like any temporary file. Returns `false` if it did nothing: the
+/// file is missing, or open without shared deletion, or it is a temporary one itself.
+fn discard(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_else(|| OsStr::new(""));
+    if !is_plain_file(path)
+        || name
+            .to_str()
+            .is_some_and(|name| is_temporary(name).is_some())
+    {
+        return false;
+    }
+    let doomed = path.with_file_name(temporary_name(name));
+    let is_moved = std::fs::rename(path, &doomed).is_ok();
+    if is_moved {
+        drop(std::fs::remove_file(&doomed));
+    }
+    is_moved
+}
+
+/// Moves all files of a directory and its directories to temporary names in another one, and removes
+/// them there as soon as nobody has them open.
+fn move_out(directory: &Path, to: &Path) {
+    let mut waiting = vec![directory.to_owned()];
+    while let Some(directory) = waiting.pop() {
+        for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
+            match entry.file_type() {
+                Ok(kind) if kind.is_dir() => waiting.push(entry.path()),
+                Ok(kind) if kind.is_file() => {
+                    let doomed = to.join(temporary_name(&entry.file_name()));
+                    if std::fs::rename(entry.path(), &doomed).is_ok() {
+                        drop(std::fs::remove_file(&doomed));
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+/// Gives a missing file the old one back that was set aside for it. Returns `true` if a file may be
+/// there now.
+fn bring_back(path: &Path) -> bool {
+    // A link fails if a new file has come meanwhile; a rename would replace it.
+    match std::fs::hard_link(aside(path), path) {
+        Ok(()) => {
+            drop(std::fs::remove_file(aside(path)));
+            true
+        }
+        Err(error) => error.kind() == io::ErrorKind::AlreadyExists,
+    }
+}
+
+fn aside(path: &Path) -> PathBuf {
+    let mut name = OsString::from(".");
+    name.push(path.file_name().unwrap_or_else(|| OsStr::new("")));
+    name.push(".replaced");
+    path.with_file_name(name)
+}
+
+fn is_plain_file(path: &Path) -> bool {
+    std::fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_file())
+}
+
+fn is_held(error: &io::Error) -> bool {
+    matches!(
+        error.raw_os_error(),
+        Some(ACCESS_DENIED | SHARING_VIOLATION | USER_MAPPED_FILE)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn open_file_is_replaced() {
+        let dir = tempfile::tempdir().unwrap();
+        let (from, to) = (dir.path().join("from"), dir.path().join("to"));
+        fs::write(&to, "0").unwrap();
+        let mut open = Vec::new();
+        for round in 1..4 {
+            open.push(fs::File::open(&to).unwrap());
+            fs::write(&from, round.to_string()).unwrap();
+            rename_over(&from, &to).unwrap();
+            assert_eq!(fs::read_to_string(&to).unwrap(), round.to_string());
+            assert!(!from.exists());
+        }
+        let read = open
+            .into_iter()
+            .map(|file| io::read_to_string(file).unwrap());
+        assert_eq!(read.collect::<Vec<_>>(), ["0", "1", "2"]);
+    }
+
+    #[test]
+    fn file_set_aside_comes_back_and_replaces_no_newer_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.json");
+        assert!(!bring_back(&path));
+        fs::write(aside(&path), "old").unwrap();
+        assert!(bring_back(&path));
+        assert_eq!(fs::read(&path).unwrap(), b"old");
+        fs::write(aside(&path), "older").unwrap();
+        assert!(bring_back(&path));
+        assert_eq!(fs::read(&path).unwrap(), b"old");
+    }
+
+    #[test]
+    fn directory_is_not_replaced() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("from"), "new").unwrap();
+        fs::create_dir(dir.path().join("to")).unwrap();
+        assert!(rename_over(&dir.path().join("from"), &dir.path().join("to")).is_err());
+        assert!(dir.path().join("to").is_dir());
     }
 }

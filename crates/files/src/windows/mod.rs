@@ -1,7 +1,6 @@
 //! The system calls of Windows. Here: processes, events of the console and sockets.
 
 pub(super) mod files;
-mod replace;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

@@ -20,7 +20,7 @@ use memctl_files::{Directory, FileState, PositionedFile as _};
 use crate::model::{IdShape, Kind};
 use crate::store::files::data::offsets::{Header, Offsets, generation};
 use crate::store::files::data::scan::{Outline, scan};
-use crate::store::files::data::{CLOSING, Point, reach};
+use crate::store::files::data::{Point, reach};
 use crate::store::files::{directory, tombstones};
 use crate::store::{DERIVED, DataFile, Entry, Error, Problem, ProblemKind, Row};
 
@@ -108,22 +108,17 @@ impl Snapshot {
         &self,
         is_wanted: &dyn Fn(&Entry) -> bool,
     ) -> Result<Vec<(Row, Entry)>, Error> {
-        self.read_all(self.rows(), is_wanted)
+        self.among(self.rows(), is_wanted)
     }
 
-    fn read_all(
+    fn among(
         &self,
         rows: impl Iterator<Item = Row>,
         is_wanted: &dyn Fn(&Entry) -> bool,
     ) -> Result<Vec<(Row, Entry)>, Error> {
-        let mut found = Vec::new();
-        for row in rows {
-            let entry = self.entry(&row)?;
-            if is_wanted(&entry) {
-                found.push((row, entry));
-            }
-        }
-        Ok(found)
+        let all = rows.map(|row| Ok((row, self.entry(&row)?)));
+        all.filter(|one| one.as_ref().map_or(true, |(_, entry)| is_wanted(entry)))
+            .collect()
     }
 
     /// Returns the entries with one of these ids, with their rows. A damaged file may have several with
@@ -135,7 +130,7 @@ impl Snapshot {
             .rows()
             .filter(|row| row.id_is_cut() || ids.contains(row.id()));
         let is_wanted = |entry: &Entry| !entry.id.is_empty() && ids.contains(entry.id.as_bytes());
-        self.read_all(rows, &is_wanted)
+        self.among(rows, &is_wanted)
     }
 
     /// Returns the first entry with this id that is wanted, with its row.
@@ -203,26 +198,18 @@ impl<'a> JsonFile<'a> {
         self.directory.join(DERIVED).join(name)
     }
 
-    /// Returns the current state for a reader.
+    /// Returns the current state for a reader, and saves its table if the file is large enough.
     ///
     /// A writer updates its two files within microseconds, and an entry is partial for less.
     /// Looking again is cheaper than reading 150 MB, and the retries are bounded.
     pub(crate) fn snapshot(self) -> Result<Snapshot, Error> {
-        if self.held {
-            if let Some(snapshot) = self.by_table()? {
-                return Ok(snapshot);
-            }
-            let snapshot = self.by_scan()?;
-            self.keep(&snapshot);
-            return Ok(snapshot);
-        }
+        let is_being_written = || !self.held && directory::is_being_written(self.directory);
         let mut before = None;
         for _ in 0..60 {
             if let Some(snapshot) = self.by_table()? {
                 return Ok(snapshot);
             }
-            let state = self.stamp()?;
-            let is_busy = directory::is_being_written(self.directory);
+            let (state, is_busy) = (self.stamp()?, is_being_written());
             // A file unchanged since the last look is complete even if a writer holds the lock, so
             // a held lock blocks no reader.
             if is_busy && before != Some(state) {
@@ -235,19 +222,14 @@ impl<'a> JsonFile<'a> {
             if is_steady && is_busy {
                 return Ok(snapshot.in_progress());
             }
-            if is_steady && !directory::is_being_written(self.directory) {
-                self.keep(&snapshot);
+            if is_steady && !is_being_written() {
+                if snapshot.table.header.stamp.size >= SMALL {
+                    snapshot.table.save(self.directory, &self.table_path());
+                }
                 return Ok(snapshot);
             }
         }
         Ok(self.by_scan()?.in_progress())
-    }
-
-    /// Saves the table if the file is large enough.
-    fn keep(self, snapshot: &Snapshot) {
-        if snapshot.table.header.stamp.size >= SMALL {
-            snapshot.table.save(self.directory, &self.table_path());
-        }
     }
 
     /// Returns the state of the file; the default one if it is missing.
@@ -350,7 +332,7 @@ impl<'a> JsonFile<'a> {
 /// Number of bytes that are read ahead.
 const AHEAD: usize = 64 << 10;
 /// Largest gap between two entries that follow each other.
-const GAP: u64 = 64;
+const GAP: usize = 64;
 
 /// Bytes that were read ahead.
 #[derive(Debug, Default)]
@@ -361,8 +343,6 @@ struct Window {
     /// Offset of the bytes.
     start: u64,
     bytes: Vec<u8>,
-    /// End of the last entry that was read.
-    end: u64,
 }
 
 impl ReadAhead {
@@ -376,17 +356,13 @@ impl ReadAhead {
     ) -> io::Result<Vec<u8>> {
         let mut size = length;
         let mut window = self.0.try_lock().ok();
-        if let Some(window) = &mut window {
-            let from = at.checked_sub(window.start).map(usize::try_from);
-            if let Some(Ok(from)) = from
-                && let Some(found) = window.bytes.get(from..from.saturating_add(length))
-            {
-                let found = found.to_vec();
-                window.end = at.saturating_add(length as u64);
-                return Ok(found);
+        if let Some(window) = &window
+            && let Some(Ok(from)) = at.checked_sub(window.start).map(usize::try_from)
+        {
+            if let Some(found) = window.bytes.get(from..from.saturating_add(length)) {
+                return Ok(found.to_vec());
             }
-            let gap = at.checked_sub(window.end);
-            if gap.is_some_and(|gap| gap <= GAP) {
+            if from <= window.bytes.len() + GAP {
                 let left = usize::try_from(tail.saturating_sub(at)).unwrap_or(usize::MAX);
                 size = AHEAD.min(left).max(length);
             }
@@ -394,33 +370,10 @@ impl ReadAhead {
         let mut bytes = vec![0; size];
         file.read_exact_at(&mut bytes, at)?;
         let entry = bytes[..length].to_vec();
-        if let Some(mut window) = window {
-            *window = Window {
-                start: at,
-                bytes,
-                end: at.saturating_add(length as u64),
-            };
+        if let Some(window) = &mut window {
+            **window = Window { start: at, bytes };
         }
         Ok(entry)
-    }
-}
-
-/// Text around the entries of a file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Frame {
-    /// Text before the first entry.
-    pub head: String,
-    /// Text after the last entry.
-    pub tail: String,
-}
-
-impl Frame {
-    /// Returns the frame that this program writes.
-    pub fn plain(kind: Kind) -> Self {
-        Self {
-            head: format!("{{\n  \"{}\": [\n    ", kind.root_key()),
-            tail: CLOSING.to_owned(),
-        }
     }
 }
 

@@ -23,6 +23,35 @@ use crate::store::DataFile;
 /// Closing brackets of a file that this program writes.
 const CLOSING: &str = "\n  ]\n}\n";
 
+/// Text around the entries of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Frame {
+    /// Text before the first entry.
+    pub head: String,
+    /// Text after the last entry.
+    pub tail: String,
+}
+
+impl Frame {
+    /// Returns the frame that this program writes.
+    pub fn plain(kind: Kind) -> Self {
+        Self {
+            head: format!("{{\n  \"{}\": [\n    ", kind.root_key()),
+            tail: CLOSING.to_owned(),
+        }
+    }
+
+    /// Returns the text of a file of this kind with these entries; without any, nothing stands around them.
+    pub fn around(&self, kind: Kind, entries: &[impl AsRef<[u8]>]) -> Vec<u8> {
+        if entries.is_empty() {
+            return format!("{{\n  \"{}\": []\n}}\n", kind.root_key()).into_bytes();
+        }
+        let entries: Vec<&[u8]> = entries.iter().map(AsRef::as_ref).collect();
+        let entries = entries.join(&b",\n    "[..]);
+        [self.head.as_bytes(), &entries, self.tail.as_bytes()].concat()
+    }
+}
+
 /// Point in a write where a test lets another program interfere.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Point {
@@ -47,16 +76,13 @@ thread_local! {
     pub(crate) static MEANWHILE: std::cell::RefCell<Option<Other>> = const { std::cell::RefCell::new(None) };
 }
 
-/// Runs the interference of a test, if any. Does nothing in production.
-pub(crate) fn reach(point: Point, path: &Path) {
-    #[cfg(test)]
-    interfere(point, path);
-    #[cfg(not(test))]
-    let _ = (point, path);
-}
+/// Does nothing: a test alone interferes.
+#[cfg(not(test))]
+pub(crate) const fn reach(_: Point, _: &Path) {}
 
+/// Runs the interference of a test, if any.
 #[cfg(test)]
-fn interfere(point: Point, path: &Path) {
+pub(crate) fn reach(point: Point, path: &Path) {
     MEANWHILE.with_borrow_mut(|other| {
         if let Some(other) = other {
             other(point, path);

@@ -197,19 +197,9 @@ impl Offsets {
         );
     }
 
-    /// Appends rows to the saved table and replaces its header, which counts them already. A
-    /// failure is harmless: the old header no longer matches the file, so the table is ignored.
-    pub(crate) fn append(
-        directory: &Directory,
-        path: &Path,
-        header: &Header,
-        rows: &[Row],
-    ) -> io::Result<()> {
-        let first = header.count - rows.len() as u64;
-        Self::write(directory, path, header, first, rows)
-    }
-
-    fn write(
+    /// Writes rows into the saved table, from the `first` one on, and a header that counts them. A failure is harmless:
+    /// the old header no longer matches the file, so the table is ignored.
+    pub(crate) fn write(
         directory: &Directory,
         path: &Path,
         header: &Header,
@@ -225,7 +215,7 @@ impl Offsets {
     }
 
     /// Replaces the row of an entry whose text was written over by one of the same length. A failure is
-    /// harmless, as that of [`Self::append`].
+    /// harmless, as that of [`Self::write`].
     pub(crate) fn replace_row(
         &self,
         directory: &Directory,

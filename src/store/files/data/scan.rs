@@ -175,12 +175,12 @@ impl Scan<'_> {
                     self.torn(start as u64);
                     return false;
                 }
-                Err(Stop::Malformed { at, expected }) => {
+                Err(Stop::Malformed(at)) => {
                     if !self.resume_at_next_entry() {
-                        self.broken_end(start, at, expected);
+                        self.broken_end(start, at);
                         return false;
                     }
-                    self.broken(start, at, expected);
+                    self.broken(start, at);
                     expect_comma = false;
                 }
             }
@@ -190,7 +190,7 @@ impl Scan<'_> {
     /// Handles an end of the file without a further entry. If the closing brackets are present, the
     /// last entry is damaged. Otherwise a write was cut off: between the old brackets and the new
     /// entry, or before the zeros that a file system leaves after a power failure.
-    fn broken_end(&mut self, start: usize, at: usize, expected: &str) {
+    fn broken_end(&mut self, start: usize, at: usize) {
         let rest = self.text[start..].trim_ascii_end();
         let array = rest.strip_suffix(b"}").map(<[u8]>::trim_ascii_end);
         let Some(last) = array.and_then(|array| array.strip_suffix(b"]")) else {
@@ -198,14 +198,14 @@ impl Scan<'_> {
         };
         self.outline.close = Some((start + last.len()) as u64);
         self.outline.tail = (start + last.trim_ascii_end().len()) as u64;
-        self.broken(start, at, expected);
+        self.broken(start, at);
     }
 
-    fn broken(&mut self, start: usize, at: usize, expected: &str) {
+    fn broken(&mut self, start: usize, at: usize) {
         let before = String::from_utf8_lossy(&self.text[start..at]);
         let id = before.split('"').find(|text| Kind::of_id(text).is_some());
         let id = id.map_or_else(String::new, |id| format!(" `{id}`"));
-        let message = format!("the entry{id} is broken: expected {expected}");
+        let message = format!("the entry{id} is broken here");
         self.problem_at(at as u64, ProblemKind::Damage, message);
     }
 
@@ -242,7 +242,7 @@ impl Scan<'_> {
         self.wasted += match done {
             Ok(_) => 0,
             Err(Stop::Incomplete) => self.text.len() - start,
-            Err(Stop::Malformed { at, .. }) => at - start,
+            Err(Stop::Malformed(at)) => at - start,
         };
         done
     }

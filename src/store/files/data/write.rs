@@ -24,14 +24,13 @@ use std::io::{self, Write as _};
 use std::path::Path;
 use std::time::Duration;
 
-use memctl_files::{PositionedFile as _, json};
+use memctl_files::{FileState, PositionedFile as _, json};
 
 use crate::model::{IdShape, Kind};
 use crate::store::files::data::foreign_edit::cannot_read;
-use crate::store::files::data::offsets::{Header, Offsets, generation};
-use crate::store::files::data::{CLOSING, Point, reach};
-use crate::store::files::directory::PROBE;
-use crate::store::{Error, FORMAT, Frame, JsonFile, Lock, Row, Snapshot, atomic, redact};
+use crate::store::files::data::offsets::{Header, Offsets};
+use crate::store::files::data::{Point, reach};
+use crate::store::{Error, Frame, JsonFile, Lock, Row, Snapshot, atomic, redact};
 
 /// Size of a file in bytes from which an entry may be written over: a smaller one is copied as fast, and no
 /// other program saves a larger one between a look and a write.
@@ -63,8 +62,8 @@ impl JsonFile<'_> {
         if snapshot.file.is_some() {
             return atomic::open_for_update(self.directory, self.path()).map(drop);
         }
-        atomic::replace(self.directory, PROBE, b"")?;
-        atomic::remove(self.directory, PROBE)
+        let checked = self.directory.check_writable();
+        checked.map_err(Error::io("write", self.directory))
     }
 
     /// Replaces the texts of entries, given in file order, in one rewrite. An entry without a new text
@@ -115,11 +114,11 @@ impl JsonFile<'_> {
         self.rewrite(snapshot, &new)
     }
 
-    /// Replaces the whole text of an existing file.
+    /// Replaces the whole text of a file, or creates it.
     pub(crate) fn rewrite(self, snapshot: &Snapshot, text: &[u8]) -> Result<(), Error> {
         let path = &snapshot.path;
-        let read = &snapshot.table.header.stamp;
-        let placed = atomic::replace_unchanged(self.directory, path, Some(read), |out| {
+        let read = Some(&snapshot.table.header.stamp).filter(|read| **read != FileState::default());
+        let placed = atomic::replace_unchanged(self.directory, path, read, |out| {
             out.write_all(text)?;
             reach(Point::Compared, path);
             Ok(())
@@ -183,7 +182,9 @@ impl JsonFile<'_> {
     /// file. A crash leaves some of them and a torn tail, which the next writer cuts.
     pub(crate) fn append(self, snapshot: &Snapshot, entries: &[(&str, &str)]) -> Result<(), Error> {
         if snapshot.file.is_none() {
-            return self.begin(snapshot, entries);
+            let texts: Vec<&str> = entries.iter().map(|(_, text)| *text).collect();
+            let text = Frame::plain(self.kind()).around(self.kind(), &texts);
+            return self.rewrite(snapshot, &text);
         }
         let path = self.path();
         let old = &snapshot.table.header;
@@ -205,7 +206,7 @@ impl JsonFile<'_> {
         };
         let opening: &[u8] = if is_first { b"\n    " } else { b",\n    " };
         let mut bytes = opening.to_vec();
-        let rows = lay_out(&mut bytes, old.tail, entries);
+        let rows = self.lay_out(&mut bytes, old.tail, entries);
         let tail = old.tail + bytes.len() as u64;
         bytes.extend_from_slice(gap);
         bytes.extend_from_slice(&closing[between..]);
@@ -215,78 +216,40 @@ impl JsonFile<'_> {
             close: tail + gap.len() as u64,
             ..old.clone()
         };
-        self.record(header, &rows, Some(&snapshot.table));
+        self.record(&snapshot.table, header, &rows);
         Ok(())
     }
 
-    /// Creates a missing or empty file with these entries.
-    fn begin(self, snapshot: &Snapshot, entries: &[(&str, &str)]) -> Result<(), Error> {
-        let (path, old) = (&snapshot.path, &snapshot.table.header);
-        let changing = || Error::Changing(path.clone());
-        let empty = self.directory.state(path);
-        let empty = empty.map_err(Error::io("read", path))?;
-        if empty.unwrap_or_default() != old.stamp {
-            return Err(changing());
+    /// Appends entries to the bytes to be written at `at`; returns their rows.
+    fn lay_out(self, bytes: &mut Vec<u8>, at: u64, entries: &[(&str, &str)]) -> Vec<Row> {
+        let mut rows = Vec::with_capacity(entries.len());
+        for (number, (_, text)) in entries.iter().enumerate() {
+            if number > 0 {
+                bytes.extend_from_slice(b",\n    ");
+            }
+            let start = at + bytes.len() as u64;
+            rows.push(Row::of(self.kind(), start, text.as_bytes()));
+            bytes.extend_from_slice(text.as_bytes());
         }
-        let mut text = Frame::plain(self.kind()).head.into_bytes();
-        let rows = lay_out(&mut text, 0, entries);
-        let tail = text.len() as u64;
-        text.extend_from_slice(CLOSING.as_bytes());
-        reach(Point::Compared, path);
-        let made = atomic::replace_unchanged(self.directory, path, empty.as_ref(), |file| {
-            file.write_all(&text)
-        })?;
-        let header = Header {
-            stamp: made
-                .filter(|made| made.size == text.len() as u64)
-                .ok_or_else(changing)?,
-            tail,
-            // The entry is followed by a line break and two spaces.
-            close: tail + 3,
-            count: 0,
-            format: FORMAT,
-            ..old.clone()
-        };
-        self.record(header, &rows, None);
-        Ok(())
+        rows
     }
 
-    /// Updates the saved table after an append to the file that `header` describes but for these rows. The
-    /// next scan corrects any failure.
-    fn record(self, mut header: Header, rows: &[Row], table: Option<&Offsets>) {
+    /// Adds rows to the table after an append to the file that `header` describes but for them. The next scan
+    /// corrects any failure.
+    fn record(self, table: &Offsets, mut header: Header, rows: &[Row]) {
         for row in rows {
             let shape = IdShape::of(self.kind(), &String::from_utf8_lossy(row.id()));
             header.highest = header.highest.max(shape.unwrap_or_default());
         }
+        let (path, first) = (self.table_path(), header.count);
         header.count += rows.len() as u64;
-        // A new file starts a new generation.
-        if header.generation == 0 {
-            header.generation = generation(&header.stamp);
+        if table.is_saved() {
+            drop(Offsets::write(self.directory, &path, &header, first, rows));
+        } else {
+            let rows = table.rows().chain(rows.iter().copied());
+            Offsets::in_memory(header, rows).save(self.directory, &path);
         }
-        let path = self.table_path();
-        if table.is_some_and(Offsets::is_saved) {
-            drop(Offsets::append(self.directory, &path, &header, rows));
-            return;
-        }
-        let old = table.into_iter().flat_map(Offsets::rows);
-        let table = Offsets::in_memory(header, old.chain(rows.iter().copied()));
-        table.save(self.directory, &path);
     }
-}
-
-/// Appends entries to the bytes to be written at `at`; returns their rows.
-fn lay_out(bytes: &mut Vec<u8>, at: u64, entries: &[(&str, &str)]) -> Vec<Row> {
-    let mut rows = Vec::with_capacity(entries.len());
-    for (number, (id, text)) in entries.iter().enumerate() {
-        if number > 0 {
-            bytes.extend_from_slice(b",\n    ");
-        }
-        let skill = json::string_field(text.as_bytes(), "skill").unwrap_or_default();
-        let start = at + bytes.len() as u64;
-        rows.push(Row::new(start, text.as_bytes(), id, &skill));
-        bytes.extend_from_slice(text.as_bytes());
-    }
-    rows
 }
 
 /// Returns the number of bytes between two positions; 0 if they are in the wrong order.
