@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
-use memctl_files::{Directory, FileState};
+use memctl_files::Directory;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -24,36 +24,15 @@ pub(crate) fn create_dir(directory: &Directory) -> Result<(), Error> {
     }
 }
 
-/// Replaces the file by the output of `write`, or leaves it unchanged.
-pub(crate) fn replace_with(
-    directory: &Directory,
-    name: impl AsRef<Path>,
-    write: impl FnOnce(&mut File) -> io::Result<()>,
-) -> Result<(), Error> {
-    let name = name.as_ref();
-    let replaced = directory.replace_file_with(name, write);
-    replaced.map_err(Error::io("write", &directory.join(name)))
-}
-
-/// Replaces the file by the output of `write`, if it is unchanged since `read`; see
-/// [`Directory::replace_unchanged`].
-pub(super) fn replace_unchanged(
-    directory: &Directory,
-    path: &Path,
-    read: Option<&FileState>,
-    write: impl FnOnce(&mut File) -> io::Result<()>,
-) -> Result<Option<FileState>, Error> {
-    let replaced = directory.replace_unchanged(path, read, write);
-    replaced.map_err(Error::io("write", path))
-}
-
 /// Replaces the file by these bytes, or leaves it unchanged.
 pub(crate) fn replace(
     directory: &Directory,
     name: impl AsRef<Path>,
     bytes: &[u8],
 ) -> Result<(), Error> {
-    replace_with(directory, name, |file| io::Write::write_all(file, bytes))
+    let name = name.as_ref();
+    let replaced = directory.replace_file(name, bytes);
+    replaced.map_err(Error::io("write", &directory.join(name)))
 }
 
 /// Removes a file, if it exists, and syncs the directory.
@@ -64,17 +43,6 @@ pub(crate) fn remove(directory: &Directory, name: impl AsRef<Path>) -> Result<()
         above.map_or(Ok(()), |above| directory.below(above).sync())
     });
     removed.map_err(Error::io("remove", &path))
-}
-
-/// Renames a file, if it exists.
-pub(super) fn set_aside(
-    directory: &Directory,
-    name: impl AsRef<Path>,
-    to: impl AsRef<Path>,
-) -> Result<(), Error> {
-    let path = directory.join(name);
-    let moved = directory.rename(&path, to);
-    moved.map(drop).map_err(Error::io("move", &path))
 }
 
 /// Reads a small JSON file; `None` if it is missing or cannot be read.
@@ -91,17 +59,6 @@ pub(super) fn replace_json(
     let mut text = serde_json::to_vec_pretty(value)?;
     text.push(b'\n');
     replace(directory, name, &text)
-}
-
-/// Appends one or more lines; `lines` ends with a line break. Waits for the disk if they are to `sync`.
-pub(super) fn append(
-    directory: &Directory,
-    name: &Path,
-    lines: &str,
-    sync: bool,
-) -> Result<(), Error> {
-    let appended = directory.append(name, lines.as_bytes(), sync);
-    appended.map_err(Error::io("append to", &directory.join(name)))
 }
 
 /// Opens an existing file for reading and writing in place; `None` if it does not exist.
@@ -127,9 +84,4 @@ pub(super) fn open_or_create(directory: &Directory, name: impl AsRef<Path>) -> R
             None => Error::io("open", &path)(error),
         }
     })
-}
-
-/// Syncs a directory after removals.
-pub(super) fn sync(directory: &Directory) -> Result<(), Error> {
-    directory.sync().map_err(Error::io("write", directory))
 }

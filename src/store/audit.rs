@@ -354,12 +354,7 @@ fn note_memories(
     }
     let texts = lines.iter().map(serde_json::to_string);
     let texts: Vec<String> = texts.filter_map(Result::ok).collect();
-    drop(log::append_freely(
-        directory,
-        EXECUTION_LOGS,
-        &texts,
-        Sync::Leave,
-    ));
+    drop(log::append(directory, EXECUTION_LOGS, &texts, Sync::Leave));
 }
 
 /// One call of a verb, on behalf of one caller.

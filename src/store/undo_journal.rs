@@ -72,7 +72,7 @@ pub(crate) fn append<'a>(
     if lines.is_empty() {
         return Ok(());
     }
-    log::append_all(lock, FILE, &lines, Sync::Leave)?;
+    log::append(lock.directory(), FILE, &lines, Sync::Leave)?;
     let added: usize = lines.iter().map(|line| line.len() + 1).sum();
     let length = length(lock.directory());
     // A change that is longer than the journal stays whole: the journal is not read at each of its lines.

@@ -71,8 +71,8 @@ const RESERVED: &[(&[&str], May, &str)] = &[
     ),
     (
         &[
-            "atomic::replace", "atomic::replace_with", "replace_file", "replace_file_with",
-            "replace_derived", "named::replace", "named::append", "named::create_once",
+            "atomic::replace", "replace_file", "replace_file_with", "replace_derived",
+            "named::replace", "named::append", "named::create_once",
         ],
         // The settings of a host are the user's, and keep every byte.
         May::Within(&["store/", "host/settings", "serve/token/ring.rs"]),

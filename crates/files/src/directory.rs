@@ -149,13 +149,8 @@ impl Directory {
             return Ok(false);
         }
         self.writable()?;
-        if let Some(above) = self
-            .base
-            .parent()
-            .filter(|_| sys::kind_of_path(&self.base).is_ok_and(|k| k.is_none()))
-        {
-            sys::make_directories(above)?;
-            sys::make_base(&self.base)?;
+        if sys::kind_of_path(&self.base).is_ok_and(|kind| kind.is_none()) {
+            sys::make_directories(&self.base)?;
         }
         let mut at = self.start()?;
         let mut shown = self.start_path().to_path_buf();

@@ -250,61 +250,51 @@ pub fn items(array: &str) -> Vec<&str> {
     spans.map(|span| &array[span]).collect()
 }
 
+/// Returns a text with others in place of its parts, which are given in their order.
+fn spliced(text: &str, parts: &[(Range<usize>, String)]) -> String {
+    let mut out = String::with_capacity(text.len() + 64);
+    let mut from = 0;
+    for (span, new) in parts {
+        out.push_str(&text[from..span.start]);
+        out.push_str(new);
+        from = span.end;
+    }
+    out + &text[from..]
+}
+
 /// Sets fields of an object to new JSON texts; all other bytes stay unchanged. New fields go to the
 /// end, with the given indentation.
 pub fn with_fields(object: &str, changes: &[(&str, String)], indent: usize) -> String {
-    let mut edits: Vec<(Range<usize>, &str)> = Vec::new();
-    let mut added: Vec<(&str, &str)> = Vec::new();
-    let mut last_end = None;
-    let spans: Vec<(String, Range<usize>)> = fields(object.as_bytes())
-        .map(|(key, span)| {
-            last_end = Some(span.end);
-            (key.into_owned(), span)
-        })
-        .collect();
-    for (name, value) in changes {
-        match spans.iter().rev().find(|(key, _)| key == name) {
-            Some((_, span)) => edits.push((span.clone(), value)),
-            None => added.push((name, value)),
-        }
-    }
-    edits.sort_by_key(|(span, _)| span.start);
-    let tail_at = last_end.unwrap_or_else(|| object.find('{').map_or(0, |at| at + 1));
-    let mut out = String::with_capacity(object.len() + 64);
-    let mut from = 0;
-    for (span, value) in edits {
-        out.push_str(&object[from..span.start]);
-        out.push_str(value);
-        from = span.end;
-    }
-    out.push_str(&object[from..tail_at]);
+    let spans: Vec<_> = fields(object.as_bytes()).collect();
+    let last_end = spans.last().map(|(_, span)| span.end);
+    let (mut parts, mut added) = (Vec::new(), String::new());
     let pad = " ".repeat(indent);
-    for (i, (name, value)) in added.iter().enumerate() {
-        let comma = if i == 0 && last_end.is_none() {
-            ""
-        } else {
-            ","
-        };
+    for (name, value) in changes {
+        if let Some((_, span)) = spans.iter().rev().find(|(key, _)| key == name) {
+            parts.push((span.clone(), value.clone()));
+            continue;
+        }
+        let is_only = added.is_empty() && last_end.is_none();
+        let comma = if is_only { "" } else { "," };
         let name = Value::from(*name).to_string();
-        out.extend([comma, "\n", &pad, &name, ": ", value]);
+        added.extend([comma, "\n", &pad, &name, ": ", value]);
     }
-    out.push_str(&object[tail_at..]);
-    out
+    parts.sort_by_key(|(span, _)| span.start);
+    let end = last_end.unwrap_or_else(|| object.find('{').map_or(0, |at| at + 1));
+    parts.push((end..end, added));
+    spliced(object, &parts)
 }
 
 /// Removes fields of an object, each with its comma; all other bytes stay unchanged.
 pub fn without_fields(object: &str, names: &[&str]) -> String {
     let bytes = object.as_bytes();
     let opening = object.find('{').map_or(0, |at| at + 1);
-    let spans: Vec<(String, Range<usize>)> = fields(bytes)
-        .map(|(key, span)| (key.into_owned(), span))
-        .collect();
+    let spans: Vec<_> = fields(bytes).collect();
     let behind_comma = |n: usize| skip_space(bytes, spans[n].1.end) + 1;
-    let mut out = String::with_capacity(object.len());
-    let mut from = 0;
+    let mut parts = Vec::new();
     let mut kept_one = false;
     for (n, (key, span)) in spans.iter().enumerate() {
-        if !names.contains(&key.as_str()) {
+        if !names.contains(&&**key) {
             kept_one = true;
             continue;
         }
@@ -314,15 +304,14 @@ pub fn without_fields(object: &str, names: &[&str]) -> String {
             Some(before) if kept_one => spans[before].1.end,
             Some(before) => behind_comma(before),
         };
-        out.push_str(&object[from..start]);
-        from = if kept_one || n + 1 == spans.len() {
+        let end = if kept_one || n + 1 == spans.len() {
             span.end
         } else {
             behind_comma(n)
         };
+        parts.push((start..end, String::new()));
     }
-    out.push_str(&object[from..]);
-    out
+    spliced(object, &parts)
 }
 
 /// Returns the text with other values for these; `None` if nothing changes.

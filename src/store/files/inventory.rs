@@ -140,30 +140,32 @@ impl fmt::Display for DataFile {
     }
 }
 
-/// Role of a file in a memory directory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Role of a file in a memory directory. A purge removes the files with memory content in this order, in which a crash
+/// never restores removed data: while records remain, their ids must not be reused. Derived files come late,
+/// because a concurrent search may write them from old reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Role {
-    /// Records of a kind.
-    Records(Kind),
-    /// Log lines that belong to the memory and are imported with it.
-    Log,
-    /// Tombstones of removed records.
-    Tombstones,
     /// Log of actions in this workspace: exported to a user who requests their data, never
     /// imported.
     Account,
     /// The undo journal: contains removed data, and is never exported.
     Journal,
+    /// Log lines that belong to the memory and are imported with it.
+    Log,
+    /// Records of a kind.
+    Records(Kind),
     /// Remote records, pulled from other workspaces.
     Remote,
     /// Counters of this machine.
     Counters,
-    /// Derived from the records, and rebuilt on demand.
-    Derived,
+    /// Tombstones of removed records.
+    Tombstones,
     /// Copies saved by a repair, or after a crash or a full disk.
     Copies,
     /// Files of an interrupted write.
     Leftover,
+    /// Derived from the records, and rebuilt on demand.
+    Derived,
     /// Settings and prompts of the user.
     Settings,
     /// Identity of the workspace.

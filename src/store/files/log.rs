@@ -29,19 +29,9 @@ pub(crate) enum Sync {
     Leave,
 }
 
-/// Appends objects, given as JSON texts without line breaks, in one write.
-pub(crate) fn append_all(
-    lock: &Lock,
-    name: &str,
-    lines: &[String],
-    sync: Sync,
-) -> Result<(), Error> {
-    append_freely(lock.directory(), name, lines, sync)
-}
-
-/// As [`append_all`], without the lock: a line may be lost if another process takes lines out of the log
-/// at that moment.
-pub(crate) fn append_freely(
+/// Appends objects, given as JSON texts without line breaks, in one write. Without the lock of the directory, a line
+/// may be lost if another process takes lines out of the log at that moment.
+pub(crate) fn append(
     directory: &Directory,
     name: &str,
     lines: &[String],
@@ -52,11 +42,13 @@ pub(crate) fn append_freely(
     }
     let mut text = lines.join("\n");
     text.push('\n');
+    let path = directory.join(name);
     let is_torn = ends_inside_a_line(directory, name);
-    if is_torn.map_err(Error::io("read", &directory.join(name)))? {
+    if is_torn.map_err(Error::io("read", &path))? {
         text.insert(0, '\n');
     }
-    atomic::append(directory, name.as_ref(), &text, sync == Sync::Wait)
+    let appended = directory.append(name, text.as_bytes(), sync == Sync::Wait);
+    appended.map_err(Error::io("append to", &path))
 }
 
 /// Visits the lines of a log, newest first, until `visit` breaks. Returns the number of bytes read.
@@ -191,10 +183,10 @@ mod tests {
     fn a_torn_line_costs_no_other() {
         let dir = tempfile::tempdir().unwrap();
         let lock = Lock::take(dir.path(), Duration::from_secs(1)).unwrap();
-        append_all(&lock, "a.jsonl", &["1".to_owned()], Sync::Wait).unwrap();
+        append(lock.directory(), "a.jsonl", &["1".to_owned()], Sync::Wait).unwrap();
         let path = dir.path().join("a.jsonl");
         named::append(&path, "{\"torn".as_bytes()).unwrap();
-        append_all(&lock, "a.jsonl", &["2".to_owned()], Sync::Wait).unwrap();
+        append(lock.directory(), "a.jsonl", &["2".to_owned()], Sync::Wait).unwrap();
         assert_eq!(read::<u32>(&dir.path().into(), "a.jsonl").unwrap(), [1, 2]);
         assert_eq!(
             read::<u32>(&dir.path().into(), "none.jsonl").unwrap(),

@@ -62,11 +62,6 @@ pub(crate) fn beside(file: DataFile) -> &'static str {
     if is_ignored(file.name()) { LOCAL } else { FILE }
 }
 
-/// Appends tombstone lines.
-pub(crate) fn append(lock: &Lock, file: &str, lines: &[String]) -> Result<(), Error> {
-    log::append_all(lock, file, lines, Sync::Wait)
-}
-
 /// Appends lines that revoke the tombstones of restored records, each to the file that has the tombstone.
 pub(crate) fn lift(lock: &Lock, kind: Kind, ids: &[&str], at: &str) -> Result<(), Error> {
     for file in FILES {
@@ -79,7 +74,7 @@ pub(crate) fn lift(lock: &Lock, kind: Kind, ids: &[&str], at: &str) -> Result<()
                 })?);
             }
         }
-        append(lock, file, &lines)?;
+        log::append(lock.directory(), file, &lines, Sync::Wait)?;
     }
     Ok(())
 }

@@ -10,6 +10,7 @@
 //! compares. Before an update, the whole table is checked.
 
 use std::cell::OnceCell;
+use std::collections::HashMap;
 
 use memctl_files::FileState;
 use xxhash_rust::xxh3::xxh3_64;
@@ -20,7 +21,7 @@ use crate::store::files::data::offsets::{sealed, u32_at, u64_at, unsealed};
 use crate::store::files::directory;
 use crate::store::index::flag_of;
 use crate::store::{
-    DERIVED, DataFile, Entry, Error, Map, Positions, Row, Scoped, Snapshot, TrustSnapshot,
+    DERIVED, DataFile, Entry, Error, Map, Positions, Scoped, Snapshot, TrustSnapshot,
 };
 
 /// Index from terms to the entries of a kind. Entries have the places of [`Positions`].
@@ -111,8 +112,6 @@ const HEADER: usize = 104;
 /// Length of the hash of an entry, and of a posting.
 const KEY: usize = 8;
 const POSTING: usize = 12;
-/// Number of entries in a row that may be gone from a file without the later ones being read again.
-const AHEAD: usize = 64;
 
 /// Index from terms to the entries of a file.
 #[derive(Debug)]
@@ -130,33 +129,23 @@ fn body_of(
     saved: Option<&Table>,
     terms_of: &dyn Fn(&[u8]) -> Vec<u64>,
 ) -> Result<(Vec<u8>, u64), Error> {
-    let rows: Vec<Row> = snapshot.rows().collect();
-    let mut body = Vec::with_capacity(rows.len() * KEY);
-    let mut new = Vec::new();
+    let mut body = Vec::with_capacity(snapshot.table.len() * KEY);
+    let mut known: HashMap<u64, u32> = saved.into_iter().flat_map(Table::keys).collect();
     // The number that each known entry has now.
-    let mut now: Vec<Option<u32>> = Vec::new();
-    for (number, row) in (0_u32..).zip(&rows) {
+    let mut now = HashMap::with_capacity(known.len());
+    let mut new = Vec::new();
+    for (number, row) in (0_u32..).zip(snapshot.rows()) {
         body.extend_from_slice(&row.key.to_le_bytes());
-        let ahead_by = saved.and_then(|saved| {
-            let ahead = (now.len() as u64..saved.entries).take(AHEAD);
-            let mut ahead = ahead.map(|place| saved.key(place));
-            ahead.position(|key| key == Some(row.key))
-        });
-        if let Some(skipped) = ahead_by {
-            now.resize(now.len() + skipped, None);
-            now.push(Some(number));
+        if let Some(place) = known.remove(&row.key) {
+            now.insert(place, number);
         } else {
-            let terms = terms_of(&snapshot.read(row)?);
+            let terms = terms_of(&snapshot.read(&row)?);
             new.extend(terms.into_iter().map(|term| (term, number)));
         }
     }
-    let mut postings: Vec<(u64, u32)> = Vec::new();
-    for (term, place) in saved.into_iter().flat_map(Table::postings) {
-        let number = now.get(place as usize).copied().flatten();
-        postings.extend(number.map(|number| (term, number)));
-    }
-    postings.append(&mut new);
-    // Stable, which is fast on the sorted ones before the new ones.
+    let old = saved.into_iter().flat_map(Table::postings);
+    let old = old.filter_map(|(term, place)| Some((term, *now.get(&place)?)));
+    let mut postings: Vec<(u64, u32)> = old.chain(new).collect();
     postings.sort_unstable();
     postings.dedup();
     for (term, number) in &postings {
@@ -259,10 +248,11 @@ impl Table {
         Some((u64_at(posting, 0), u32_at(posting, 8)))
     }
 
-    /// Returns the hash of the text of an entry.
-    fn key(&self, number: u64) -> Option<u64> {
-        let at = HEADER + usize::try_from(number).ok()?.checked_mul(KEY)?;
-        Some(u64_at(self.bytes.get(at..)?.get(..KEY)?, 0))
+    /// Returns the hash of the text of each entry, with its number.
+    fn keys(&self) -> impl Iterator<Item = (u64, u32)> {
+        let keys = self.bytes[HEADER..].chunks_exact(KEY);
+        let keys = keys.map(|key| u64_at(key, 0)).zip(0_u32..);
+        keys.take_while(|(_, number)| u64::from(*number) < self.entries)
     }
 }
 

@@ -190,7 +190,7 @@ impl Writer {
         {
             primary.put_logs(&texts)?;
         }
-        log::append_all(self.lock(), FILE, &texts, sync)?;
+        log::append(self.lock().directory(), FILE, &texts, sync)?;
         Ok(stored)
     }
 }

@@ -10,13 +10,14 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use memctl_files::{Directory, json};
+use memctl_files::Directory;
 
 use crate::model::Kind;
 use crate::store::access::disabled::keep_disabled_users;
 use crate::store::files::data::write::apply;
 use crate::store::files::directory::{self, EXECUTION_LOGS, JOURNAL, PRIMARY, RECOVERED, REPLICA};
-use crate::store::files::{log, tombstones};
+use crate::store::files::log::{self, Sync};
+use crate::store::files::tombstones;
 use crate::store::{
     DERIVED, DataFile, Error, Identity, Lock, Primary, PrimaryChange, PrimaryName, Reached,
     SMALL_FILE, Scoped, Tombstone, Turn, atomic,
@@ -260,9 +261,10 @@ fn set_aside(directory: &Directory, before: Reached) -> Result<(), Error> {
     let files = DataFile::ALL.into_iter().map(DataFile::name);
     for name in files.chain(tombstones::FILES) {
         let to = aside.join(format!("{name}.until-{}.txt", before.seq));
-        atomic::set_aside(directory, name, &to)?;
+        let moved = directory.rename(name, &to);
+        moved.map_err(Error::io("move", &directory.join(name)))?;
     }
-    atomic::sync(directory)
+    directory.sync().map_err(Error::io("write", directory))
 }
 
 /// Writes a batch of changes to the files.
@@ -281,7 +283,7 @@ fn take_over(store: &Scoped, lock: &Lock, batch: &[PrimaryChange]) -> Result<(),
         for change in of_kind().filter(|c| c.text.is_none() && !removed.contains(&c.id)) {
             tombstones.push(tombstone(kind, change)?);
         }
-        tombstones::append(lock, tombstones::FILE, &tombstones)?;
+        log::append(lock.directory(), tombstones::FILE, &tombstones, Sync::Wait)?;
         // Each record goes to its own file, and leaves the other.
         for file in DataFile::of(kind) {
             let is_here = |text: &&str| DataFile::for_record(kind, text.as_bytes()) == file;
@@ -325,17 +327,10 @@ fn forget_traces(lock: &Lock, tombstones: &[String]) -> Result<(), Error> {
 /// Returns the tombstone line of a removed record.
 fn tombstone(kind: Kind, change: &PrimaryChange) -> Result<String, Error> {
     let given = change.tombstone.as_deref();
-    let given = given.filter(|line| {
-        let tombstone = serde_json::from_str::<Tombstone>(line);
-        tombstone.is_ok_and(|tombstone| {
-            tombstone.kind == kind && tombstone.id == change.id && !tombstone.lifted
-        })
-    });
-    if let Some(line) = given {
-        return Ok(json::compact(line));
-    }
+    let given = given.and_then(|line| serde_json::from_str::<Tombstone>(line).ok());
+    let given = given.filter(|one| one.kind == kind && one.id == change.id && !one.lifted);
     let at = change.gone_at.as_deref().unwrap_or_default();
-    let tombstone = Tombstone::new(kind, &change.id, at);
+    let tombstone = given.unwrap_or_else(|| Tombstone::new(kind, &change.id, at));
     Ok(serde_json::to_string(&tombstone)?)
 }
 

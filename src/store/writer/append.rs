@@ -5,7 +5,6 @@
 //! share a write (`group_commit`).
 
 use std::borrow::Cow;
-use std::collections::HashMap;
 
 use chrono::{DateTime, Utc};
 use memctl_files::{hex, json};
@@ -321,7 +320,7 @@ impl Writer {
         Ok(FreeIds {
             snapshot,
             highest: highest.max(self.highest_beside(file)?),
-            assigned: HashMap::new(),
+            given: Vec::new(),
             word: is_alone.then_some(self.word.as_str()),
         })
     }
@@ -412,8 +411,8 @@ impl Writer {
 struct FreeIds<'a> {
     snapshot: &'a Snapshot,
     highest: IdShape,
-    /// Highest suffix of each time that an id was assigned for.
-    assigned: HashMap<u64, u32>,
+    /// Ids that were given since, where they have a time.
+    given: Vec<IdShape>,
     /// Random word of the ids; `None` for ids that clones give, too.
     word: Option<&'a str>,
 }
@@ -436,15 +435,16 @@ impl FreeIds<'_> {
             0
         } else if shape.number == highest.number {
             highest.suffix
-        } else if let Some(assigned) = self.assigned.get(&shape.number) {
-            *assigned
         } else {
             self.taken(shape.number)
         };
-        let suffix = taken + 1;
-        self.assigned.insert(shape.number, suffix);
-        self.highest = highest.max(IdShape { suffix, ..shape });
-        model::timestamped(kind, now, suffix)
+        let given = IdShape {
+            suffix: taken + 1,
+            ..shape
+        };
+        self.given.push(given);
+        self.highest = highest.max(given);
+        model::timestamped(kind, now, given.suffix)
     }
 
     /// Returns the highest suffix of a time; 0 if its id is free.
@@ -452,6 +452,7 @@ impl FreeIds<'_> {
         let shape =
             |row: Row| IdShape::of(self.snapshot.of.kind, &String::from_utf8_lossy(row.id()));
         let shapes = self.snapshot.rows().filter_map(shape);
+        let shapes = shapes.chain(self.given.iter().copied());
         let same = shapes.filter(|shape| shape.number == number);
         same.map(|shape| shape.suffix).max().unwrap_or(0)
     }

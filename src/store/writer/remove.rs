@@ -16,13 +16,14 @@ use memctl_files::hex;
 
 use crate::model::{Expiry, Kind, Viewer};
 use crate::store::access::expiry;
+use crate::store::files::log::{self, Sync};
 use crate::store::files::{inventory, tombstones};
 use crate::store::primary::copy::Sent;
 use crate::store::sessions::lock_scratch;
 use crate::store::trust::{Mac, digests_of};
 use crate::store::{
-    AuditAction, DataFile, Entry, Error, Role, Row, Scoped, Selection, Snapshot, Step, Tombstone,
-    Writer, atomic, redact, undo_journal,
+    AuditAction, DataFile, Entry, Error, Row, Scoped, Selection, Snapshot, Step, Tombstone, Writer,
+    redact, undo_journal,
 };
 
 /// Mode of a removal: can it be undone?
@@ -132,7 +133,7 @@ impl Writer {
                 of_file = entries;
                 writer.write_through(kind, &Sent::Removals(&buried), |writer| {
                     let lines: Vec<String> = buried.iter().map(|(_, line)| line.clone()).collect();
-                    tombstones::append(&writer.lock, stones, &lines)?;
+                    log::append(writer.lock.directory(), stones, &lines, Sync::Wait)?;
                     writer.store.file(file).change(snapshot, &rows)
                 })
             })?;
@@ -227,9 +228,8 @@ impl Writer {
         buried.collect()
     }
 
-    /// Removes all files and directories with memory content, in an order that is safe to
-    /// interrupt: a crash never restores removed data, and the same call continues. Requires full
-    /// access.
+    /// Removes all files and directories with memory content, in the order of their roles: after a crash the same call
+    /// continues. Requires full access.
     pub fn purge(&mut self) -> Result<(), Error> {
         if !self.store().sees_all() {
             return Err(Error::OutOfScope("the whole memory".to_owned()));
@@ -241,28 +241,17 @@ impl Writer {
                 self.remove_visible(kind, &at)?;
             }
         }
-        let rank = |role: Role| match role {
-            Role::Account | Role::Journal => 0,
-            Role::Log => 1,
-            Role::Records(_) | Role::Remote | Role::Counters => 2,
-            // While records remain, their ids must not be reused.
-            Role::Tombstones => 3,
-            Role::Copies | Role::Leftover => 4,
-            // Last, because a concurrent search may write derived files from old reads.
-            Role::Derived => 5,
-            _ => 6,
-        };
         let directory = self.lock().directory().clone();
         // The lock keeps session events from writing notes meanwhile.
         let _scratch = lock_scratch(&directory, self.store().lock_limit())?;
         let mut items = inventory::inventory(&directory)?;
         items.retain(|item| item.role.is_memory());
-        items.sort_by_key(|item| rank(item.role));
+        items.sort_by_key(|item| item.role);
         for item in items {
             let removed = directory.remove_tree(&item.name);
             removed.map_err(Error::io("remove", &directory.join(&item.name)))?;
         }
-        atomic::sync(&directory)?;
+        directory.sync().map_err(Error::io("write", &directory))?;
         // The log starts again, with an event that names the caller of the purge.
         self.store()
             .audit(AuditAction::Purged, &[("everything", None)])

@@ -147,7 +147,7 @@ impl Writer {
             .iter()
             .map(|line| self.redact(line).into_owned())
             .collect();
-        log::append_all(self.lock(), name, &lines, Sync::Wait)
+        log::append(self.lock().directory(), name, &lines, Sync::Wait)
     }
 
     /// Removes the lines of a log for which `is_kept` returns `false`. Returns their number.
@@ -167,13 +167,12 @@ impl Scoped {
         let text = self.directory().read_text(REPLICA, SMALL_FILE).ok()??;
         let name = text.trim();
         let [path, number] = self.place();
-        let is_here = match name.split_once('_') {
-            // All copies of a memory in a database have the name of the one that began it.
-            _ if matches!(self.primary_name(), Ok(Some(_))) => true,
-            Some((_, place)) => place.starts_with(&path) || place.ends_with(&number),
-            // The names of earlier versions tell no place.
-            None => true,
-        };
+        let is_place = |place: &str| place.starts_with(&path) || place.ends_with(&number);
+        // All copies of a memory in a database have the name of the one that began it.
+        let is_here = matches!(self.primary_name(), Ok(Some(_)))
+            || name
+                .split_once('_')
+                .is_some_and(|(_, place)| is_place(place));
         (is_origin(name) && is_here).then(|| name.to_owned())
     }
 
@@ -382,7 +381,5 @@ mod tests_of_replica {
         let copied = Scoped::new(&moved, Scope::All);
         std::fs::write(moved.join(REPLICA), &first.1).unwrap();
         assert_eq!(copied.replica(), None);
-        std::fs::write(moved.join(REPLICA), "of-an-earlier-version").unwrap();
-        assert!(copied.replica().is_some());
     }
 }

@@ -19,7 +19,8 @@ use crate::store::files::tombstones;
 use crate::store::primary::copy::Sent;
 use crate::store::writer::transfer::missing;
 use crate::store::{
-    AuditAction, DataFile, Entry, Error, Field, Row, Snapshot, Splice, Step, Writer, redact,
+    AuditAction, DataFile, Entry, Error, Field, Row, Snapshot, Splice, Step, Writer, raw_field,
+    redact,
 };
 
 /// Values of fields as JSON texts; `None` takes a field away.
@@ -243,7 +244,7 @@ impl Writer {
         }
         let field = |(name, after): &(&str, Option<String>)| Field {
             name: (*name).to_owned(),
-            before: value_of(&before, name).map(|text| redact(text).text.into_owned()),
+            before: raw_field(&before, name).map(|text| redact(&text).text.into_owned()),
             after: after.clone(),
         };
         let fields = values.iter().map(field);
@@ -317,7 +318,8 @@ impl Writer {
         let text = counters.shown(&entry).into_owned();
         let mut back = Vec::new();
         for field in fields {
-            let now = value_of(&text, &field.name);
+            let now = raw_field(&text, &field.name);
+            let now = now.as_deref();
             if is_same(now, field.before.as_deref()) {
                 continue;
             }
@@ -418,12 +420,6 @@ fn fitted(text: String, name: &str, length: usize) -> String {
         Some(spaces) => [before, &" ".repeat(spaces), rest].concat(),
         None => text,
     }
-}
-
-/// Returns the JSON text of a field.
-fn value_of<'t>(object: &'t str, name: &str) -> Option<&'t str> {
-    let fields = json::fields(object.as_bytes()).filter(|(key, _)| key == name);
-    fields.last().map(|(_, span)| &object[span])
 }
 
 /// Error for a journal text that is not a valid record of its kind.

@@ -141,7 +141,7 @@ fn make_directory_at(at: BorrowedFd<'_>, name: &OsStr) -> io::Result<bool> {
 }
 
 /// Creates a directory by path; `false` if the name is taken.
-pub(crate) fn make_base(path: &Path) -> io::Result<bool> {
+fn make_base(path: &Path) -> io::Result<bool> {
     // What is above may be a link: the user named it.
     if let (Ok(above), Some(name)) = (real(crate::named::above(path)), path.file_name())
         && let Ok(above) = open_base(&above)

@@ -152,7 +152,7 @@ pub(crate) fn make_directory(at: &Handle, name: &OsStr) -> io::Result<bool> {
 }
 
 /// Creates a directory by path; `false` if the name is taken.
-pub(crate) fn make_base(path: &Path) -> io::Result<bool> {
+fn make_base(path: &Path) -> io::Result<bool> {
     match std::fs::create_dir(path) {
         Ok(()) => Ok(true),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
@@ -342,9 +342,6 @@ pub(crate) const fn make_open_executable(_: &File) -> io::Result<()> {
 /// Promise: they do not wait for each other, and threads may share the file. The position of the
 /// file's cursor is unspecified afterwards: seek before using it.
 pub trait PositionedFile {
-    /// Reads some bytes at an offset; 0 at the end of the file.
-    fn read_at(&self, into: &mut [u8], at: u64) -> io::Result<usize>;
-
     /// Fills the buffer with the bytes at an offset.
     fn read_exact_at(&self, into: &mut [u8], at: u64) -> io::Result<()>;
 
@@ -353,13 +350,9 @@ pub trait PositionedFile {
 }
 
 impl PositionedFile for File {
-    fn read_at(&self, into: &mut [u8], at: u64) -> io::Result<usize> {
-        self.seek_read(into, at)
-    }
-
     fn read_exact_at(&self, mut into: &mut [u8], mut at: u64) -> io::Result<()> {
         while !into.is_empty() {
-            match self.read_at(into, at) {
+            match self.seek_read(into, at) {
                 Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
                 Ok(read) => {
                     into = &mut into[read..];

@@ -7,13 +7,14 @@
 //!
 //! Invariants:
 //! - A write is acknowledged only after it was seen in the file with the expected name.
-//! - A rename overwrites no version that was not read and was there before it; see `atomic::replace_unchanged`.
+//! - A rename overwrites no version that was not read and was there before it; see `Directory::replace_unchanged`.
+//! - An append to a file that was just truncated is removed from it again.
 //! - A truncated, empty or missing file is not repaired while a save may be in progress.
 //! - Bytes that a crash left after the last complete entry are never discarded.
 //!
-//! Only a lock could close two gaps. An editor that saves the file between the comparison and the following system
-//! call is overwritten, by an append from the old end on: `doctor --repair` mends the file. An editor that saves a copy
-//! read before an append removes the appended entry, as with every other program.
+//! Only a lock could close two gaps. An editor that truncates **and** writes the file between the comparison
+//! and the following system call is overwritten, by an append from the old end on. An editor that saves a copy read
+//! before an append removes the appended entry, as with every other program.
 
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
@@ -42,7 +43,8 @@ const PAUSE: Duration = Duration::from_millis(10);
 impl JsonFile<'_> {
     /// Writes bytes over the `old` ones of a file that is still as it was read: over the text behind its last
     /// entry, or over as many bytes. Waits for the disk. Returns the new state of the file. If another
-    /// program has changed it meanwhile, the write does not count.
+    /// program has changed it, the write does not count, and its bytes are removed as far as they are
+    /// distinguishable.
     pub(super) fn write_over(
         self,
         file: &File,
@@ -77,13 +79,60 @@ impl JsonFile<'_> {
         let state = FileState::of(file).map_err(&cannot_read)?;
         let is_whole = state.size == size && is_preceded_as_before();
         if !(is_whole && is_at(file, at, bytes).map_err(&cannot_read)?) {
-            let _: bool = await_quiet(QUIET, || FileState::of(file)).map_err(&cannot_read)?;
+            self.take_out(file, at, bytes).map_err(&cannot_read)?;
             return Err(changing());
         }
         let there = self.directory.state(&path).map_err(&cannot_read)?;
         let is_there = there.is_some_and(|there| there.is_same_file(&state));
         is_there.then_some(state).ok_or_else(changing)
     }
+
+    /// Removes bytes that were written at a position after an editor truncated the file: they follow a
+    /// hole, or the editor's text. Waits for the editor, then truncates the file to the end of its text if
+    /// only such bytes follow.
+    fn take_out(self, mut file: &File, at: u64, bytes: &[u8]) -> io::Result<()> {
+        let _: bool = await_quiet(QUIET, || FileState::of(file))?;
+        let read = FileState::of(file)?;
+        file.rewind()?;
+        let mut text = Vec::new();
+        file.read_to_end(&mut text)?;
+        let (_, outline) = self.table_of(&read, &text);
+        let is_more = |p: &&Problem| outline.close.is_some() && p.kind == ProblemKind::Damage;
+        // Without any text yet, the whole file may be ours; a slow editor then starts with an empty
+        // file again.
+        let end = match outline.problems.iter().find(is_more) {
+            Some(problem) => problem.offset,
+            None if outline.close.is_none() => 0,
+            None => return Ok(()),
+        };
+        let is_own = read.size == at + bytes.len() as u64 && is_left_of(file, end, at, bytes)?;
+        if is_own && FileState::of(file)? == read {
+            file.set_len(end)?;
+        }
+        Ok(())
+    }
+}
+
+/// Returns `true` if the file from `end` on is only the hole before the position and a suffix of these
+/// bytes.
+fn is_left_of(file: &File, end: u64, at: u64, bytes: &[u8]) -> io::Result<bool> {
+    const PART: u64 = 1 << 16;
+    let mut from = end;
+    while from < at {
+        let hole = (at - from).min(PART);
+        if !is_at(
+            file,
+            from,
+            &vec![0; usize::try_from(hole).unwrap_or_default()],
+        )? {
+            return Ok(false);
+        }
+        from += hole;
+    }
+    let rest = usize::try_from(from - at)
+        .ok()
+        .and_then(|start| bytes.get(start..));
+    rest.map_or(Ok(false), |rest| is_at(file, from, rest))
 }
 
 /// Error of a read at a position that a scan has found. A file that ends before it was truncated since, by
@@ -212,7 +261,7 @@ impl JsonFile<'_> {
         // brackets are ambiguous.
         let [torn] = snapshot.problems.as_slice() else {
             let broken = snapshot.problems.into_iter().next();
-            return Err(broken.map_or_else(|| self.endless(), Error::Damaged));
+            return Err(broken.map_or(Error::Changing(snapshot.path), Error::Damaged));
         };
         if torn.kind != ProblemKind::TornTail {
             return Err(Error::Damaged(torn.clone()));
@@ -221,13 +270,9 @@ impl JsonFile<'_> {
         repaired.push(torn.clone());
         let snapshot = self.by_scan()?;
         if snapshot.table.header.close == 0 {
-            return Err(self.endless());
+            return Err(Error::Changing(snapshot.path));
         }
         Ok(snapshot)
-    }
-
-    fn endless(self) -> Error {
-        Error::io("write", &self.path())(io::Error::other("its end was not found"))
     }
 
     /// Saves the bytes after the last complete entry to a copy, and closes the brackets there.

@@ -118,11 +118,12 @@ impl JsonFile<'_> {
     pub(crate) fn rewrite(self, snapshot: &Snapshot, text: &[u8]) -> Result<(), Error> {
         let path = &snapshot.path;
         let read = Some(&snapshot.table.header.stamp).filter(|read| **read != FileState::default());
-        let placed = atomic::replace_unchanged(self.directory, path, read, |out| {
+        let placed = self.directory.replace_unchanged(path, read, |out| {
             out.write_all(text)?;
             reach(Point::Compared, path);
             Ok(())
-        })?;
+        });
+        let placed = placed.map_err(Error::io("write", path))?;
         let state = placed.ok_or_else(|| Error::Changing(path.clone()))?;
         let (table, _) = self.table_of(&state, text);
         table.save(self.directory, &self.table_path());

@@ -38,7 +38,7 @@ fn write_in_place(path: &Path, text: &[u8]) {
 /// Like vim: the old file becomes a backup for a moment, and the name is free.
 fn move_away_and_make_anew(path: &Path, text: &[u8]) {
     let backup = path.with_extension("json~");
-    atomic::set_aside(&above(path), path, &backup).unwrap();
+    above(path).rename(path, &backup).unwrap();
     let mut file = atomic::open_or_create(&above(path), path).unwrap();
     file.write_all(text).unwrap();
     atomic::remove(&above(path), &backup).unwrap();
@@ -214,10 +214,51 @@ fn an_append_that_another_program_has_saved_is_not_done_twice() {
     }
 }
 
+/// Another program truncates the file before the append, and fills it afterwards.
+#[test]
+fn an_append_into_a_file_that_was_just_emptied_leaves_no_rest_in_it() {
+    let more = |text: &[u8]| with_one_more(text, "EXEC-1");
+    for edit in [more, with_one, |text: &[u8]| {
+        with_one_more(&more_space(text), "EXEC-1")
+    }] {
+        let dir = store_of(3);
+        let edited = edit(&std::fs::read(path(dir.path())).unwrap());
+        let expected = ids_after(dir.path(), edit);
+        let (emptied, filled) = (Rc::new(Cell::new(false)), Rc::new(Cell::new(false)));
+        let (was_emptied, was_filled) = (Rc::clone(&emptied), Rc::clone(&filled));
+        MEANWHILE.set(Some(Box::new(move |point, path| {
+            if point == Point::Compared && !emptied.replace(true) {
+                let file = atomic::open_for_update(&above(path), path)
+                    .unwrap()
+                    .unwrap();
+                file.set_len(0).unwrap();
+            }
+            if point == Point::Written && !filled.replace(true) {
+                let mut file = atomic::open_for_update(&above(path), path)
+                    .unwrap()
+                    .unwrap();
+                file.write_all(&edited).unwrap();
+            }
+        })));
+        let own = writer(dir.path()).append(execution("own"), NOW).unwrap();
+        assert!(was_emptied.get() && was_filled.get());
+        MEANWHILE.set(None);
+        assert_eq!(ids(dir.path()), [expected, vec![own.execution_id]].concat());
+    }
+}
+
+/// Pads the text so that it ends behind every append to the other one.
+fn more_space(text: &[u8]) -> Vec<u8> {
+    let file: Value = serde_json::from_slice(text).unwrap();
+    let mut file = file;
+    file["note"] = json!("x".repeat(4000));
+    serde_json::to_vec_pretty(&file).unwrap()
+}
+
 /// The program that truncated the file is slow.
 #[test]
 fn an_emptied_file_is_waited_for() {
-    for at in [Point::Read, Point::Written] {
+    for at in [Point::Read, Point::Compared, Point::Written] {
         let dir = store_of(3);
         let edited = with_one_more(&std::fs::read(path(dir.path())).unwrap(), "EXEC-1");
         let slow = Rc::new(Cell::new(None));
