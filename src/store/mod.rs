@@ -84,4 +84,4 @@ pub use writer::repair::Repaired;
 pub use writer::transfer::{
     RawEntry, foreign_entries, foreign_lines, foreign_origin, laid_out, raw_field, text_field,
 };
-pub use writer::update::{Returning, Reverted};
+pub use writer::update::Reverted;

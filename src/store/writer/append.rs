@@ -292,25 +292,6 @@ impl Writer {
         Ok(())
     }
 
-    /// Adds entries unchanged, by `write`: journals and audits them, and sends them to the database
-    /// before. Entries without an id are neither journaled nor audited.
-    pub(super) fn add_entries(
-        &mut self,
-        kind: Kind,
-        entries: &[(&str, &str)],
-        write: impl FnOnce(&mut Self) -> Result<(), Error>,
-    ) -> Result<(), Error> {
-        let named = || entries.iter().filter(|(id, _)| !id.is_empty());
-        for (id, _) in named() {
-            let id = (*id).to_owned();
-            self.journal(Step::Added { kind, id });
-        }
-        let records = named().map(|(id, text)| (*id, text.as_bytes()));
-        self.store
-            .audit_records(AuditAction::Added, kind, records)?;
-        self.write_through(kind, &Sent::Records(entries), write)
-    }
-
     /// Returns the free ids for records that are added to a file.
     fn free_ids<'a>(&'a self, snapshot: &'a Snapshot) -> Result<FreeIds<'a>, Error> {
         let file = snapshot.of;

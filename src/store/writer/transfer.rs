@@ -16,12 +16,15 @@ use memctl_files::{hex, json, named};
 use sha2::{Digest as _, Sha256};
 
 use crate::model::Kind;
+use crate::store::files::data::write::is_record;
 use crate::store::files::directory::{self, PRIMARY, REPLICA};
 use crate::store::files::log::{self, Sync};
-use crate::store::primary::copy;
+use crate::store::files::tombstones;
+use crate::store::primary::copy::{self, Sent};
+use crate::store::writer::update::not_a_record;
 use crate::store::{
-    DataFile, Entry, Error, Identity, JsonFile, PrimaryName, Problem, SMALL_FILE, Scoped, Snapshot,
-    Writer, atomic, is_origin,
+    AuditAction, DataFile, Entry, Error, Identity, JsonFile, PrimaryName, Problem, SMALL_FILE,
+    Scoped, Snapshot, Step, Writer, atomic, is_origin,
 };
 
 /// An entry to store unchanged.
@@ -29,8 +32,21 @@ use crate::store::{
 pub struct RawEntry {
     /// Id; empty if the entry has none.
     pub id: String,
+    /// `true` for the local file of its kind.
+    pub is_local: bool,
     /// JSON text.
     pub text: String,
+}
+
+impl RawEntry {
+    /// Returns an entry for the file that a new record with this text is added to.
+    pub fn new(kind: Kind, id: String, text: String) -> Self {
+        Self {
+            id,
+            is_local: DataFile::for_record(kind, text.as_bytes()).is_local,
+            text,
+        }
+    }
 }
 
 /// Formats an entry in the layout of this program's files.
@@ -98,47 +114,76 @@ impl Scoped {
     }
 }
 
-/// Returns the entries whose ids are not in a file yet.
-pub(super) fn missing<'a>(
-    snapshot: &Snapshot,
-    entries: &[(&'a str, &'a str)],
-) -> Result<Vec<(&'a str, &'a str)>, Error> {
-    let ids = entries.iter().map(|(id, _)| *id).collect();
-    let there = snapshot.of_ids(&ids)?.into_iter();
-    let there: HashSet<String> = there.map(|(_, entry)| entry.id).collect();
-    let new = entries.iter().filter(|(id, _)| !there.contains(*id));
-    Ok(new.copied().collect())
-}
-
 impl Writer {
     /// Appends entries unchanged except for redacted secrets. On return all are on disk. The ids must be
-    /// free.
-    pub fn restore(&mut self, kind: Kind, entries: &[RawEntry]) -> Result<(), Error> {
-        for entry in entries {
-            if !self.store().access().covers(kind, entry.text.as_bytes()) {
-                return Err(Error::OutOfScope(format!("{kind} {}", entry.id)));
+    /// free. Entries without an id are neither journaled nor audited.
+    ///
+    /// With the time of an undo, the entries are those of removed records: each is put in the order of its id, and
+    /// loses its tombstone. Skips those that are there; returns the number of the others.
+    pub fn restore(
+        &mut self,
+        kind: Kind,
+        entries: &[RawEntry],
+        undone_at: Option<&str>,
+    ) -> Result<usize, Error> {
+        for RawEntry { id, text, .. } in entries {
+            if !self.store().access().covers(kind, text.as_bytes()) {
+                return Err(Error::OutOfScope(format!("{kind} {id}")));
+            }
+            if undone_at.is_some() && !is_record(kind, id, text) {
+                return Err(not_a_record(kind, id));
             }
         }
+        let mut added = 0;
         for file in DataFile::of(kind) {
-            let belongs =
-                |entry: &&RawEntry| DataFile::for_record(kind, entry.text.as_bytes()) == file;
-            let here = entries.iter().filter(belongs);
+            let here = entries
+                .iter()
+                .filter(|entry| entry.is_local == file.is_local);
             let here: Vec<_> = here
                 .map(|entry| (&*entry.id, self.redact(&entry.text)))
                 .collect();
-            let here: Vec<_> = here.iter().map(|(id, text)| (*id, &**text)).collect();
             if here.is_empty() {
                 continue;
             }
-            self.change_file(file, |writer, snapshot| {
+            let ids = here.iter().map(|(id, _)| *id).collect();
+            added += self.change_file(file, |writer, snapshot| {
                 // Another program may have saved the entries of an earlier attempt.
-                let new = missing(snapshot, &here)?;
-                writer.add_entries(kind, &new, |writer| {
-                    writer.store.file(file).append(snapshot, &new)
-                })
+                let there = snapshot.of_ids(&ids)?.into_iter();
+                let there: HashSet<String> = there.map(|(_, entry)| entry.id).collect();
+                let new = here.iter().filter(|(id, _)| !there.contains(*id));
+                let new: Vec<(&str, &str)> = new.map(|(id, text)| (*id, &**text)).collect();
+                writer.add_entries(snapshot, &new, undone_at)?;
+                Ok(new.len())
             })?;
         }
-        Ok(())
+        Ok(added)
+    }
+
+    /// Adds entries to the file as it was read.
+    fn add_entries(
+        &mut self,
+        snapshot: &Snapshot,
+        entries: &[(&str, &str)],
+        undone_at: Option<&str>,
+    ) -> Result<(), Error> {
+        let kind = snapshot.of.kind;
+        let named = || entries.iter().filter(|(id, _)| !id.is_empty());
+        for (id, _) in named() {
+            let id = (*id).to_owned();
+            self.journal(Step::Added { kind, id });
+        }
+        let records = named().map(|(id, text)| (*id, text.as_bytes()));
+        self.store()
+            .audit_records(AuditAction::Added, kind, records)?;
+        self.write_through(kind, &Sent::Records(entries), |writer| {
+            let Some(at) = undone_at else {
+                return writer.store().file(snapshot.of).append(snapshot, entries);
+            };
+            writer.insert(snapshot, entries)?;
+            // Last: a crash before this leaves records with tombstones, which hide nothing.
+            let ids: Vec<&str> = entries.iter().map(|(id, _)| *id).collect();
+            tombstones::lift(writer.lock(), kind, &ids, at)
+        })
     }
 
     /// Appends lines to a log, unchanged except for redacted secrets.
@@ -247,10 +292,8 @@ mod tests {
         let mut found = Vec::new();
         let all = Selection::default();
         let each = &mut |entry: Entry| {
-            found.push(RawEntry {
-                id: entry.id,
-                text: String::from_utf8(entry.text).unwrap(),
-            });
+            let text = String::from_utf8(entry.text).unwrap();
+            found.push(RawEntry::new(Kind::Memory, entry.id, text));
         };
         store.each_entry(Kind::Memory, &all, each).unwrap();
         found
@@ -263,13 +306,11 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let to = Scoped::new(dir.path(), Scope::All);
         let mut writer = to.write(&mut || "r".to_owned()).unwrap();
-        writer.restore(Kind::Memory, &carried).unwrap();
+        writer.restore(Kind::Memory, &carried, None).unwrap();
         assert_eq!(entries(&to), carried);
-        let more = [RawEntry {
-            id: "MEM-003".to_owned(),
-            text: "{\"id\": \"MEM-003\"}".to_owned(),
-        }];
-        writer.restore(Kind::Memory, &more).unwrap();
+        let more = "{\"id\": \"MEM-003\"}".to_owned();
+        let more = [RawEntry::new(Kind::Memory, "MEM-003".to_owned(), more)];
+        writer.restore(Kind::Memory, &more, None).unwrap();
         drop(writer);
         assert_eq!(entries(&to), [carried, more.to_vec()].concat());
     }

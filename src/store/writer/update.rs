@@ -15,9 +15,7 @@ use crate::model::Kind;
 use crate::model::error::Kind as ErrorKind;
 use crate::store::files::counters::{self, Counters};
 use crate::store::files::data::write::is_record;
-use crate::store::files::tombstones;
 use crate::store::primary::copy::Sent;
-use crate::store::writer::transfer::missing;
 use crate::store::{
     AuditAction, DataFile, Entry, Error, Field, Row, Snapshot, Splice, Step, Writer, raw_field,
     redact,
@@ -38,17 +36,6 @@ struct Change {
     /// `true` if a counter changed.
     is_counted: bool,
     step: Step,
-}
-
-/// A removed record to restore.
-#[derive(Debug, Clone, Copy)]
-pub struct Returning<'a> {
-    /// Id of the record.
-    pub id: &'a str,
-    /// `true` if it was in the local file of its kind.
-    pub is_local: bool,
-    /// JSON text.
-    pub text: &'a str,
 }
 
 /// Result of reverting a write.
@@ -343,43 +330,6 @@ impl Writer {
         Ok(Reverted::Done)
     }
 
-    /// Restores removed records, each in the order of its id. Skips existing records. Returns the
-    /// number of restored records.
-    pub fn put_back(
-        &mut self,
-        kind: Kind,
-        run: &[Returning<'_>],
-        at: &str,
-    ) -> Result<usize, Error> {
-        let mut back = 0;
-        for file in DataFile::of(kind) {
-            let of_file = run.iter().filter(|one| one.is_local == file.is_local);
-            let of_file: Vec<_> = of_file.map(|one| (one.id, one.text)).collect();
-            if of_file.is_empty() {
-                continue;
-            }
-            back += self.change_file(file, |writer, snapshot| {
-                let new = missing(snapshot, &of_file)?;
-                for (id, text) in &new {
-                    if !writer.store().access().covers(kind, text.as_bytes()) {
-                        return Err(Error::OutOfScope((*id).to_owned()));
-                    }
-                    if !is_record(kind, id, text) {
-                        return Err(not_a_record(kind, id));
-                    }
-                }
-                writer.add_entries(kind, &new, |writer| {
-                    writer.insert(snapshot, &new)?;
-                    // Last: a crash before this leaves records with tombstones, which hide nothing.
-                    let ids: Vec<&str> = new.iter().map(|(id, _)| *id).collect();
-                    tombstones::lift(writer.lock(), kind, &ids, at)
-                })?;
-                Ok(new.len())
-            })?;
-        }
-        Ok(back)
-    }
-
     /// Journals a write to a file of a skill; the path is relative to the skills directory.
     pub fn note_file(&mut self, path: &str, before: Option<&str>, after: Option<&str>) {
         let splice = Splice::between(before, after);
@@ -423,7 +373,7 @@ fn fitted(text: String, name: &str, length: usize) -> String {
 }
 
 /// Error for a journal text that is not a valid record of its kind.
-fn not_a_record(kind: Kind, id: &str) -> Error {
+pub(super) fn not_a_record(kind: Kind, id: &str) -> Error {
     let message = format!("the undo journal holds no valid {kind} for `{id}`");
     Error::Refused(ErrorKind::Store, message, "memctl doctor".to_owned())
 }

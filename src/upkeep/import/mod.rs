@@ -144,7 +144,7 @@ pub fn import(workspace: &Workspace, options: &ImportOptions) -> Result<ImportRe
         for kind in Kind::ALL {
             let of_kind = ready.records.iter().filter(|(of, _)| *of == kind);
             let entries: Vec<RawEntry> = of_kind.map(|(_, entry)| entry.clone()).collect();
-            writer.restore(kind, &entries)?;
+            writer.restore(kind, &entries, None)?;
         }
         for (name, lines) in &ready.lines {
             writer.restore_lines(name, lines)?;

@@ -241,7 +241,7 @@ impl Import<'_> {
             text = renamed;
         }
         let Some(id) = entry.renamed else {
-            return RawEntry { id: entry.id, text };
+            return RawEntry::new(entry.kind, entry.id, text);
         };
         // The origin is set last, because it names the old id.
         let (workspace, old, created) = origin;
@@ -252,7 +252,7 @@ impl Import<'_> {
             (IMPORTED_FROM, from.to_string()),
         ];
         let text = with_fields(&text, &changes, 6);
-        RawEntry { id, text }
+        RawEntry::new(entry.kind, id, text)
     }
 
     /// Returns true if only this machine will have the record, under an id that clones give, too. A

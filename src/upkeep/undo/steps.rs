@@ -12,7 +12,7 @@ use crate::model::error::message as chain;
 use crate::model::{Kind, SkillPath};
 use crate::store::skill::Skills;
 use crate::store::workspace::{Error, Workspace, document, redacting_writer, stamp};
-use crate::store::{Entry, RemovalMode, Returning, Reverted, Splice, Writer};
+use crate::store::{Entry, RawEntry, RemovalMode, Reverted, Splice, Writer};
 use crate::upkeep::undo::{Change, Effect, RevertStep, Undone, not_undoable, short};
 
 /// Performs the steps. Removals of one kind, and restored records of one kind, are done at once.
@@ -169,24 +169,24 @@ fn restore_run(
         };
         let is_there = there.contains(id.as_str());
         let did = if is_there { "unchanged" } else { "restored" };
-        let text = text.as_deref().unwrap_or_default();
+        let text = text.clone().unwrap_or_default();
         let document = document(&Entry {
             kind,
             id: id.clone(),
-            text: text.as_bytes().to_vec(),
+            text: text.clone().into_bytes(),
             is_local: false,
             offset: 0,
         });
         let summary = document.map(|document| document.summary);
         steps.push(undone(did, id, summary.unwrap_or_default()));
-        returning.push(Returning {
-            id,
+        returning.push(RawEntry {
+            id: id.clone(),
             is_local: *is_local,
             text,
         });
     }
     if !dry_run {
-        writer.put_back(kind, &returning, &stamp(now))?;
+        writer.restore(kind, &returning, Some(&stamp(now)))?;
     }
     Ok(steps)
 }

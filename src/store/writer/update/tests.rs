@@ -1,7 +1,7 @@
 use super::*;
 use crate::model::{Correction, Scope};
 use crate::store::writer::remove::RemovalMode;
-use crate::store::{Approvals, AuditContext, Scoped};
+use crate::store::{Approvals, AuditContext, RawEntry, Scoped};
 use memctl_files::named;
 
 fn store(dir: &std::path::Path) -> Scoped {
@@ -22,6 +22,19 @@ fn correction(words: &str) -> Correction {
 
 fn bytes(dir: &std::path::Path) -> Vec<u8> {
     std::fs::read(dir.join("corrections.json")).unwrap()
+}
+
+/// Restores removed corrections.
+fn put_back(writer: &mut Writer, removed: &[(&str, &str)]) -> usize {
+    let entries = removed.iter().map(|(id, text)| RawEntry {
+        id: (*id).to_owned(),
+        is_local: false,
+        text: (*text).to_owned(),
+    });
+    let entries: Vec<_> = entries.collect();
+    writer
+        .restore(Kind::Correction, &entries, Some(""))
+        .unwrap()
 }
 
 #[test]
@@ -52,12 +65,7 @@ fn removed_records_come_back_to_their_places_byte_for_byte() {
         else {
             panic!("{lines:?}");
         };
-        let run = [Returning {
-            id,
-            is_local: false,
-            text,
-        }];
-        assert_eq!(writer.put_back(Kind::Correction, &run, "").unwrap(), 1);
+        assert_eq!(put_back(&mut writer, &[(id, text)]), 1);
         assert_eq!(bytes(dir.path()), before, "{id}");
         let forgotten = store.all_forgotten().unwrap();
         assert_eq!(forgotten.ids(Kind::Correction).count(), 0);
@@ -89,14 +97,10 @@ fn several_go_and_come_back_at_once() {
                 ..
             } = &line.step
             {
-                run.push(Returning {
-                    id,
-                    is_local: false,
-                    text,
-                });
+                run.push((id.as_str(), text.as_str()));
             }
         }
-        writer.put_back(Kind::Correction, &run, "").unwrap();
+        put_back(&mut writer, &run);
         assert_eq!(bytes(dir.path()), before, "{ids:?}");
     }
 }
@@ -151,17 +155,7 @@ fn restored_record_has_no_tombstone() {
     check(true);
     let text = std::str::from_utf8(&removed.text).unwrap();
     let id = "CORR-001";
-    writer
-        .put_back(
-            kind,
-            &[Returning {
-                id,
-                is_local: false,
-                text,
-            }],
-            "",
-        )
-        .unwrap();
+    put_back(&mut writer, &[(id, text)]);
     check(false);
 }
 
@@ -244,12 +238,7 @@ fn the_table_follows_each_change() {
             assert_table_is_of(&store, file, ids[0]);
             for one in &removed {
                 let text = std::str::from_utf8(&one.text).unwrap();
-                let run = [Returning {
-                    id: &one.id,
-                    is_local: false,
-                    text,
-                }];
-                assert_eq!(writer.put_back(kind, &run, "").unwrap(), 1);
+                assert_eq!(put_back(&mut writer, &[(&one.id, text)]), 1);
                 assert_table_is_of(&store, file, &one.id);
             }
         }
