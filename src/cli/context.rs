@@ -240,7 +240,6 @@ impl Context {
                 past_session_prompt: self.prompt("past_session.md"),
                 person: self.environment.person(),
                 judge_prompt: self.prompt("judge.md"),
-                audit_reads: config.parsed("audit.reads")?,
                 export_tests: config.parsed("tests.export")?,
                 task_days: config.parsed("memory.task_days")?,
             },

@@ -57,10 +57,6 @@ pub fn prompt(
         let unapproved = unapproved(workspace, &skill, input, &mut warnings)?;
         assembly.omitted.extend(unapproved);
     }
-    // A displayed prompt is a read of its records. A run names them in the execution instead.
-    let records = assembly.injected.iter();
-    let read = records.map(|record| (record.kind, (record.id.as_str(), None)));
-    warnings.extend(workspace.note_read(read));
     Ok(PromptReport {
         skill: skill.path,
         is_incomplete: false,

@@ -6,7 +6,7 @@
 
 use serde::Serialize;
 
-use crate::model::{AGENT, Document, Execution, Kind, Outcome, Record, Reflexion, SkillPath};
+use crate::model::{AGENT, Execution, Kind, Outcome, Record, Reflexion, SkillPath};
 use crate::rules::evidence::{self, Verdict, VerdictSource};
 use crate::store::Selection;
 use crate::store::workspace::redacting_writer::redaction_warning;
@@ -123,25 +123,14 @@ pub fn records<R: Record>(
     let found = workspace.store.list::<R>(&selection)?;
     let mut records = found.records;
     records.reverse();
-    let labels: Vec<Document> = records.iter().map(Record::labels).collect();
-    let read = labels.iter();
-    let read = read.map(|of| (R::KIND, (of.id.as_str(), of.user_id.as_deref())));
-    let unnoted = workspace.note_read(read);
-    let warnings = found.problems.iter().map(ToString::to_string);
     Ok(Records {
-        warnings: warnings.chain(unnoted).collect(),
+        warnings: found.problems.iter().map(ToString::to_string).collect(),
         records,
     })
 }
 
 /// Returns the record with this id.
 pub fn record<R: Record>(workspace: &Workspace, id: &str) -> Result<R, Error> {
-    let record: R = workspace
-        .store
-        .get(&workspace.store.resolve(R::KIND, id, None)?)?;
-    let labels = record.labels();
-    let read = (labels.id.as_str(), labels.user_id.as_deref());
-    // A record has no place for the warning that a list has.
-    drop(workspace.note_read([(R::KIND, read)]));
-    Ok(record)
+    let id = workspace.store.resolve(R::KIND, id, None)?;
+    workspace.store.get(&id)
 }

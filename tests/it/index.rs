@@ -56,7 +56,6 @@ pub(crate) fn engine(store: Scoped) -> Opened {
             past_session_prompt: None,
             person: memctl_redact::Person::default(),
             judge_prompt: None,
-            audit_reads: memctl::store::workspace::AuditReads::default(),
             export_tests: false,
             task_days: 0,
         },

@@ -362,7 +362,6 @@ pub(super) const KEYS: &[Key] = keys! {
     "local.base_url" = "http://127.0.0.1:11434/v1", Host, "base URL of a local server with the OpenAI API";
     "local.probe" = "true", Open, "look for a local server if no model is configured";
     "local.model" = "", Open, "model of the local server; empty takes the first that it offers";
-    "audit.reads" = "personal", Open, "reads in the audit log: `personal` (memories and sessions) or `all`";
     "learning.chat" = "true", Open,
         "ask the agent to record what people's messages state for good; none acts before approval";
     "learning.ask" = "stop", Open,

@@ -328,9 +328,8 @@ pub(crate) fn of_rule(kind: Kind, trust: Option<Trust>) -> Option<Trust> {
 
 /// Show who read and wrote which records, when and why
 ///
-/// Logs every write, and every read of notes and sessions; with the setting `audit.reads` =
-/// `all`, also reads of other records. Users see their own events and the events on their own
-/// records.
+/// Logs every write, and every read of notes and sessions. Users see their own events and the
+/// events on their own records.
 ///
 /// ```console
 /// $ memctl memory audit

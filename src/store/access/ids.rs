@@ -110,15 +110,14 @@ impl Scoped {
         }
         let wanted = selector.to_uppercase();
         let mut ids = Vec::new();
-        let selection = Selection::of(skill);
-        let selected = self.select_all(kind, &selection)?;
-        for (file, row) in selected.rows() {
+        self.each_row(kind, &Selection::of(skill), &mut |file, row| {
             let id = String::from_utf8_lossy(row.id());
             if !wanted.is_empty() && id.to_uppercase().starts_with(&wanted) {
                 let entry = file.entry(row)?;
                 ids.extend(self.admits(&entry).then_some(entry.id));
             }
-        }
+            Ok(())
+        })?;
         match ids.len() {
             0 => Err(not_found()),
             1 => Ok(ids.remove(0)),

@@ -45,29 +45,6 @@ pub struct Listing<R> {
     pub problems: Vec<Problem>,
 }
 
-/// Rows that may match a selection, oldest first.
-#[derive(Debug)]
-pub(super) struct SelectedRows {
-    /// The files of the kind, the shared one first.
-    files: Vec<Snapshot>,
-    /// Each row with the place of its file.
-    rows: Vec<(usize, Row)>,
-}
-
-impl SelectedRows {
-    /// Returns the rows, each with its file.
-    pub(super) fn rows(&self) -> impl Iterator<Item = (&Snapshot, &Row)> {
-        self.rows
-            .iter()
-            .map(|(file, row)| (&self.files[*file], row))
-    }
-
-    /// Returns the problems of the files.
-    fn into_problems(self) -> Vec<Problem> {
-        self.files.into_iter().flat_map(|f| f.problems).collect()
-    }
-}
-
 impl Scoped {
     /// Returns the states of the files of a kind, the shared one first.
     pub(crate) fn snapshots(&self, kind: Kind) -> Result<Vec<Snapshot>, Error> {
@@ -79,12 +56,13 @@ impl Scoped {
         Ok(snapshots)
     }
 
-    /// Returns the rows of a kind that may match the selection.
-    pub(super) fn select_all(
+    /// Visits the rows of a kind that may match the selection, oldest first. Returns the problems of the files.
+    pub(super) fn each_row(
         &self,
         kind: Kind,
         selection: &Selection<'_>,
-    ) -> Result<SelectedRows, Error> {
+        visit: &mut dyn FnMut(&Snapshot, &Row) -> Result<(), Error>,
+    ) -> Result<Vec<Problem>, Error> {
         let files = self.snapshots(kind)?;
         let mut rows = Vec::new();
         for (number, file) in files.iter().enumerate() {
@@ -97,8 +75,10 @@ impl Scoped {
             });
         }
         let limit = selection.newest.unwrap_or(usize::MAX);
-        rows.drain(..rows.len().saturating_sub(limit));
-        Ok(SelectedRows { files, rows })
+        for (file, row) in &rows[rows.len().saturating_sub(limit)..] {
+            visit(&files[*file], row)?;
+        }
+        Ok(files.into_iter().flat_map(|f| f.problems).collect())
     }
 
     /// Returns the number of visible records of a kind. Within a scope, some kinds are counted by
@@ -177,9 +157,8 @@ impl Scoped {
             let skill = || json::string_field(&entry.text, "skill");
             wanted.is_none() || skill().as_deref() == wanted.as_deref()
         };
-        let selected = self.select_all(kind, selection)?;
         let counters = self.counters(DataFile::shared(kind));
-        for (snapshot, row) in selected.rows() {
+        self.each_row(kind, selection, &mut |snapshot, row| {
             let mut entry = snapshot.entry(row)?;
             if !snapshot.of.is_local {
                 counters.apply(&mut entry);
@@ -187,8 +166,8 @@ impl Scoped {
             if self.access().sees(kind, &entry.text) && is_wanted(&entry) {
                 visit(entry);
             }
-        }
-        Ok(selected.into_problems())
+            Ok(())
+        })
     }
 
     /// Returns the rows of a file that may match the selection, oldest first.

@@ -42,8 +42,8 @@ use std::path::{Component, Path, PathBuf};
 
 use memctl_files::{Directory, FoundKind, Reason, Refused, decoded, named};
 
-use crate::model::SkillPath;
 use crate::model::error::message;
+use crate::model::{InvalidSkillPath, SkillPath};
 use crate::store::Error;
 
 pub use crate::store::skill::files::{Example, Examples};
@@ -237,16 +237,13 @@ impl Skills {
                 .iter()
                 .filter(|dir| self.has_file(&dir.join("SKILL.md")))
             {
-                let name = |path: &Path| Some(path.file_name()?.to_str()?.to_owned());
-                let path = name(&domain)
-                    .zip(name(dir))
-                    .map(|(d, s)| format!("{d}/{s}"));
-                match path.map(|path| path.parse()) {
-                    Some(Ok(path)) => found.skills.push(path),
-                    Some(Err(error)) => found.problems.push(self.problem(dir, &message(&error))),
-                    None => {
-                        let message = "has a name that is not valid UTF-8";
-                        found.problems.push(self.problem(dir, message));
+                let name = |path: &Path| path.file_name().unwrap_or_default().to_owned();
+                let [domain, name] = [name(&domain), name(dir)];
+                let path = format!("{}/{}", domain.display(), name.display());
+                match path.parse() {
+                    Ok(path) => found.skills.push(path),
+                    Err::<_, InvalidSkillPath>(error) => {
+                        found.problems.push(self.problem(dir, &message(&error)));
                     }
                 }
             }

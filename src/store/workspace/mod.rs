@@ -7,8 +7,8 @@
 //! - Here too: the record for an id, an id prefix or `latest`, records of any kind in one form, lines of the
 //!   execution log, and audit events of reads.
 //!
-//! Writers audit themselves. Operations that return records audit the read: always for kinds that belong to a
-//! user (memories, sessions), and for every kind if `audit.reads = all`.
+//! Writers audit themselves. Operations that return records audit the read: of kinds that belong to a user
+//! (memories, sessions).
 //!
 //! Deliberately absent: the operations themselves.
 
@@ -16,7 +16,6 @@ pub(crate) mod providers;
 pub(crate) mod redacting_writer;
 
 use std::path::PathBuf;
-use std::str::FromStr;
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
@@ -104,34 +103,10 @@ pub struct Settings {
     pub person: memctl_redact::Person,
     /// The prompt for judging outputs, likewise.
     pub judge_prompt: Option<String>,
-    /// Reads that the audit log records.
-    pub audit_reads: AuditReads,
     /// Also writes the tests of corrections for `DeepEval` and Promptfoo.
     pub export_tests: bool,
     /// After how many days a task memory expires where nobody says otherwise; 0 is never.
     pub task_days: u32,
-}
-
-/// Reads that the audit log records.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum AuditReads {
-    /// Reads of memories and sessions.
-    #[default]
-    Personal,
-    /// All.
-    All,
-}
-
-impl FromStr for AuditReads {
-    type Err = &'static str;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        match text {
-            "personal" => Ok(Self::Personal),
-            "all" => Ok(Self::All),
-            _ => Err("it is `personal` or `all`"),
-        }
-    }
 }
 
 impl Workspace {
@@ -349,34 +324,17 @@ pub(crate) fn raw(value: &impl Serialize) -> Result<Box<RawValue>, Error> {
 }
 
 impl Workspace {
-    /// Audits a read of records, if such reads are audited. Returns a warning if that fails, and the read goes on: a
+    /// Audits a read of records that belong to users. Returns a warning if that fails, and the read goes on: a
     /// memory that is only read may be where nobody can write.
     pub(crate) fn note_read<'a>(
         &self,
         records: impl IntoIterator<Item = (Kind, Touched<'a>)>,
     ) -> Option<String> {
-        let all = self.settings.audit_reads == AuditReads::All;
         let noted = records
             .into_iter()
-            .filter(|(kind, (id, _))| (all || kind.has_user()) && !id.is_empty());
+            .filter(|(kind, (id, _))| kind.has_user() && !id.is_empty());
         let noted: Vec<Touched<'_>> = noted.map(|(_, touched)| touched).collect();
-        self.note_touched(&noted)
-    }
-
-    /// Audits reads of whole kinds by their number of records, if reads of all kinds are audited. Returns a
-    /// warning if the event cannot be written.
-    pub(crate) fn note_counted(&self, read: &[(Kind, u64)]) -> Option<String> {
-        if self.settings.audit_reads != AuditReads::All {
-            return None;
-        }
-        let read = read.iter().filter(|(_, count)| *count > 0);
-        let numbers: Vec<String> = read.map(|(kind, count)| number(*kind, *count)).collect();
-        let touched: Vec<Touched<'_>> = numbers.iter().map(|n| (n.as_str(), None)).collect();
-        self.note_touched(&touched)
-    }
-
-    fn note_touched(&self, read: &[Touched<'_>]) -> Option<String> {
-        let done = self.store.audit(AuditAction::Read, read);
+        let done = self.store.audit(AuditAction::Read, &noted);
         done.err()
             .map(|error| format!("this read is not in the audit: {}", chain(&error)))
     }

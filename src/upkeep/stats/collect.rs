@@ -40,12 +40,6 @@ pub fn stats(workspace: &Workspace) -> Result<StatsReport, Error> {
     {
         warnings.push(problem.to_string());
     }
-    warnings.extend(workspace.note_counted(&[
-        (Kind::Execution, runs.entries),
-        (Kind::Correction, corrections.records.len() as u64),
-        (Kind::Reflexion, rules.records.len() as u64),
-        (Kind::Procedure, procedures.records.len() as u64),
-    ]));
     let procedures = procedures.records;
     warnings.extend(LateCalls::of(workspace.store.directory()).sentence());
     let at_calls = at_calls(workspace, &rules.records);
@@ -229,8 +223,6 @@ fn hints(procedures: &[Procedure]) -> Hints {
 /// Counters over runs, whose terms are read one by one.
 #[derive(Debug, Default)]
 struct Runs {
-    /// Number of the runs and of the entries that are none.
-    entries: u64,
     report: Executions,
     /// Numbers of right and of judged runs, without rules and with.
     judged: [(u64, u64); 2],
@@ -263,11 +255,7 @@ impl Runs {
             let seen = places.filter(|place| terms.entry(*place).is_some());
             seen.collect()
         });
-        let entries = seen.as_ref().map_or(executions.len(), HashSet::len);
-        let mut runs = Self {
-            entries: entries as u64,
-            ..Self::default()
-        };
+        let mut runs = Self::default();
         for (term, place) in terms.postings() {
             if seen.as_ref().is_none_or(|seen| seen.contains(&place)) {
                 runs.take(term, || corrected.contains(&place), weeks);
