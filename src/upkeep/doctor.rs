@@ -157,8 +157,7 @@ struct Findings {
 /// kept. The lists have the order of [`Kind::ALL`].
 fn read_all(store: &Scoped) -> Result<Findings, Error> {
     let forgotten = store.all_forgotten()?;
-    let mut of_kinds: Vec<(Vec<Problem>, Vec<MergeConflict>)> = Vec::new();
-    let mut dangling = Vec::new();
+    let mut findings = Findings::default();
     let mut referring: Vec<(String, String)> = Vec::new();
     for kind in Kind::ALL.into_iter().rev() {
         let named: HashSet<&str> = referring.iter().map(|(_, to)| to.as_str()).collect();
@@ -179,17 +178,10 @@ fn read_all(store: &Scoped) -> Result<Findings, Error> {
         };
         let missing = referring.iter();
         let missing = missing.map(|(id, to)| format!("{id} {relation} {to}, which is not there"));
-        dangling.splice(0..0, missing);
+        findings.dangling.splice(0..0, missing);
+        findings.problems.splice(0..0, problems);
+        findings.conflicts.splice(0..0, conflicts);
         referring = refers;
-        of_kinds.push((problems, conflicts));
-    }
-    let mut findings = Findings {
-        dangling,
-        ..Findings::default()
-    };
-    for (problems, conflicts) in of_kinds.into_iter().rev() {
-        findings.problems.extend(problems);
-        findings.conflicts.extend(conflicts);
     }
     Ok(findings)
 }

@@ -2,10 +2,10 @@
 //!
 //! An operation here is about records of any kind. Operations on one kind are in the room of that kind.
 //!
-//! - `why`: provenance of a record and its effects. `stats`, `status`: counts and trends, and the
-//!   log of writes and reads.
+//! - `why`: provenance of a record and its effects. `stats`: trends. `status`: a new memory
+//!   directory, its counts, and the log of writes and reads.
 //! - `undo`: reverts the changes of one command. `forget`: removes one record, the expired ones, or everything.
-//! - `init`: a new memory directory. `doctor`: checks every file and repairs damage. `reindex`: the search index
+//! - `doctor`: checks every file and repairs damage. `reindex`: the search index
 //!   and its vectors.
 //! - `export`, `import`: records as JSON Lines. `agents_md`: rules in `AGENTS.md`. `merge`: joins two versions in
 //!   git.
@@ -20,7 +20,6 @@ pub(crate) mod doctor;
 pub(crate) mod export;
 pub(crate) mod forget;
 pub(crate) mod import;
-pub(crate) mod init;
 pub mod merge;
 pub(crate) mod reindex;
 mod runs;
@@ -36,10 +35,12 @@ pub use forget::{
     ForgetReport, PruneReport, Pruned, PurgeReport, Removed, forget, prune, purge, purge_user,
 };
 pub use import::{ImportOptions, ImportReport, Skipped, import};
-pub use init::{InitReport, initialise, with_lines};
 pub use reindex::{IndexOptions, IndexReport, IndexStage, index};
 pub use stats::{
     AgentSessions, Part, RuleAtCalls, SessionMeans, StatsReport, Used, Week, save_page, stats,
 };
-pub use status::{AuditFilter, AuditReport, PulledStatus, StatusReport, audit, status};
+pub use status::{
+    AuditFilter, AuditReport, InitReport, PulledStatus, StatusReport, audit, initialise, status,
+    with_lines,
+};
 pub use why::{Link, Relation, WhyReport, why};

@@ -1,26 +1,27 @@
 //! Imports an export of this program, or a memory directory.
 //!
-//! - Here: existing records, with their origins and tombstones.
-//! - `sources`: recognises a file or directory, and reads it.
+//! - Here: a file or a directory is recognised, and read; nothing is written next to it.
 //! - `records`: which of its records are new, and under which ids; they keep their text.
 //!
 //! Every record read is counted as imported, existing already, or skipped with a reason. Existing
 //! records do not change.
 
 mod records;
-mod sources;
 
-use std::collections::{BTreeMap, HashMap, HashSet};
-use std::path::PathBuf;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
-use memctl_files::json::with_fields;
+use memctl_files::{decoded, named};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::model::{CANDIDATE, Kind, Memory, OBSERVED, Procedure, Record, Reflexion, Trust};
-use crate::store::renaming::{IMPORTED_FROM, NewId, Taken, created, digest};
+use crate::model::Kind;
+use crate::store::renaming::NewId;
 use crate::store::workspace::{Error, Workspace, repair_warnings};
-use crate::store::{Entry, ForgottenRecords, RawEntry, TrustSnapshot, foreign_entries};
+use crate::store::{
+    DIRECTORY, DataFile, RawEntry, foreign_entries, foreign_lines, foreign_origin, logs,
+};
+use crate::upkeep::export::{Header, Line, Of, VERSION, unreadable};
 
 /// Options of an import.
 #[derive(Debug)]
@@ -126,7 +127,7 @@ struct Ready {
 
 /// Imports a file or a directory.
 pub fn import(workspace: &Workspace, options: &ImportOptions) -> Result<ImportReport, Error> {
-    let mut opened = sources::open(&options.path)?;
+    let mut opened = open(&options.path)?;
     let mut report = ImportReport {
         source: opened.source,
         path: options.path.clone(),
@@ -155,94 +156,172 @@ pub fn import(workspace: &Workspace, options: &ImportOptions) -> Result<ImportRe
     Ok(report)
 }
 
-/// Existing record.
-struct Version {
-    digest: u128,
-    created: String,
+/// Maximum size of a file to read: 4 GiB.
+const LARGEST: u64 = 4 << 30;
+
+/// Lines of an export, or of a memory directory.
+struct Opened {
+    /// `memctl` or `agentura`.
+    source: &'static str,
+    /// Workspace of the lines; `None` if it has no name.
+    workspace: Option<String>,
+    lines: Vec<Line>,
+    skipped: Vec<Skipped>,
+    warnings: Vec<String>,
 }
 
-/// Origin of a record: workspace, id and creation time there.
-type Origin = (String, String, String);
-
-/// Existing records that the caller may see, and tombstones.
-#[derive(Default)]
-struct Existing {
-    records: HashMap<(Kind, String), Version>,
-    /// Records without an id.
-    bare: HashSet<(Kind, u128)>,
-    /// Current ids of renamed records, by origin.
-    origins: HashMap<(Kind, Origin), String>,
-    taken: Taken,
-    forgotten: ForgottenRecords,
-}
-
-impl Existing {
-    fn read(workspace: &Workspace) -> Result<Self, Error> {
-        let store = &workspace.store;
-        let mut existing = Self {
-            forgotten: store.all_forgotten()?,
-            ..Self::default()
-        };
-        for kind in Kind::ALL {
-            for entry in foreign_entries(store.directory(), kind)?.0 {
-                // An id is taken even if the caller may not see its record.
-                existing.taken.take(kind, &entry.id);
-                if store.covers(kind, &entry.text) {
-                    existing.add(kind, &entry);
-                }
-            }
-            for id in existing.forgotten.ids(kind) {
-                existing.taken.take(kind, id);
-            }
+impl Opened {
+    fn of(source: &'static str, workspace: Option<String>) -> Self {
+        Self {
+            source,
+            workspace,
+            lines: Vec::new(),
+            skipped: Vec::new(),
+            warnings: Vec::new(),
         }
-        Ok(existing)
     }
 
-    fn add(&mut self, kind: Kind, entry: &Entry) {
-        let text = String::from_utf8_lossy(&entry.text);
-        let digest = digest(&text);
-        if entry.id.is_empty() {
-            self.bare.insert((kind, digest));
+    fn add(&mut self, of: Of, text: Vec<u8>) {
+        if let Ok(text) = String::from_utf8(text) {
+            self.lines.push(Line { of, text });
             return;
         }
-        if let Some(origin) = origin_of(&text) {
-            self.origins.insert((kind, origin), entry.id.clone());
+        let what = match of {
+            Of::Record(kind, id) => format!("{kind} {id}"),
+            Of::Log(name) => format!("a line of `{name}`"),
+        };
+        self.skipped.push(Skipped::one(what, "it is not UTF-8"));
+    }
+}
+
+/// Opens a file or directory; fails if it is neither.
+fn open(path: &Path) -> Result<Opened, Error> {
+    let metadata = named::metadata(path).map_err(unreadable(path))?;
+    if metadata.is_dir() {
+        directory(path)
+    } else {
+        file(path)
+    }
+}
+
+fn no_import(path: &Path, reason: impl Into<String>) -> Error {
+    let hint = "notes of other programs: tools/notes.py of the sources turns them into an export";
+    let message = format!("`{}` cannot be imported: {}", path.display(), reason.into());
+    Error::input(message, hint)
+}
+
+fn directory(path: &Path) -> Result<Opened, Error> {
+    let inner = path.join(DIRECTORY);
+    let memory = if named::is_dir(&inner) {
+        inner
+    } else {
+        path.to_owned()
+    };
+    let has_records = DataFile::ALL
+        .iter()
+        .any(|file| named::is_file(&memory.join(file.name())));
+    if has_records {
+        return own_directory(&memory);
+    }
+    let reason = "nothing in it is a memory that is known here";
+    Err(no_import(path, reason))
+}
+
+/// Reads the memory directory of another workspace, or of the reference implementation.
+fn own_directory(memory: &Path) -> Result<Opened, Error> {
+    let workspace = foreign_origin(memory);
+    let source = workspace.as_ref().map_or("agentura", |_| "memctl");
+    let mut opened = Opened::of(source, workspace);
+    for kind in Kind::ALL {
+        let (entries, problems) = foreign_entries(memory, kind)?;
+        let problems = problems.iter().map(ToString::to_string);
+        opened.warnings.extend(problems);
+        for entry in entries {
+            opened.add(Of::Record(kind, entry.id), entry.text);
         }
-        let created = created(kind, &text);
-        let version = Version { digest, created };
-        self.records.insert((kind, entry.id.clone()), version);
     }
-}
-
-/// Reads the origin of a renamed record.
-fn origin_of(text: &str) -> Option<Origin> {
-    // Most records have no such field and need no parsing.
-    if !text.contains(IMPORTED_FROM) {
-        return None;
+    for (name, _) in logs() {
+        for text in foreign_lines(memory, name)? {
+            opened.add(Of::Log(name.to_owned()), text);
+        }
     }
-    let entry: Value = serde_json::from_str(text).ok()?;
-    let part = |name: &str| Some(entry.get(IMPORTED_FROM)?.get(name)?.as_str()?.to_owned());
-    Some((part("workspace")?, part("id")?, part("created")?))
+    // The reference implementation keeps failures in a separate file.
+    let cases = named::directory(memory).read("failure_cases.json", LARGEST);
+    let cases = cases.ok().flatten().unwrap_or_default();
+    let cases: Value = serde_json::from_slice(&cases).unwrap_or_default();
+    let cases = cases["cases"].as_array().map_or(0, Vec::len) as u64;
+    if cases > 0 {
+        let reason = "memctl has no such record; the execution that failed is imported";
+        let skipped = Skipped::some(cases, "failure cases", reason);
+        opened.skipped.push(skipped);
+    }
+    Ok(opened)
 }
 
-/// Returns the text without its claimed approval; `None` if it claims none that needs this user.
-fn observed(own: &TrustSnapshot, kind: Kind, text: &str) -> Option<String> {
-    let trust = ("trust", OBSERVED);
-    let (field, value) = match kind {
-        Kind::Procedure => lacks::<Procedure>(own, text).map(|_| trust),
-        Kind::Memory => lacks::<Memory>(own, text).map(|_| trust),
-        Kind::Reflexion => lacks::<Reflexion>(own, text)
-            .filter(Reflexion::is_in_use)
-            .map(|_| ("status", CANDIDATE)),
-        // These are only ever shown as data.
-        Kind::Execution | Kind::Correction | Kind::Session => None,
-    }?;
-    Some(with_fields(text, &[(field, format!("\"{value}\""))], 6))
+fn file(path: &Path) -> Result<Opened, Error> {
+    let text = decoded::text(read(path)?).map_err(|_| no_import(path, "it is not text"))?;
+    if let Some(header) = text.lines().next().and_then(Header::of) {
+        return own_lines(path, &header, &text);
+    }
+    let file_name = path.file_name().and_then(|name| name.to_str());
+    if file_name.is_some_and(|name| DataFile::named(name).is_some()) {
+        return Err(no_import(
+            path,
+            "it is one file of a memory directory; name the directory",
+        ));
+    }
+    if path.extension().is_some_and(|end| end == "md") {
+        let reason = "agents read such a file themselves; a rule of it: memctl correct \"…\"";
+        return Err(no_import(path, reason));
+    }
+    Err(no_import(path, "it is no export of memctl"))
 }
 
-/// Returns the record if its file claims an approval that this user has not given.
-fn lacks<R: Record>(own: &TrustSnapshot, text: &str) -> Option<R> {
-    let record: R = serde_json::from_str(text).ok()?;
-    let is_claimed = record.trust() != Trust::Observed;
-    (is_claimed && own.level(&record) == Trust::Observed).then_some(record)
+fn read(path: &Path) -> Result<Vec<u8>, Error> {
+    let size = named::metadata(path).map_err(unreadable(path))?.len();
+    if size > LARGEST {
+        return Err(no_import(path, "it is larger than 4 GiB"));
+    }
+    named::read(path, LARGEST).map_err(unreadable(path))
+}
+
+/// Parses the lines of an export. An unreadable line is skipped with its number, and records that
+/// the header counts but the file lacks are reported as missing.
+fn own_lines(path: &Path, header: &Header, text: &str) -> Result<Opened, Error> {
+    if header.version > VERSION {
+        let reason = format!(
+            "it has version {}, and this program reads {VERSION}",
+            header.version
+        );
+        return Err(no_import(path, reason));
+    }
+    let mut opened = Opened::of("memctl", header.workspace.clone());
+    let mut counts = header.counts.clone();
+    for (i, line) in text.lines().enumerate().skip(1) {
+        if line.trim().is_empty() {
+            continue;
+        }
+        match Line::read(line) {
+            Ok(line) => {
+                let counted = match &line.of {
+                    Of::Record(kind, _) => kind.plural(),
+                    Of::Log(name) => name,
+                };
+                if let Some(count) = counts.get_mut(counted) {
+                    *count = count.saturating_sub(1);
+                }
+                opened.lines.push(line);
+            }
+            Err(reason) => {
+                let what = format!("line {}", i + 1);
+                opened.skipped.push(Skipped::one(what, reason));
+            }
+        }
+    }
+    let missing = counts.into_iter().filter(|(_, count)| *count > 0);
+    let cut = missing.map(|(name, count)| {
+        format!("the export says {count} more of `{name}` than it holds: it was cut off, or edited")
+    });
+    opened.warnings.extend(cut);
+    Ok(opened)
 }

@@ -6,22 +6,23 @@
 //! Tombstones stay in force unless a restore is requested. A record that has changed here since the
 //! export stays as it is.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use memctl_files::json::{with_fields, with_other_strings};
 use serde_json::{Value, json};
 
-use super::sources::Opened;
-use super::{Existing, ImportOptions, ImportReport, Origin, Ready, Skipped, observed};
-use crate::model::{Kind, local_number};
+use super::{ImportOptions, ImportReport, Opened, Ready, Skipped};
+use crate::model::{
+    CANDIDATE, Kind, Memory, OBSERVED, Procedure, Record, Reflexion, Trust, local_number,
+};
 use crate::store::renaming::{
-    IMPORTED_FROM, NewId, NewIds, created, digest, is_exact, rename, with_new_ids,
+    IMPORTED_FROM, NewId, NewIds, Taken, created, digest, is_exact, rename, with_new_ids,
 };
 use crate::store::workspace::redacting_writer::redaction_warning;
 use crate::store::workspace::{Error, Workspace, document, remembered};
 use crate::store::{
-    DataFile, Entry, RawEntry, Role, Tombstone, TrustSnapshot, foreign_lines, logs, redact,
-    text_field,
+    DataFile, Entry, ForgottenRecords, RawEntry, Role, Tombstone, TrustSnapshot, foreign_entries,
+    foreign_lines, logs, redact, text_field,
 };
 use crate::upkeep::export::Of;
 
@@ -41,17 +42,14 @@ struct Incoming {
 
 impl Incoming {
     fn what(&self) -> String {
-        match self.id.as_str() {
-            "" => format!("a {} without an id", self.kind),
-            id => format!("{} {id}", self.kind),
-        }
+        format!("{} {}", self.kind, self.id).trim_end().to_owned()
     }
 }
 
 /// Outcome for a record.
 enum Decision {
-    /// It is here, under this id if it has one.
-    Known(Option<String>),
+    /// It is here, under this id.
+    Known(String),
     Skip(&'static str),
     /// It is new, and keeps its id.
     Keep,
@@ -96,7 +94,7 @@ pub(super) fn ready(
             Decision::Known(id) => {
                 report.count_duplicate();
                 let is_claimed = options.trust && entry.observed.is_some();
-                report.approved.extend(id.filter(|_| is_claimed));
+                report.approved.extend(is_claimed.then_some(id));
             }
             Decision::Skip(reason) => report.skip(Skipped::one(entry.what(), reason)),
             Decision::Keep => new.push(entry),
@@ -174,20 +172,15 @@ impl Import<'_> {
         {
             return Decision::Skip("it is outside the scope, or another user's");
         }
-        let incoming = digest(&entry.text);
         if entry.id.is_empty() {
-            let is_new = self.existing.bare.insert((entry.kind, incoming));
-            return if is_new {
-                Decision::Keep
-            } else {
-                Decision::Known(None)
-            };
+            return Decision::Skip("it has no id");
         }
+        let incoming = digest(&entry.text);
         let key = (entry.kind, entry.id.clone());
         if let Some(version) = self.existing.records.get(&key) {
             let observed = entry.observed.as_deref().map(digest);
             if version.digest == incoming || Some(version.digest) == observed {
-                return Decision::Known(Some(entry.id.clone()));
+                return Decision::Known(entry.id.clone());
             }
             let is_exact = self.is_ours || is_exact(&entry.created);
             if is_exact && !entry.created.is_empty() && version.created == entry.created {
@@ -199,7 +192,7 @@ impl Import<'_> {
         let origin = (entry.kind, self.origin(entry));
         if let Some(id) = self.existing.origins.get(&origin).cloned() {
             let id = self.renames.entry(entry.id.clone()).or_insert(id);
-            return Decision::Known(Some(id.clone()));
+            return Decision::Known(id.clone());
         }
         let was_forgotten = self.was_forgotten(entry);
         if was_forgotten && !self.restore {
@@ -360,4 +353,90 @@ impl Import<'_> {
         }
         Ok(Some(text.to_owned()))
     }
+}
+
+/// Existing record.
+struct Version {
+    digest: u128,
+    created: String,
+}
+
+/// Origin of a record: workspace, id and creation time there.
+type Origin = (String, String, String);
+
+/// Existing records that the caller may see, and tombstones.
+#[derive(Default)]
+struct Existing {
+    records: HashMap<(Kind, String), Version>,
+    /// Current ids of renamed records, by origin.
+    origins: HashMap<(Kind, Origin), String>,
+    taken: Taken,
+    forgotten: ForgottenRecords,
+}
+
+impl Existing {
+    fn read(workspace: &Workspace) -> Result<Self, Error> {
+        let store = &workspace.store;
+        let mut existing = Self {
+            forgotten: store.all_forgotten()?,
+            ..Self::default()
+        };
+        for kind in Kind::ALL {
+            for entry in foreign_entries(store.directory(), kind)?.0 {
+                // An id is taken even if the caller may not see its record.
+                existing.taken.take(kind, &entry.id);
+                if store.covers(kind, &entry.text) {
+                    existing.add(kind, &entry);
+                }
+            }
+            for id in existing.forgotten.ids(kind) {
+                existing.taken.take(kind, id);
+            }
+        }
+        Ok(existing)
+    }
+
+    fn add(&mut self, kind: Kind, entry: &Entry) {
+        let text = String::from_utf8_lossy(&entry.text);
+        let digest = digest(&text);
+        if let Some(origin) = origin_of(&text) {
+            self.origins.insert((kind, origin), entry.id.clone());
+        }
+        let created = created(kind, &text);
+        let version = Version { digest, created };
+        self.records.insert((kind, entry.id.clone()), version);
+    }
+}
+
+/// Reads the origin of a renamed record.
+fn origin_of(text: &str) -> Option<Origin> {
+    // Most records have no such field and need no parsing.
+    if !text.contains(IMPORTED_FROM) {
+        return None;
+    }
+    let entry: Value = serde_json::from_str(text).ok()?;
+    let part = |name: &str| Some(entry.get(IMPORTED_FROM)?.get(name)?.as_str()?.to_owned());
+    Some((part("workspace")?, part("id")?, part("created")?))
+}
+
+/// Returns the text without its claimed approval; `None` if it claims none that needs this user.
+fn observed(own: &TrustSnapshot, kind: Kind, text: &str) -> Option<String> {
+    let trust = ("trust", OBSERVED);
+    let (field, value) = match kind {
+        Kind::Procedure => lacks::<Procedure>(own, text).map(|_| trust),
+        Kind::Memory => lacks::<Memory>(own, text).map(|_| trust),
+        Kind::Reflexion => lacks::<Reflexion>(own, text)
+            .filter(Reflexion::is_in_use)
+            .map(|_| ("status", CANDIDATE)),
+        // These are only ever shown as data.
+        Kind::Execution | Kind::Correction | Kind::Session => None,
+    }?;
+    Some(with_fields(text, &[(field, format!("\"{value}\""))], 6))
+}
+
+/// Returns the record if its file claims an approval that this user has not given.
+fn lacks<R: Record>(own: &TrustSnapshot, text: &str) -> Option<R> {
+    let record: R = serde_json::from_str(text).ok()?;
+    let is_claimed = record.trust() != Trust::Observed;
+    (is_claimed && own.level(&record) == Trust::Observed).then_some(record)
 }

@@ -23,7 +23,7 @@ use crate::model::{Kind, USER_STORE, with_origin};
 use crate::notes::indexing::Index;
 use crate::store::workspace::{Error, Workspace, repair_warnings};
 use crate::store::{ChangeLine, Field, PlacedLine, Scoped, Splice, Step};
-use crate::upkeep::undo::steps::{obstacles, perform};
+use crate::upkeep::undo::steps::{dependents, perform};
 
 /// Change in a list.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
@@ -102,7 +102,8 @@ pub fn revert(
     let place = pick(&changes, name, who)?;
     let change = &changes[place];
     let planned = revert_steps(change);
-    let reasons = obstacles(workspace, &mut writer, &changes, place, &planned)?;
+    let mut reasons = dependents(&writer, &changes[place + 1..], &planned)?;
+    let steps = perform(workspace, &mut writer, &planned, Some(&mut reasons))?;
     if !reasons.is_empty() {
         return Err(not_undoable(short(change.name), &reasons.join("; ")));
     }
@@ -111,7 +112,7 @@ pub fn revert(
             undone: !dry_run,
             ..report(change, who)
         },
-        steps: Vec::new(),
+        steps,
         undo: None,
         dry_run,
         of_user_store: false,
@@ -122,13 +123,11 @@ pub fn revert(
         // can itself be reverted by its name.
         writer.note_undone(change.name)?;
         done.undo = Some(short(&workspace.store.audit_context().change).to_owned());
-    }
-    done.steps = perform(workspace, &mut writer, &planned, dry_run)?;
-    let touches_lessons = planned
-        .iter()
-        .any(|step| step.kind == Some(Kind::Procedure));
-    if !dry_run && touches_lessons {
-        prepare(writer.store())?;
+        done.steps = perform(workspace, &mut writer, &planned, None)?;
+        let mut kinds = planned.iter().map(|step| step.kind);
+        if kinds.any(|kind| kind == Some(Kind::Procedure)) {
+            prepare(writer.store())?;
+        }
     }
     done.warnings.extend(repair_warnings(writer.take_repairs()));
     drop(writer);

@@ -15,13 +15,20 @@ use crate::store::workspace::{Error, Workspace, document, redacting_writer, stam
 use crate::store::{Entry, RawEntry, RemovalMode, Reverted, Splice, Writer};
 use crate::upkeep::undo::{Change, Effect, RevertStep, Undone, not_undoable, short};
 
-/// Performs the steps. Removals of one kind, and restored records of one kind, are done at once.
+/// Performs the steps. Removals of one kind, and restored records of one kind, are done at once. With `reasons`, nothing
+/// is written, and they get the reasons why a step cannot be performed.
 pub(super) fn perform(
     workspace: &Workspace,
     writer: &mut Writer,
     planned: &[RevertStep],
-    dry_run: bool,
+    mut reasons: Option<&mut Vec<String>>,
 ) -> Result<Vec<Undone>, Error> {
+    let dry_run = reasons.is_some();
+    let mut refuse = |reason: String| {
+        if let Some(reasons) = &mut reasons {
+            reasons.push(reason);
+        }
+    };
     let is_of_run = |a: &RevertStep, b: &RevertStep| {
         let is_same = std::mem::discriminant(&a.effect) == std::mem::discriminant(&b.effect);
         is_same && a.kind == b.kind && matches!(a.effect, Effect::Remove | Effect::Restore { .. })
@@ -39,16 +46,32 @@ pub(super) fn perform(
                 continue;
             }
             (Effect::Restore { .. }, Some(kind)) => {
+                for RevertStep { target, effect, .. } in run {
+                    if matches!(effect, Effect::Restore { text: None, .. }) {
+                        refuse(format!(
+                            "the text of `{target}` was no UTF-8 and was not kept"
+                        ));
+                    }
+                }
                 done.extend(restore_run(workspace.now, writer, kind, run, dry_run)?);
                 continue;
             }
             (Effect::Fields(fields), Some(kind)) => {
                 let id = writer.store().current_id(kind, target)?;
                 let names: Vec<&str> = fields.iter().map(|field| field.name.as_str()).collect();
-                let did = match writer.revert_fields(kind, &id, fields, dry_run)? {
-                    Reverted::Done => "reverted",
-                    _ => "unchanged",
-                };
+                let reverted = writer.revert_fields(kind, &id, fields, dry_run)?;
+                match &reverted {
+                    Reverted::ChangedSince(field) => {
+                        refuse(format!("`{field}` of `{target}` has been changed since"));
+                    }
+                    // A record removed by the same change is restored first.
+                    Reverted::Gone if !comes_back(planned, target) => {
+                        refuse(format!("`{target}` is not there any more"));
+                    }
+                    _ => {}
+                }
+                let is_done = matches!(reverted, Reverted::Done);
+                let did = if is_done { "reverted" } else { "unchanged" };
                 undone(did, &id, names.join(", "))
             }
             (Effect::Move { to_local }, Some(kind)) => {
@@ -88,14 +111,19 @@ pub(super) fn perform(
                 };
                 undone(did, target, format!("{count} actions"))
             }
-            (Effect::File(splices), _) => {
-                let file = RevertedFile::of(workspace, target, splices);
-                let file = file.map_err(|reason| not_undoable(target, &reason))?;
-                if !dry_run {
-                    file.write(writer)?;
+            (Effect::File(splices), _) => match RevertedFile::of(workspace, target, splices) {
+                Ok(file) => {
+                    if !dry_run {
+                        file.write(writer)?;
+                    }
+                    undone(file.did(), target, String::new())
                 }
-                undone(file.did(), target, String::new())
-            }
+                Err(reason) if dry_run => {
+                    refuse(format!("`{target}`: {reason}"));
+                    continue;
+                }
+                Err(reason) => return Err(not_undoable(target, &reason)),
+            },
             // Only files have no kind.
             (_, None) => continue,
         };
@@ -199,55 +227,17 @@ fn undone(did: &'static str, target: &str, what: String) -> Undone {
     }
 }
 
-/// Returns the reasons why a change cannot be reverted.
-pub(crate) fn obstacles(
-    workspace: &Workspace,
-    writer: &mut Writer,
-    changes: &[Change<'_>],
-    place: usize,
-    planned: &[RevertStep],
-) -> Result<Vec<String>, Error> {
-    let mut reasons = Vec::new();
-    let removed = planned.iter().filter(|step| step.effect == Effect::Remove);
-    let removed = removed.map(|step| step.target.as_str()).collect();
-    let mut resting = resting(writer, &changes[place + 1..], &removed)?;
-    for step in planned {
-        let target = &step.target;
-        reasons.extend(match (&step.effect, step.kind) {
-            (Effect::Remove, _) => resting.remove(target.as_str()),
-            (Effect::Restore { text: None, .. }, _) => Some(format!(
-                "the text of `{target}` was no UTF-8 and was not kept"
-            )),
-            (Effect::Fields(fields), Some(kind)) => {
-                match writer.revert_fields(kind, target, fields, true)? {
-                    Reverted::ChangedSince(field) => {
-                        Some(format!("`{field}` of `{target}` has been changed since"))
-                    }
-                    // A record removed by the same change is restored first.
-                    Reverted::Gone if comes_back(planned, target) => None,
-                    Reverted::Gone => Some(format!("`{target}` is not there any more")),
-                    Reverted::Done | Reverted::Already => None,
-                }
-            }
-            (Effect::File(splices), _) => RevertedFile::of(workspace, target, splices)
-                .err()
-                .map(|reason| format!("`{target}`: {reason}")),
-            _ => None,
-        });
-    }
-    Ok(reasons)
-}
-
-/// For each record to remove, names the first later record that refers to it.
-fn resting<'a>(
+/// Names, for each record to remove, the first later record that refers to it.
+pub(super) fn dependents(
     writer: &Writer,
     later: &[Change<'_>],
-    removed: &HashSet<&'a str>,
-) -> Result<HashMap<&'a str, String>, Error> {
-    let mut reasons = HashMap::new();
+    planned: &[RevertStep],
+) -> Result<Vec<String>, Error> {
+    let removed = planned.iter().filter(|step| step.effect == Effect::Remove);
+    let removed: HashSet<&str> = removed.map(|step| step.target.as_str()).collect();
     let later: Vec<_> = later.iter().filter(|change| !change.is_undone).collect();
     if removed.is_empty() || later.is_empty() {
-        return Ok(reasons);
+        return Ok(Vec::new());
     }
     let lines = || {
         later
@@ -255,28 +245,29 @@ fn resting<'a>(
             .flat_map(|change| change.lines.iter().map(move |line| (change, line)))
     };
     // Each record is read once, regardless of how often it was changed and how many ids it names.
-    let mut named: HashMap<(Kind, String), Vec<&'a str>> = HashMap::new();
+    let mut named: HashMap<(Kind, String), Vec<&str>> = HashMap::new();
     for kind in Kind::ALL {
         let of_kind = lines().filter(|(_, line)| line.step.kind() == Some(kind));
         let targets = of_kind.filter_map(|(_, line)| line.step.target()).collect();
         writer.store().each_of(kind, &targets, &mut |entry| {
-            let ids = ids_in(&entry.text, removed);
+            let ids = ids_in(&entry.text, &removed);
             named.insert((kind, entry.id), ids);
         })?;
     }
+    let (mut reasons, mut seen) = (Vec::new(), HashSet::new());
     for (change, line) in lines() {
         let (Some(kind), Some(target)) = (line.step.kind(), line.step.target()) else {
             continue;
         };
         let ids = named.get(&(kind, target.to_owned()));
         for id in ids.into_iter().flatten().filter(|id| **id != target) {
-            reasons.entry(*id).or_insert_with(|| {
-                format!(
-                    "`{target}` depends on `{id}`: revert `{}` first ({})",
-                    short(change.name),
-                    line.why
-                )
-            });
+            if seen.insert(*id) {
+                let change = short(change.name);
+                let why = &line.why;
+                reasons.push(format!(
+                    "`{target}` depends on `{id}`: revert `{change}` first ({why})"
+                ));
+            }
         }
     }
     Ok(reasons)
