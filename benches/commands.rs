@@ -138,7 +138,6 @@ const CASES: &[Case] = &[
     case("memory edit", |r, n| {
         format!("edit|{}|--set|applies_when=when screening {n}", r.rule(n))
     }),
-    case("memory pin", |r, n| format!("memory|pin|{}", r.rule(n))),
     case("memory forget", |r, n| {
         format!("forget|{}", r.procedure(1, n))
     }),

@@ -155,81 +155,15 @@ pub(crate) fn help(args: &HelpArgs, program: Command) -> Done<Verbatim> {
 const SIMILAR: f64 = 0.8;
 /// Likeness for a command below another: there are many, and any word is like one of them.
 const SIMILAR_BELOW: f64 = 0.92;
-/// Likeness for a word of another program.
-const SIMILAR_OTHER: f64 = 0.95;
 /// Maximum number of suggestions.
 const MAX: usize = 3;
-
-/// Words of other programs, with the command that does it here.
-const OTHER_WORDS: &[(&str, &str)] = &[
-    ("uninstall", "setup --undo"),
-    ("install", "setup"),
-    ("delete", "forget ID"),
-    ("remove", "forget ID"),
-    ("rm", "forget ID"),
-    ("clear", "memory purge"),
-    ("reset", "memory purge"),
-    ("remember", "correct \"…\""),
-    ("rules", "list rules"),
-    ("lessons", "list lessons"),
-    ("notes", "list notes"),
-    ("note", "memory add"),
-    ("version", "--version"),
-    ("on", "memory enable"),
-    ("off", "memory disable"),
-    ("pause", "memory disable"),
-    ("stop", "memory disable` or `memctl setup --undo"),
-    ("log", "memory audit"),
-    ("logs", "memory audit"),
-    ("history", "undo --list"),
-];
-
-/// Options of other programs, with the option that does it in the commands that have that.
-const OTHER_OPTIONS: &[(&str, &str, &str)] = &[
-    ("--deny", "action", "--action deny"),
-    ("--fix", "repair", "--repair"),
-];
-
-/// Lines of other programs: a command, the word or option typed behind it, and the command that does it here.
-const OTHER_LINES: &[(&str, &str, &str)] = &[
-    ("hooks", "add", "hooks install"),
-    ("hooks", "remove", "hooks uninstall"),
-    ("mcp", "add", "mcp install"),
-    ("mcp", "remove", "mcp uninstall"),
-    ("hooks install", "vscode", "mcp install vscode"),
-    (
-        "hooks install",
-        "claude-desktop",
-        "mcp install claude-desktop",
-    ),
-    ("session", "latest", "session show latest"),
-    ("setup", "--uninstall", "setup --undo"),
-    ("list", "--kind", "list rules"),
-    ("list", "candidates", "review"),
-    ("approve", "--all", "review"),
-];
-
-/// Returns the command that does what a line of another program asks for.
-fn other_line(path: &str, typed: &str) -> Option<String> {
-    let mut lines = OTHER_LINES.iter();
-    let known = lines.find(|(command, word, _)| *command == path && *word == typed);
-    let text = (path == "lesson" && typed.contains(' ')).then_some("lesson add \"…\"");
-    let command = known.map(|(.., command)| *command).or(text)?;
-    Some(format!("memctl {command}"))
-}
 
 /// Commands with a text, whose quotes are easily forgotten.
 const WITH_TEXT: [&str; 4] = ["correct", "search", "edit", "lesson add"];
 
 /// Returns the commands, with their path, that a person may have meant by `typed`: those of exactly
 /// this name, or else the most similar ones.
-pub(crate) fn meant(program: &Command, typed: &str) -> Vec<String> {
-    let others = OTHER_WORDS.iter();
-    let others = others.map(|(word, command)| (strsim::jaro_winkler(word, typed), command));
-    let likely = others.filter(|(score, _)| *score >= SIMILAR_OTHER);
-    if let Some((_, command)) = likely.max_by(|a, b| a.0.total_cmp(&b.0)) {
-        return vec![format!("memctl {command}")];
-    }
+fn meant(program: &Command, typed: &str) -> Vec<String> {
     let mut found = similar_below(program, "memctl", typed);
     found.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.len().cmp(&b.1.len())));
     if found.first().is_some_and(|(score, _)| *score >= 1.0) {
@@ -281,7 +215,7 @@ pub(crate) fn refuse(error: &clap::Error, arguments: &[OsString], plain: bool) -
         });
         UserError::usage("a command is required", hint)
     } else if let Some(ContextValue::String(typed)) = error.get(ContextKind::InvalidSubcommand) {
-        unknown_command(typed, arguments)
+        unknown_command(typed)
     } else {
         wrong_usage(error, &text, arguments)
     };
@@ -322,18 +256,13 @@ fn wrong_usage(error: &clap::Error, text: &str, arguments: &[OsString]) -> UserE
             .get_arguments()
             .any(|one| one.get_long() == Some(name))
     };
-    let meant = OTHER_OPTIONS.iter();
-    let mut meant = meant.filter(|(other, name, _)| typed == Some(other) && has(name));
     // The option or value that clap takes for the one that was meant.
     let similar = given(ContextKind::SuggestedArg).or(given(ContextKind::SuggestedValue));
     let skill = typed.filter(|typed| typed.parse::<SkillPath>().is_ok() && has("skill"));
-    let other = typed.or(given(ContextKind::InvalidValue));
-    let hint = if let Some(other) = other.and_then(|other| other_line(&path, other)) {
-        other
-    } else if let Some(skill) = skill {
+    let hint = if let Some(skill) = skill {
         format!("did you mean `--skill {skill}`?")
-    } else if let Some(meant) = meant.next().map(|(.., meant)| *meant).or(similar) {
-        format!("did you mean `{meant}`?")
+    } else if let Some(similar) = similar {
+        format!("did you mean `{similar}`?")
     } else if typed.is_some_and(|typed| !typed.starts_with('-')) && WITH_TEXT.contains(&&*path) {
         format!("put the text between quotes: memctl {path} \"…\"")
     } else if usage.is_empty() {
@@ -349,14 +278,9 @@ pub(crate) const SET: &str =
     "a setting is a line of `.agentura/config.toml`, such as learning.ask = \"off\"";
 
 /// Error for a command that does not exist, with those that may be meant.
-fn unknown_command(typed: &str, arguments: &[OsString]) -> UserError {
+fn unknown_command(typed: &str) -> UserError {
     let program = Cli::command();
-    let (_, path) = typed_command(&program, arguments);
-    let meant = match other_line(&path, typed) {
-        Some(other) => vec![other],
-        None => meant(&program, typed),
-    };
-    let hint = match meant.join("` or `") {
+    let hint = match meant(&program, typed).join("` or `") {
         _ if typed == "set" => SET.to_owned(),
         none if none.is_empty() => "memctl help --all".to_owned(),
         meant => format!("did you mean `{meant}`?"),
@@ -401,22 +325,8 @@ mod tests {
         };
         check("serch", "memctl search");
         check("aprove", "memctl approve");
-        check("uninstall", "memctl setup --undo");
-        check("instal", "memctl setup");
-        check("stop", "memctl memory disable` or `memctl setup --undo");
-        check("reset", "memctl memory purge");
         check("lear", "memctl learn");
         check("conflcts", "memctl memory conflicts");
-        let check = |path: &str, typed: &str, expected: Option<&str>| {
-            assert_eq!(
-                other_line(path, typed).as_deref(),
-                expected,
-                "{path} {typed}"
-            );
-        };
-        check("hooks", "remove", Some("memctl hooks uninstall"));
-        check("lesson", "Build first.", Some("memctl lesson add \"…\""));
-        check("lesson", "ad", None);
         for unlike in ["zzz", "login"] {
             assert!(meant(&Cli::command(), unlike).is_empty(), "{unlike}");
         }

@@ -332,7 +332,7 @@ const READS_MEMORY: &[&str] = &[
 ];
 /// Commands on single records, of this project or of the user store.
 const ON_RECORDS: &[&str] = &[
-    "approve", "why", "show", "edit", "forget", "accept", "reject", "memory pin", "memory promote",
+    "approve", "why", "show", "edit", "forget", "accept", "reject", "memory promote",
 ];
 /// Commands that take a directory which does not exist.
 const WITHOUT_ROOT: &[&str] = &["setup", "init", "hook", "statusline", "mcp"];

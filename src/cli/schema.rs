@@ -92,7 +92,6 @@ const SCHEMAS: &[(&str, Documents)] = documents! {
     "memory enable": memory::SwitchReport;
     "memory export": upkeep::ExportReport, upkeep::AgentsMdReport;
     "memory import": upkeep::ImportReport;
-    "memory pin": rules::PinReport;
     "memory promote": review::Promoted;
     "memory prompt": skills::PromptReport;
     "memory prune": upkeep::PruneReport;

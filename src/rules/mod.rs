@@ -40,7 +40,7 @@ pub use acting::patterns::{BadPattern, checked};
 pub use correct::{CorrectOptions, CorrectReport, RelationReport, correct};
 pub use in_use::{UNREAD, are_unread};
 pub use place::changes::{Conflict, replace_rule};
-pub use place::decisions::{MergeReport, PinReport, Separated, keep_both, merge, pin};
+pub use place::decisions::{MergeReport, Separated, keep_both, merge};
 pub use place::neighbours::{SimilarRule, near_pairs};
 pub use place::{AddedRule, add_rule};
 pub use regression::files::RuleFiles;

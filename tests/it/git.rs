@@ -355,30 +355,25 @@ fn a_file_that_only_one_branch_changed_keeps_its_ids_and_is_named() {
 /// Ann shares a merge of Ben's before she pulls: her side changes the rules alone, theirs all files.
 #[test]
 fn references_are_right_where_one_branch_changed_a_file_alone() {
-    for change in [
-        &["memory", "pin", "REFL-001"][..],
-        &["memory", "edit", "REFL-001", "--set", "root_cause=Mine."],
-    ] {
-        let (mut repository, words) = two(1);
-        repository.git(&["branch", "ann", "feature"]);
-        repository.git(&["merge", "-q", "--no-edit", "feature"]);
-        repository.commit("follow");
-        repository.git(&["switch", "-q", "ann"]);
-        repository.at(4, 90);
-        repository.workspace.run(change).succeeds();
-        repository.commit("a change of one file");
-        let said = repository.git(&["merge", "--no-edit", "main"]);
-        assert!(!said.contains("former ids"), "{said}");
-        repository.holds(&words);
-        let rule = &repository.entries("reflexion_entries.json")[0];
-        assert!(
-            rule["pinned"] == true || rule["root_cause"] == "Mine.",
-            "{rule}"
-        );
-        repository.git(&["switch", "-q", "main"]);
-        repository.git(&["merge", "-q", "--no-edit", "ann"]);
-        repository.holds(&words);
-    }
+    let (mut repository, words) = two(1);
+    repository.git(&["branch", "ann", "feature"]);
+    repository.git(&["merge", "-q", "--no-edit", "feature"]);
+    repository.commit("follow");
+    repository.git(&["switch", "-q", "ann"]);
+    repository.at(4, 90);
+    repository
+        .workspace
+        .run(&["edit", "REFL-001", "--set", "root_cause=Mine."])
+        .succeeds();
+    repository.commit("a change of one file");
+    let said = repository.git(&["merge", "--no-edit", "main"]);
+    assert!(!said.contains("former ids"), "{said}");
+    repository.holds(&words);
+    let rule = &repository.entries("reflexion_entries.json")[0];
+    assert_eq!(rule["root_cause"], "Mine.");
+    repository.git(&["switch", "-q", "main"]);
+    repository.git(&["merge", "-q", "--no-edit", "ann"]);
+    repository.holds(&words);
 }
 
 /// A rule that both branches have changed.

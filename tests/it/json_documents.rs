@@ -103,7 +103,6 @@ const RECORDS: &Documents = &[
         "memory-import",
         &["memory", "import", "memory.jsonl", "--dry-run"],
     ),
-    ("memory-pin", &["memory", "pin", "REFL-001"]),
 ];
 
 const SESSIONS: &Documents = &[

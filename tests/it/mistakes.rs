@@ -9,27 +9,11 @@ type Tried = (&'static [&'static str], i32, &'static str);
 const MISTAKES: &[Tried] = &[
     (&["lern"], 2, "did you mean `memctl learn`"),
     (&["memory", "aprove"], 2, "did you mean `memctl approve`?"),
-    (&["uninstall"], 2, "`memctl setup --undo`"),
-    (&["version"], 2, "`memctl --version`"),
-    (&["off"], 2, "`memctl memory disable`"),
-    (
-        &["stop"],
-        2,
-        "`memctl memory disable` or `memctl setup --undo`",
-    ),
-    (&["reset"], 2, "`memctl memory purge`"),
-    (&["instal"], 2, "did you mean `memctl setup`?"),
     (&["login"], 2, "hint: memctl help --all"),
     (
         &["config", "set", "learning.ask", "off"],
         2,
         "a line of `.agentura/config.toml`",
-    ),
-    (&["doctor", "--fix"], 2, "did you mean `--repair`?"),
-    (
-        &["approve", "REFL-001", "--deny"],
-        2,
-        "did you mean `--action deny`?",
     ),
     (
         &["list", "--all"],

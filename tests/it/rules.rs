@@ -145,28 +145,10 @@ fn verdict_on_an_output_counts_for_and_against_its_rules() {
         omitted["reason"].as_str().unwrap().contains("utility"),
         "{omitted}"
     );
-    // A pin brings it back, and keeps it.
-    let pinned = workspace.json(&["memory", "pin", "REFL-001"]);
-    assert_eq!(
-        (&pinned["pinned"], &pinned["status"]),
-        (&json!(true), &json!("active"))
-    );
-    assert!(prompt(&workspace).contains("Never name competitors"));
-    assert_eq!(workspace.json(&["list"])["records"][1]["pinned"], true);
-    assert!(workspace.run(&["list"]).stdout.contains("pinned: "));
-    workspace.run(&["undo"]).succeeds();
-    assert!(!prompt(&workspace).contains("Never name competitors"));
-    workspace.json(&["memory", "pin", "REFL-001"]);
-    let unpinned = workspace.json(&["memory", "pin", "REFL-001", "--remove"]);
-    assert_eq!(
-        (&unpinned["pinned"], &unpinned["status"]),
-        (&json!(false), &json!("retired"))
-    );
-    let stored = workspace.stored("reflexion_entries.json");
-    assert_eq!(stored["entries"][0].get("pinned"), None);
-    workspace
-        .run(&["memory", "pin", "CORR-001"])
-        .fails(2, "not a rule");
+    // New words begin without evidence.
+    let edit = ["edit", "REFL-001", "Never name competitors at all."];
+    workspace.json(&edit);
+    assert!(prompt(&workspace).contains("Never name competitors at all"));
     // Without a model no rule is used, and none is counted.
     let before = counts(&workspace);
     workspace.json(&["run", SKILL, "--input", "fixtures/sample_input.json"]);

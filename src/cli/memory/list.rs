@@ -147,11 +147,9 @@ fn table(page: &mut Page, kind: Kind, records: &[Listed]) {
     for record in records {
         let cell = |cell: Option<&str>| cell.unwrap_or_default().to_owned();
         let (status, source) = (record.status.as_deref(), record.source.as_deref());
-        let pinned = if record.pinned { "pinned: " } else { "" };
         // Advice, before the error that it is about.
         let change = change_of(record, CHANGE);
-        let shown = change.as_ref().unwrap_or(&record.summary);
-        let text = [pinned, shown].concat();
+        let text = change.as_ref().unwrap_or(&record.summary);
         table.row([
             record.id.clone(),
             cell(record.skill.as_deref()),
@@ -159,7 +157,7 @@ fn table(page: &mut Page, kind: Kind, records: &[Listed]) {
             cell(record.user_id.as_deref()),
             page.age(&record.created),
             cell(record.expires_at.as_deref().map(day).as_deref()),
-            marked(status, source, of_rule(kind, record.trust), &text),
+            marked(status, source, of_rule(kind, record.trust), text),
         ]);
         let more = more(kind, record);
         if !more.is_empty() {

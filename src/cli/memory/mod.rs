@@ -12,7 +12,7 @@ use crate::cli::memory::change::{ConflictsArgs, ResolveArgs, conflicts, resolve}
 use crate::cli::memory::notes::{AddArgs, PruneArgs, PurgeArgs, purge};
 use crate::cli::memory::transfer::{ExportArgs, ImportArgs, export, import};
 use crate::cli::output::{Done, Page, Report, Style, Table, plural, product};
-use crate::cli::review::approve::{PinArgs, PromoteArgs, pin, promote};
+use crate::cli::review::approve::{PromoteArgs, promote};
 use crate::cli::start::hooks;
 use crate::model::error::{Kind as ErrorKind, UserError};
 use crate::model::{Kind, Scope, Trust, Viewer, mark};
@@ -44,7 +44,6 @@ commands! {
     Enable(_args: EnableArgs) => switch(context, false);
     Prompt(args: PromptArgs) => prompt(context, &args);
     Add(args: AddArgs) => notes::add(context, args);
-    Pin(args: PinArgs) => pin(context, &args);
     Promote(args: PromoteArgs) => promote(context, &args);
     Audit(args: AuditArgs) => audit(context, args);
     Prune(args: PruneArgs) => notes::prune(context, &args);

@@ -302,7 +302,7 @@ const LABELS: [(&str, &str); 30] = [
     ("user_id", "user"),
 ];
 /// Fields that the first line of a page or a warning says in words.
-const SAID: [&str; 5] = ["added", "changed", "created", "pinned", "warnings"];
+const SAID: [&str; 4] = ["added", "changed", "created", "warnings"];
 
 /// Label of a field. A name with a dot is that of a file.
 fn label(name: &str) -> String {

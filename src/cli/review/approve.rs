@@ -1,4 +1,4 @@
-//! `approve`, `memory pin`, `memory promote`: decisions of a person about records.
+//! `approve`, `memory promote`: decisions of a person about records.
 
 use clap::Args;
 use serde::Serialize;
@@ -11,10 +11,9 @@ use crate::cli::review::parts;
 use crate::cli::skills::correct::at_calls_too;
 use crate::model::error::UserError;
 use crate::model::{CallAction, Trust, USER_STORE, split_origin, with_origin};
+use crate::review;
 use crate::review::queue::Part;
 use crate::review::{Approved, Promoted};
-use crate::rules::PinReport;
-use crate::{review, rules};
 
 /// Approve records that sessions taught or agents proposed
 ///
@@ -132,40 +131,6 @@ impl Report for Approval {
                 page.dim(in_other_projects(&record.id));
             }
         }
-    }
-}
-
-/// Keep a rule from being retired by its evidence
-///
-/// A rule whose utility sinks below 0.3 after five outcomes leaves the prompt. A pinned one stays,
-/// and one that has left comes back.
-///
-/// ```console
-/// $ memctl memory pin REFL-003
-/// $ memctl memory pin REFL-003 --remove
-/// ```
-#[derive(Debug, Args)]
-pub(crate) struct PinArgs {
-    /// Rule id, or a prefix of one
-    id: String,
-    /// Remove the pin
-    #[arg(long)]
-    remove: bool,
-}
-
-pub(crate) fn pin(context: &Context, args: &PinArgs) -> Done<PinReport> {
-    let workspace = context.workspace(None)?;
-    Ok(rules::pin(&workspace, &args.id, !args.remove)?)
-}
-
-impl Report for PinReport {
-    fn page(&self, page: &mut Page) {
-        let done = if self.pinned {
-            "pinned"
-        } else {
-            "no longer pinned"
-        };
-        page.result(done, &self.id, self);
     }
 }
 

@@ -287,10 +287,6 @@ fn decide(
             let done = rules::merge(&workspace, keep, other)?;
             (format!("merged {other} into {keep}"), done.warnings)
         }
-        'b' if waiting.kind == WaitingKind::Doubtful => {
-            let done = rules::pin(&workspace, id, true)?;
-            (format!("pinned {id}"), done.warnings)
-        }
         _ => {
             rules::keep_both(&workspace, id, newer)?;
             (format!("kept {id} and {newer}"), Vec::new())
@@ -304,7 +300,6 @@ fn keys_of(waiting: &Waiting) -> Vec<(char, &'static str)> {
     let waits = waiting.waits_for_approval();
     let may_act = !waiting.patterns.is_empty() && (waits || waiting.kind == Of::Doubtful);
     let is_pair = matches!(waiting.kind, Of::Contradiction | Of::Similar);
-    let is_rule = waiting.record == Kind::Reflexion;
     let keys = [
         (waits, 'a', "approve"),
         (may_act, 'A', "approve, ask me"),
@@ -312,7 +307,6 @@ fn keys_of(waiting: &Waiting) -> Vec<(char, &'static str)> {
         (is_pair, '1', "merge into the older"),
         (is_pair, '2', "merge into the newer"),
         (is_pair, 'b', "keep both"),
-        (waiting.kind == Of::Doubtful && is_rule, 'b', "keep"),
         (true, 'e', "edit"),
         (waiting.may_be_rejected(), 'x', "reject"),
         (true, 'f', "forget"),

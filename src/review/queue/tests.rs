@@ -141,7 +141,7 @@ fn a_rule_waits_when_the_next_outcome_retires_it() {
     ];
     let found = queue(&[(Kind::Reflexion, rules)]);
     assert_eq!(listed(&found), [("doubtful", "REFL-001")]);
-    assert_eq!(found[0].command, "memctl memory pin REFL-001");
+    assert_eq!(found[0].command, "memctl edit REFL-001");
 }
 
 #[test]

@@ -262,7 +262,7 @@ pub(super) fn of_rule(
     after.count_outcome(false);
     if after.is_retired() {
         let reason = "the next outcome against it takes it out of prompts";
-        let command = format!("memctl memory pin {id}");
+        let command = format!("memctl edit {id}");
         found.push(about(rule, WaitingKind::Doubtful, command, reason));
     }
     if let Some(reason) = acting::ignored(rule) {

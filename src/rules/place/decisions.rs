@@ -1,8 +1,8 @@
-//! Decisions of a person about rules: two are merged or kept apart, one is pinned.
+//! Decisions of a person about rules: two are merged or kept apart.
 //!
 //! In a merge, the kept rule takes over the evidence, corrections and tests of the other one. The result is
 //! the same as if each correction had been recognised as a repetition. The other rule stays in the file and
-//! names the kept rule as its successor. One write changes both. A pinned rule is not retired by its evidence.
+//! names the kept rule as its successor. One write changes both.
 //!
 //! Out of scope: merging texts. A user who wants parts of both edits the kept rule.
 
@@ -193,43 +193,4 @@ pub(crate) fn rule_id(workspace: &Workspace, id: &str) -> Result<String, Error> 
     }
     let message = format!("`{id}` is a {}, not a rule", kind.noun());
     Err(Error::input(message, "memctl list rules"))
-}
-
-/// Outcome of [`pin()`].
-#[derive(Debug, Serialize, schemars::JsonSchema)]
-pub struct PinReport {
-    /// Id of the rule.
-    pub id: String,
-    /// Text of the rule.
-    pub rule: String,
-    /// `true` if the rule is pinned now.
-    pub pinned: bool,
-    /// State of the rule now: `active`, `candidate`, `superseded` or `retired`.
-    pub status: &'static str,
-    /// Non-fatal problems.
-    pub warnings: Vec<String>,
-}
-
-/// Pins a rule, given by id or id prefix, or removes the pin. A retired rule is active again once it
-/// is pinned.
-pub fn pin(workspace: &Workspace, id: &str, pinned: bool) -> Result<PinReport, Error> {
-    let id = rule_id(workspace, id)?;
-    let mut writer = workspace.writer()?;
-    let mut rule: Reflexion = writer.store().get(&id)?;
-    if rule.pinned != pinned {
-        rule.pinned = pinned;
-        if pinned {
-            writer.update(Kind::Reflexion, &id, &[("pinned", json!(true))])?;
-        } else {
-            let changes: [(&str, Value); 0] = [];
-            writer.update_without(Kind::Reflexion, &id, &changes, &["pinned"])?;
-        }
-    }
-    Ok(PinReport {
-        status: rule.state(),
-        rule: rule.rule,
-        pinned,
-        warnings: repair_warnings(writer.take_repairs()).collect(),
-        id,
-    })
 }
