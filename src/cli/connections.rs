@@ -218,26 +218,15 @@ fn reason(choice: &Choice) -> String {
             "`{variable}` names a database that cannot be used, so records are kept in files: {reason}"
         ),
         ChosenStore::FilesOfGit => format!(
-            "git shares these files (`{ATTRIBUTES}`), so records are kept in them, and not in {database}, which \
-             `{variable}` names: `memctl remote join {name}` moves them there"
+            "git shares these files (`{ATTRIBUTES}`), and `{variable}` names {database}: `memctl remote join {name}` \
+             moves the records there"
         ),
-        ChosenStore::FilesWithRecords => {
-            let rest = match choice.setting {
-                StoreSetting::Postgres => {
-                    "as does the next command that adds records, since `store` is `postgres`"
-                }
-                _ => "`store = \"json\"` keeps it in files without this line",
-            };
-            format!(
-                "this memory is in files, and `{variable}` names {database}: `memctl sync` shares it, `memctl \
-                 remote join {name}` moves it, {rest}"
-            )
-        }
+        ChosenStore::FilesWithRecords | ChosenStore::Database => format!(
+            "this memory is in files, and `{variable}` names {database}: `memctl sync` shares it, `memctl remote join \
+             {name}` moves it, `store = \"json\"` keeps it in files without this line"
+        ),
         ChosenStore::DatabaseLater => format!(
             "the first record begins the memory `{name}` in {database}, since `{variable}` names it"
-        ),
-        ChosenStore::Database => format!(
-            "`{variable}` names {database}: `memctl remote join {name}` moves this memory there"
         ),
     }
 }

@@ -59,7 +59,7 @@ pub struct Approved {
 }
 
 /// Checks what an approval would do, and returns the records. Nothing is written.
-pub fn approvable(
+fn approvable(
     store: &Scoped,
     ids: &[String],
     action: Option<CallAction>,

@@ -524,13 +524,13 @@ fn outcome_after_a_note_is_counted_once_a_session() {
     let listed = workspace.json(&["list", "rules"]);
     assert_eq!(listed["records"][0]["receipts"]["heeded"], 1, "{listed}");
     let page = workspace.run(&["list", "rules"]).stdout;
-    // The text has the width of the page, and the receipts a line below it.
+    // The receipts are a line below the text.
     let (rule, below) = page.split_once("told in 3, heeded in 1").unwrap();
     assert!(
         rule.trim_end().lines().last().unwrap().contains("npm"),
         "{page}"
     );
-    assert!(rule.ends_with(&" ".repeat(8)), "{page}{below}");
+    assert!(rule.ends_with("\n  "), "{page}{below}");
     // The action log has them, from the call of each session.
     let log = fs::read_to_string(workspace.memory("execution_logs.jsonl")).unwrap();
     assert_eq!(log.matches(r#""step_name":"told""#).count(), 3, "{log}");

@@ -28,9 +28,9 @@ const MISTAKES: &[Tried] = &[
     (
         &["correct", "\u{201c}Use", "yarn\u{201d}"],
         2,
-        "straight quotes: memctl correct \"Use yarn\"",
+        "straight quotes: memctl correct",
     ),
-    (&["correct", ""], 2, "the text is empty"),
+    (&["correct", ""], 2, "is a sentence"),
     (
         &["correct", "yarn"],
         2,
@@ -49,7 +49,7 @@ const MISTAKES: &[Tried] = &[
     (
         &["correct", "Keep it short.", "hr/resume-screen"],
         2,
-        "hint: memctl correct hr/resume-screen \"Keep it short.\"",
+        "a rule for coding agents is a sentence",
     ),
     (
         &["list", "rules", "hr/resume-screen"],
@@ -109,7 +109,7 @@ const QUESTIONS: &[Tried] = &[
     (&["session", "list"], 0, "No sessions yet."),
     (&["why", "REFL-001"], 0, "said in"),
     (&["search", "budget"], 0, "REFL-001"),
-    (&["stats"], 0, "1 rule"),
+    (&["stats"], 0, "rules:        1"),
     (&["memory", "audit"], 0, "approve"),
     // … change it, and take that back?
     (

@@ -34,11 +34,11 @@ fn an_action_for_a_rule_without_patterns_approves_nothing() {
             assert_eq!(stored(&workspace, at)["status"], "candidate");
         }
     }
-    // A wrong id of the user store, too, comes before what is written here.
+    // Records of two stores are two approvals.
     workspace.json(&["approve", "REFL-002"]);
     workspace.json(&["memory", "promote", "REFL-002", "--yes"]);
     let args = ["approve", "REFL-001", "REFL-001@user", "--action", "deny"];
-    workspace.run(&args).fails(2, "has no patterns");
+    workspace.run(&args).fails(2, "one after the other");
     assert_eq!(stored(&workspace, 0)["status"], "candidate");
     workspace.set("MEMCTL_MEMORY_USER_STORE", "false");
     workspace.json(&["approve", "REFL-001", "--action", "deny"]);

@@ -107,7 +107,7 @@ fn folders_have_sessions_in_markdown_and_other_markdown() {
     assert_eq!(report["skipped"], 2, "{report}");
     let page = workspace.run(&["learn", "--dry-run", "p"]);
     page.succeeds();
-    let counted = "2 other files skipped";
+    let counted = "2 files skipped";
     assert!(page.stdout.contains(counted), "{page:?}");
 }
 

@@ -423,7 +423,7 @@ fn what_agents_are_told_at_starts_and_calls_is_shown_with_its_sessions() {
     }
     let lesson = why("PROC-001");
     assert!(
-        lesson.contains("told in b ") && lesson.contains("─ typed"),
+        lesson.contains("told in b ") && lesson.contains("\n  typed"),
         "{lesson}"
     );
     assert!(

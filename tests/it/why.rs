@@ -96,9 +96,9 @@ fn a_rule_tells_where_it_came_from_and_where_it_went() {
     let shown = workspace.run(&["memory", "why", "REFL-001"]);
     let shown = &shown.succeeds().stdout;
     for part in [
-        "├─ distilled from CORR-001",
-        "│  └─ corrects EXEC-",
-        "├─ injected into EXEC-",
+        "\n  distilled from CORR-001",
+        "\n    corrects EXEC-",
+        "\n  injected into EXEC-",
         "  in 5 executions",
         "evidence:     shown 5, helped 1, harmed 0",
     ] {
@@ -228,8 +228,6 @@ fn a_procedure_tells_the_sessions_that_showed_it() {
     assert_eq!(report["chain"][0]["state"], "episode");
     let shown = workspace.run(&["memory", "why", "PROC-001"]);
     let shown = &shown.succeeds().stdout;
-    assert!(
-        shown.contains("└─ seen in build-17  in `project`"),
-        "{shown}"
-    );
+    assert!(shown.contains("\n  seen in build-17"), "{shown}");
+    assert!(shown.contains("\n    in `project`"), "{shown}");
 }

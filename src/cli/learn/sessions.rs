@@ -16,7 +16,7 @@ use crate::cli::output::{Done, Page, Report, Style, plural};
 use crate::cli::start::hooks::directory;
 use crate::host::Host;
 use crate::lessons::past::past_sessions::{self, PastOptions, PastReport};
-use crate::lessons::{self, LearnOptions, LearnReport, TidyReport, tidy};
+use crate::lessons::{self, LearnOptions, LearnReport, TidyReport, TranscriptReport, tidy};
 use crate::model::error::{Kind, UserError};
 use crate::store::workspace::Workspace;
 
@@ -151,35 +151,24 @@ pub(crate) fn show_past(past: &PastReport, page: &mut Page) {
             page.bad(format!("{}: ", session.path), problem);
         }
     }
-    let is_asked = !past.sessions.is_empty() || !past.questions.is_empty();
-    let answered = past.sessions.iter().filter(|one| one.problem.is_none());
-    let calls_made = match past.questions.len() as u64 {
-        _ if !is_asked => "no session to ask about".to_owned(),
-        0 => format!("{} asked about", plural(answered.count() as u64, "session")),
-        calls => format!("{} to `{}`", plural(calls, "call"), past.model),
-    };
-    let refused = past.sessions.iter().map(|session| session.refused.len());
-    let rest = counted(&[
-        (refused.sum(), "refused"),
+    let ends = [
+        (past.sessions.len(), "asked about"),
+        (past.questions.len(), "to ask about"),
         (past.asked_before, "asked about before"),
         (past.nothing, "found nothing out"),
         (past.left_out, "left for another run"),
-    ]);
-    let mut ends = [vec![calls_made], rest].concat();
-    if is_asked {
-        ends.push(price(past.cost_usd));
-    }
+    ];
+    let ends = [vec![price(past.cost_usd)], counted("session", &ends)].concat();
     page.dim(ends.join(" · "));
 }
 
 impl Report for TidyReport {}
 
-/// The counts above 0, in words.
-fn counted(counts: &[(usize, &str)]) -> Vec<String> {
+/// The counts above 0 of something, in words.
+fn counted(noun: &str, counts: &[(usize, &str)]) -> Vec<String> {
     let there = counts.iter().filter(|(count, _)| *count > 0);
-    there
-        .map(|(count, what)| format!("{count} {what}"))
-        .collect()
+    let words = there.map(|(count, what)| format!("{} {what}", plural(*count as u64, noun)));
+    words.collect()
 }
 
 /// Report of `learn`: patterns of session files, and the lessons that a model worded.
@@ -210,43 +199,35 @@ impl Report for SessionsLearned {
 
 /// Shows what was learned from session files, the result first.
 fn show(report: &LearnReport, page: &mut Page) {
-    let result = match report.learned.len() as u64 {
-        _ if report.dry_run => "nothing stored (dry run)".to_owned(),
-        0 => "nothing new".to_owned(),
-        count => format!("{} learned", plural(count, "lesson")),
+    let result = if report.dry_run {
+        "nothing stored (dry run)".to_owned()
+    } else {
+        format!("{} learned", plural(report.learned.len() as u64, "lesson"))
     };
-    let again = match report.merged.len() {
-        0 => String::new(),
-        count => format!(", {count} seen again"),
-    };
-    let steps: usize = report.transcripts.iter().map(|t| t.steps).sum();
-    let failures: usize = report.transcripts.iter().map(|t| t.failures).sum();
-    let read = match report.transcripts.len() as u64 {
-        0 => String::new(),
-        sessions => format!(
-            " from {}: {}, {failures} failed, {} recovered",
-            plural(sessions, "session"),
-            plural(steps as u64, "call"),
-            report.episodes.len(),
-        ),
-    };
-    page.styled(&[(Style::Strong, &result), (Style::Plain, &(again + &read))]);
+    let sum = |of: fn(&TranscriptReport) -> usize| report.transcripts.iter().map(of).sum::<usize>();
+    let read = format!(
+        " from {}: {}, {} failed, {} recovered",
+        plural(report.transcripts.len() as u64, "session"),
+        plural(sum(|one| one.steps) as u64, "call"),
+        sum(|one| one.failures),
+        report.episodes.len(),
+    );
+    page.styled(&[(Style::Strong, &result), (Style::Plain, &read)]);
     for transcript in &report.transcripts {
         for problem in &transcript.problems {
             let place = format!("{}:{}: ", transcript.path, problem.line);
             page.note(place, &problem.message);
         }
     }
-    let mut ends = counted(&[
-        (report.unchanged, "unchanged since the last run"),
+    let lessons = [
+        (report.merged.len(), "seen again"),
         (report.buried, "deleted earlier, not learned again"),
-    ]);
-    if report.skipped > 0 {
-        ends.push(format!(
-            "{} skipped",
-            plural(report.skipped as u64, "other file")
-        ));
-    }
+    ];
+    let files = [
+        (report.unchanged, "unchanged since the last run"),
+        (report.skipped, "skipped"),
+    ];
+    let ends = [counted("lesson", &lessons), counted("file", &files)].concat();
     if !ends.is_empty() {
         page.dim(ends.join(" · "));
     }

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::cli::context::Context;
 use crate::cli::memory::{marked, of_rule};
-use crate::cli::output::{Done, Page, Report, Style, Table, change, clean, day, end};
+use crate::cli::output::{Done, Page, Report, Style, change, clean, day, end};
 use crate::model::error::UserError;
 use crate::model::{
     CANDIDATE, EPISODE, Evidence, Kind, MemoryType, QUARANTINED, REJECTED, Receipts, SkillPath,
@@ -92,20 +92,18 @@ pub(crate) fn list(context: &Context, args: &ListArgs) -> Done {
         Some(_) => Some(Kind::Reflexion),
         None => asks_notes.then_some(Kind::Memory),
     };
-    let refusal = match args.kind {
-        None | Some(Kind::Reflexion | Kind::Procedure) if status.is_some() => None,
-        None | Some(Kind::Memory) if asks_notes => None,
-        _ if status.is_some() => Some((
+    let takes_status = matches!(args.kind, None | Some(Kind::Reflexion | Kind::Procedure));
+    if status.is_some() && !takes_status {
+        return Err(UserError::usage(
             "`--status` applies to rules and lessons",
             "memctl list lessons --status episode",
-        )),
-        _ => asks_notes.then_some((
+        ));
+    }
+    if asks_notes && !matches!(args.kind, None | Some(Kind::Memory)) {
+        return Err(UserError::usage(
             "`--type` applies to notes",
             "memctl list notes --type brand_memory",
-        )),
-    };
-    if let Some((message, hint)) = refusal {
-        return Err(UserError::usage(message, hint));
+        ));
     }
     let of = |kind| of_kind(args, &workspace, kind, skill.as_ref());
     if let Some(kind) = args.kind.or(meant) {
@@ -139,53 +137,48 @@ fn of_kind(
     Ok(report)
 }
 
-/// Adds records as a table, whose empty columns are left out. The outcome of a record is on a line of its own, since
-/// the text needs the width.
-fn table(page: &mut Page, kind: Kind, records: &[Listed]) {
-    let columns = "ID|Skill|Type|User|>Age|Expires|~Text";
-    let mut table = Table::new(columns).with_lines(LINES);
-    for record in records {
-        let cell = |cell: Option<&str>| cell.unwrap_or_default().to_owned();
-        let (status, source) = (record.status.as_deref(), record.source.as_deref());
-        // Advice, before the error that it is about.
-        let change = change_of(record, CHANGE);
-        let text = change.as_ref().unwrap_or(&record.summary);
-        table.row([
-            record.id.clone(),
-            cell(record.skill.as_deref()),
-            cell(record.memory_type.map(MemoryType::name)),
-            cell(record.user_id.as_deref()),
-            page.age(&record.created),
-            cell(record.expires_at.as_deref().map(day).as_deref()),
-            marked(status, source, of_rule(kind, record.trust), text),
-        ]);
-        let more = more(kind, record);
-        if !more.is_empty() {
-            let mut row = vec![(Style::Plain, String::new()); 6];
-            row.push((Style::Dim, more));
-            table.styled_row(row);
-        }
+/// Shows a record: what it is about, its text, and its outcome.
+fn show_one(page: &mut Page, kind: Kind, record: &Listed) {
+    let facts = [
+        record.skill.clone(),
+        record.memory_type.map(|of| of.name().to_owned()),
+        record.user_id.clone(),
+        Some(page.age(&record.created)),
+        record
+            .expires_at
+            .as_deref()
+            .map(|at| format!("expires {}", day(at))),
+    ];
+    let facts: String = facts
+        .into_iter()
+        .flatten()
+        .map(|fact| format!("  {fact}"))
+        .collect();
+    page.styled(&[(Style::Strong, &record.id), (Style::Dim, &facts)]);
+    let (status, source) = (record.status.as_deref(), record.source.as_deref());
+    // Advice, before the error that it is about.
+    let change = change_of(record);
+    let text = change.as_ref().unwrap_or(&record.summary);
+    let text = marked(status, source, of_rule(kind, record.trust), text);
+    if !text.is_empty() {
+        page.sentence(Style::Plain, "  ", &end(&text, page.width() * LINES));
     }
-    page.table(&table);
-}
-
-/// Returns the outcome of a record: the receipts of a rule; the approval and use of a lesson, and the error that a
-/// pattern is about.
-fn more(kind: Kind, record: &Listed) -> String {
-    if kind != Kind::Procedure {
-        return record.receipts.map(Receipts::words).unwrap_or_default();
-    }
-    match change_of(record, ERROR) {
-        Some(_) => format!("{}: {}", about(record), end(&record.summary, ERROR)),
-        None => about(record),
+    let outcome = match kind {
+        Kind::Procedure => about(record),
+        _ => record.receipts.map(Receipts::words).unwrap_or_default(),
+    };
+    let error = change.map(|_| format!(": {}", end(&record.summary, ERROR)));
+    let outcome = outcome + &error.unwrap_or_default();
+    if !outcome.is_empty() {
+        page.sentence(Style::Dim, "  ", &outcome);
     }
 }
 
 /// Returns the change that a pattern is: a recovery that nobody has worded.
-fn change_of(record: &Listed, width: usize) -> Option<String> {
+fn change_of(record: &Listed) -> Option<String> {
     let lesson = record.lesson.as_ref()?;
     let is_pattern = lesson.lesson.is_empty() && !lesson.working_code.is_empty();
-    is_pattern.then(|| change(&lesson.failing_code, &lesson.working_code, width))
+    is_pattern.then(|| change(&lesson.failing_code, &lesson.working_code, CHANGE))
 }
 
 /// Approval and status of a procedure, and its use if it was told.
@@ -221,22 +214,14 @@ impl Report for ListReport {
             page.line(format!("No {} like that.", self.kind.nouns()));
         } else if self.records.is_empty() {
             page.line(format!("No {} yet.", self.kind.nouns()));
-        } else {
-            table(page, self.kind, &self.records);
+        }
+        for record in &self.records {
+            show_one(page, self.kind, record);
         }
         page.newest(self.records.len(), self.total);
-        let is_waiting = |record: &&Listed| record.status.as_deref() == Some(CANDIDATE);
-        let waiting: Vec<&Listed> = self.records.iter().filter(is_waiting).collect();
-        match waiting[..] {
-            [] => {}
-            [one] => page.dim(format!(
-                "a candidate waits for your approval: memctl approve {}",
-                one.id
-            )),
-            _ => page.dim(format!(
-                "{} candidates wait for your approval: memctl review",
-                waiting.len()
-            )),
+        let is_waiting = |record: &Listed| record.status.as_deref() == Some(CANDIDATE);
+        if self.records.iter().any(is_waiting) {
+            page.dim("candidates wait for your approval: memctl review");
         }
     }
 }

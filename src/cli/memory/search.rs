@@ -4,6 +4,7 @@ use chrono::DateTime;
 use clap::Args;
 use memctl_search::Fusion;
 use memctl_search::embedder::Destination;
+use serde_json::json;
 
 use crate::cli::ask::{Spending, price};
 use crate::cli::context::Context;
@@ -126,25 +127,16 @@ impl Report for FindReport {
                 page.line(format!("  {number}. {}", step.join(" ")));
             }
         }
-        if let Some(asked) = &self.asked {
-            self.results
-                .iter()
-                .for_each(|found| page.line(reasons(found)));
-            let terms = asked.terms.iter();
-            let terms = terms.map(|term| format!("{} ({})", term.word, term.documents));
-            let terms = terms.collect::<Vec<_>>().join(", ");
-            page.dim(format!(
-                "records that contain each word, of {}: {terms}",
-                asked.documents
-            ));
-            let (fusion, vectors) = (&asked.fusion, asked.vectors);
-            let embedder = asked.embedder.as_deref().unwrap_or("none");
-            page.dim(format!(
-                "fusion: {fusion}, embedder: {embedder}, {vectors} with a vector"
-            ));
-            if let Some(text) = &asked.embedded {
-                page.dim(format!("compared by meaning: {text}"));
+        for found in &self.results {
+            if let Some(explain) = &found.explain {
+                page.facts(
+                    &found.id,
+                    &json!({ "explain": explain, "ranks": found.ranks }),
+                );
             }
+        }
+        if let Some(asked) = &self.asked {
+            page.document(asked, &[]);
         }
     }
 }
@@ -167,26 +159,6 @@ fn table(results: &[Found]) -> Table {
         ]);
     }
     table
-}
-
-/// Returns the scores of a result on one line.
-fn reasons(found: &Found) -> String {
-    let Some(explain) = &found.explain else {
-        return found.id.clone();
-    };
-    let rank =
-        |rank: Option<usize>| rank.map_or("no rank".to_owned(), |rank| format!("rank {rank}"));
-    let by_words = rank(found.ranks.keyword);
-    let words = match explain.matched.join(" ") {
-        none if none.is_empty() => "no query word".to_owned(),
-        matched => format!("words {:.2} ({by_words}): {matched}", explain.keyword),
-    };
-    let meaning = explain.semantic.map_or("no vector".to_owned(), |cosine| {
-        format!("meaning {cosine:.2} ({})", rank(found.ranks.semantic))
-    });
-    let later = explain.later_than.as_ref();
-    let later = later.map_or(String::new(), |earlier| format!("; later than {earlier}"));
-    format!("{}  {words}; {meaning}{later}", found.id)
 }
 
 /// Update the search index, with a vector for every record

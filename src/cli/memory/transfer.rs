@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 
 use crate::cli::context::Context;
 use crate::cli::memory::counted;
-use crate::cli::output::{Done, Page, Report, Style, plural};
+use crate::cli::output::{Done, Page, Report, plural};
 use crate::model::error::UserError;
 use crate::model::{Kind, SkillPath};
 use crate::review::approve;
@@ -58,31 +58,31 @@ pub(crate) struct ExportArgs {
 pub(crate) fn export(context: &Context, args: &ExportArgs) -> Done {
     let skill: Option<SkillPath> = args.skill.as_deref().map(str::parse).transpose()?;
     let is_stdout = args.output.as_deref() == Some(Path::new("-"));
-    let refusal = match args.format {
-        FormatName::AgentsMd if !args.kinds.is_empty() || skill.is_some() || args.force => Some((
-            "`agents-md` replaces a block with all approved rules: it takes no `--kind`, `--skill` and `--force`",
-            "memctl memory export --format agents-md",
-        )),
-        FormatName::AgentsMd if is_stdout => Some((
-            "`agents-md` is a part of a file, and cannot go to standard output",
+    let is_block = matches!(args.format, FormatName::AgentsMd);
+    let refusal = if is_block
+        && (is_stdout || !args.kinds.is_empty() || skill.is_some() || args.force)
+    {
+        Some((
+            "`agents-md` replaces a block of a file with all approved rules: it takes only `--output FILE`",
             "memctl memory export --format agents-md --output AGENTS.md",
-        )),
-        FormatName::AgentsMd => None,
-        FormatName::Jsonl if args.output.is_none() => Some((
+        ))
+    } else if !is_block && args.output.is_none() {
+        Some((
             "the export needs a file",
             "memctl memory export --output FILE",
-        )),
-        FormatName::Jsonl => (is_stdout && context.printer.is_json()).then_some((
+        ))
+    } else {
+        (is_stdout && context.printer.is_json()).then_some((
             "the export and the report cannot both go to standard output",
             "memctl memory export --output FILE --json",
-        )),
+        ))
     };
     if let Some((message, hint)) = refusal {
         return Err(UserError::usage(message, hint));
     }
     let output = args.output.as_ref().filter(|_| !is_stdout);
     let output = output.map(|path| context.environment.absolute(path));
-    if matches!(args.format, FormatName::AgentsMd) {
+    if is_block {
         // The rules reach agents with it, which they do not while memory is off.
         if let Some(off) = &context.off {
             return Err(off.clone().into());
@@ -116,26 +116,9 @@ impl Report for AgentsMdReport {
                 self.path
             ));
         }
-        let (style, done) = match self.change {
-            FileChange::Created => (Style::Good, "created "),
-            FileChange::Updated => (Style::Good, "updated "),
-            FileChange::Unchanged => (Style::Dim, "unchanged "),
-        };
-        let rules = format!("  {}", plural(self.rules as u64, "rule"));
-        page.styled(&[
-            (style, done),
-            (Style::Plain, &self.path),
-            (Style::Dim, &rules),
-        ]);
-        let left_out = [
-            (self.other_projects, "of other projects"),
-            (self.candidates, "waiting for approval: memctl review"),
-        ];
-        for (count, reason) in left_out {
-            if count > 0 {
-                let rules = plural(count as u64, "rule");
-                page.dim(format!("left out: {rules} {reason}"));
-            }
+        page.document(self, &[]);
+        if self.candidates > 0 {
+            page.note("hint: ", "candidates wait for approval: memctl review");
         }
     }
 }

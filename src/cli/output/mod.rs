@@ -14,9 +14,7 @@ use serde::Serialize;
 pub(crate) use crate::cli::output::page::Page;
 pub(crate) use crate::cli::output::printer::Printer;
 pub(crate) use crate::cli::output::table::Table;
-pub(crate) use crate::cli::output::text::{
-    change, clean, day, end, ms, number, plural, product, usd, when,
-};
+pub(crate) use crate::cli::output::text::{change, clean, day, end, ms, plural, product, when};
 use crate::model::error::UserError;
 
 /// Result of a command.

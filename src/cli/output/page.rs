@@ -6,7 +6,7 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 use serde_json::{Map, Value};
 
-use crate::cli::output::text::{clean, day, ms, size, usd, when, wrap, wrap_behind};
+use crate::cli::output::text::{clean, day, ms, size, usd, when, wrap};
 use crate::cli::output::{Document, Style, Table};
 use crate::model::Kind;
 
@@ -17,8 +17,6 @@ pub(crate) struct Page {
     colour: bool,
     now: DateTime<Utc>,
     quiet: bool,
-    /// `true` if long lines are wrapped, as on a terminal.
-    wraps: bool,
     /// Home directory of the user, which pages write as `~`.
     home: Option<Arc<str>>,
     /// Problems that did not stop the command; they go to standard error.
@@ -36,7 +34,6 @@ impl Page {
             colour,
             now,
             quiet: false,
-            wraps: false,
             home: None,
             warnings: Vec::new(),
             exit_code: 0,
@@ -46,12 +43,6 @@ impl Page {
     /// Sets whether the page is for `--quiet`.
     pub(crate) fn quietly(mut self, quiet: bool) -> Self {
         self.quiet = quiet;
-        self
-    }
-
-    /// Sets whether long lines are wrapped.
-    pub(crate) fn wrapped(mut self, wraps: bool) -> Self {
-        self.wraps = wraps;
         self
     }
 
@@ -110,29 +101,10 @@ impl Page {
         }
     }
 
-    /// Adds a line of styled parts. Where it is wrapped, all behind the first part has one style.
+    /// Adds a line of styled parts. A terminal breaks one that is too long, and copies it whole.
     pub(crate) fn styled(&mut self, parts: &[(Style, &str)]) {
-        let parts = parts.iter().map(|(style, text)| (*style, clean(text)));
-        let mut parts: Vec<(Style, String)> = parts.collect();
-        let all: String = parts.iter().map(|(_, text)| text.as_str()).collect();
-        let widths = all.lines().map(console::measure_text_width);
-        if self.wraps && widths.max() > Some(self.width) {
-            let rest = parts.split_off(usize::from(parts.len() > 1));
-            let label: usize = parts
-                .iter()
-                .map(|(_, text)| console::measure_text_width(text))
-                .sum();
-            let text: String = rest.iter().map(|(_, text)| text.as_str()).collect();
-            for (number, row) in wrap_behind(label, &text, self.width)
-                .into_iter()
-                .enumerate()
-            {
-                let gap = if number == 0 { "" } else { "\n" };
-                parts.extend([(Style::Plain, gap.to_owned()), (rest[0].0, row)]);
-            }
-        }
         for (style, text) in parts {
-            let piece = self.paint(style, &text);
+            let piece = self.paint(*style, &clean(text));
             self.text.push_str(&piece);
         }
         self.text.push('\n');
@@ -236,18 +208,6 @@ impl Page {
         }
     }
 
-    /// Returns an empty page of the same form, for what comes after something that it decides.
-    pub(crate) fn beside(&self) -> Self {
-        Self::new(self.width, self.colour, self.now)
-            .of_home(self.home.clone())
-            .wrapped(self.wraps)
-    }
-
-    /// Adds the text of another page.
-    pub(crate) fn append(&mut self, other: &Self) {
-        self.text += &other.text;
-    }
-
     /// Returns `true` if there is nothing on it.
     pub(crate) fn is_empty(&self) -> bool {
         self.text.is_empty()
@@ -269,7 +229,7 @@ const MAX_ROWS: usize = 15;
 
 /// Words of the fields whose names are no words for a person. Any other field has its name, without a unit at its
 /// end.
-const LABELS: [(&str, &str); 30] = [
+const LABELS: [(&str, &str); 31] = [
     ("approve", "to approve it"),
     ("blamed", "counts against"),
     ("by_kind", "of each kind"),
@@ -288,6 +248,7 @@ const LABELS: [(&str, &str); 30] = [
     ("not_learned", "no lesson"),
     ("observed", "not approved"),
     ("of_all", "of all users"),
+    ("precision", "helped"),
     ("procedures", "lessons"),
     ("pull_removed", "removals fetched"),
     ("pulled", "fetched"),
@@ -317,6 +278,18 @@ fn label(name: &str) -> String {
         || unit.unwrap_or(name).replace('_', " "),
         |(_, words)| (*words).to_owned(),
     )
+}
+
+/// Returns a share as `75 % (3 of 4; 95 %: 30 to 95 %)`; empty without data.
+fn share(fields: &Map<String, Value>) -> String {
+    let percent = |value: &Value| value.as_f64().map(|share| share * 100.0);
+    let (count, of, ends) = (&fields["count"], &fields["of"], &fields["interval"]);
+    let interval = percent(&ends[0]).zip(percent(&ends[1]));
+    let all = percent(&fields["share"]).zip(interval);
+    let text = all.map(|(share, (low, high))| {
+        format!("{share:.0} % ({count} of {of}; 95 %: {low:.0} to {high:.0} %)")
+    });
+    text.unwrap_or_default()
 }
 
 impl Page {
@@ -360,6 +333,21 @@ impl Page {
                 self.field(&label(name), &text);
             }
         }
+    }
+
+    /// Adds the fields of a document below a heading.
+    pub(crate) fn section(&mut self, heading: &str, document: &(impl Document + ?Sized)) {
+        self.line("");
+        self.styled(&[(Style::Strong, heading)]);
+        self.document(document, &[]);
+    }
+
+    /// Adds the fields of a document behind a label.
+    pub(crate) fn facts(&mut self, label: &str, document: &(impl Document + ?Sized)) {
+        let document = document.json().unwrap_or_default();
+        let fields: Value = serde_json::from_str(&document).unwrap_or_default();
+        let words = self.words("", &fields);
+        self.field(label, &words);
     }
 
     /// Adds records as a table, each after its name.
@@ -421,6 +409,7 @@ impl Page {
                 let is_prose = items.iter().any(|item| item.contains(' '));
                 items.join(if is_prose { "\n" } else { ", " })
             }
+            Value::Object(fields) if fields.contains_key("share") => share(fields),
             Value::Object(fields) => {
                 // The unit of the whole is that of its parts.
                 let of = |part: &str| if name.ends_with("_ms") { name } else { part }.to_owned();
@@ -450,23 +439,6 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_wrapped_on_a_terminal_alone() {
-        let text = |wraps| {
-            let mut page = Page::new(30, false, DateTime::UNIX_EPOCH).wrapped(wraps);
-            page.warn("data: ", "the entry REFL-002 is broken in `a.json`");
-            page.into_text()
-        };
-        assert_eq!(
-            text(false),
-            "data: the entry REFL-002 is broken in `a.json`\n"
-        );
-        assert_eq!(
-            text(true),
-            "data: the entry REFL-002 is\nbroken in `a.json`\n"
-        );
-    }
-
-    #[test]
     fn home_is_a_tilde() {
         let page = Page::new(40, false, DateTime::UNIX_EPOCH).of_home(Some("/home/ann".into()));
         let paths = ["/home/ann/shop", "/home/ann", "/home/anna", "/srv"];
@@ -489,13 +461,13 @@ mod tests {
     fn fields_of_a_document_have_plain_words() {
         let mut page = Page::new(80, false, DateTime::UNIX_EPOCH);
         let document = serde_json::json!({
-            "took_ms": 1_240.0, "schema": 3, "expires_at": "1970-03-02T00:00:00Z", "precision": -0.0,
+            "took_ms": 1_240.0, "schema": 3, "expires_at": "1970-03-02T00:00:00Z", "mean": -0.0,
             "by_kind": {"execution_logs.jsonl": 4, "reflexions": 2},
         });
         page.document(&document, &[]);
         assert_eq!(
             page.into_text(),
-            "took:         1.2 s\nschema version: 3\nexpires:      1970-03-02\nprecision:    0\n\
+            "took:         1.2 s\nschema version: 3\nexpires:      1970-03-02\nmean:         0\n\
              of each kind: execution_logs.jsonl 4, rules 2\n"
         );
     }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use chrono::{DateTime, Utc};
-use console::{Term, measure_text_width};
+use console::Term;
 use memctl_files::json::compact;
 use memctl_llm::Progress;
 use serde::Deserialize;
@@ -14,7 +14,7 @@ use serde::de::IgnoredAny;
 
 use crate::cli::config::Environment;
 use crate::cli::output::page::Page;
-use crate::cli::output::text::{clean, escape_json, wrap_behind};
+use crate::cli::output::text::{clean, escape_json};
 use crate::cli::output::{Report, Style};
 use crate::model::error::{Kind, UserError};
 use crate::remote::SyncStage;
@@ -86,7 +86,6 @@ impl Printer {
         Page::new(self.width, colour, self.now)
             .of_home(self.home.clone())
             .quietly(self.quiet)
-            .wrapped(self.is_terminal)
     }
 
     /// Prints the result of a command and returns its exit code.
@@ -167,7 +166,7 @@ impl Printer {
     /// Prints a warning to standard error.
     pub(crate) fn warn(&self, text: &str) {
         let label = self.label(Style::Warn, "warning:");
-        eprint(&labelled(&label, text));
+        eprint(&format!("{label} {}\n", safe(text)));
     }
 
     /// Prints the error that stopped the command.
@@ -179,10 +178,10 @@ impl Printer {
             return;
         }
         let label = self.label(Style::Bad, "error:");
-        eprint(&labelled(&label, &error.message));
+        eprint(&format!("{label} {}\n", safe(&error.message)));
         if let Some(hint) = &error.hint {
             let label = self.label(Style::Dim, "hint:");
-            eprint(&labelled(&label, hint));
+            eprint(&format!("{label} {}\n", safe(hint)));
         }
     }
 
@@ -239,22 +238,6 @@ fn redacted(text: String, is_json: bool, reveals: bool) -> String {
 fn safe(text: &str) -> String {
     clean(&memctl_redact::redact(text).text)
 }
-
-/// A message behind its label, wrapped at the width of the terminal on standard error.
-fn labelled(label: &str, text: &str) -> String {
-    let text = safe(text);
-    let columns = Term::stderr().size_checked().map(|(_, columns)| columns);
-    let text = match columns.map(usize::from).filter(|width| *width >= LEAST) {
-        Some(width) if io::stderr().is_terminal() => {
-            wrap_behind(measure_text_width(label) + 1, &text, width).join("\n")
-        }
-        _ => text,
-    };
-    format!("{label} {text}\n")
-}
-
-/// Minimum width of a terminal at which messages are wrapped.
-const LEAST: usize = 20;
 
 fn eprint(text: &str) {
     drop(io::stderr().lock().write_all(text.as_bytes()));

@@ -1,10 +1,9 @@
-//! Table that fits the terminal: a column drops the middle of its cells, or the end of prose, unless prose goes on
-//! below.
+//! Table that fits the terminal: a column drops the middle of its cells, or the end of prose.
 
 use std::cmp::Reverse;
 
 use crate::cli::output::Style;
-use crate::cli::output::text::{end, middle, one_line, wrap};
+use crate::cli::output::text::{end, middle};
 
 /// Alignment and shortening of a column's cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,9 +20,7 @@ enum Align {
 #[derive(Debug)]
 pub(crate) struct Table {
     columns: Vec<(String, Align)>,
-    rows: Vec<Vec<(Style, String)>>,
-    /// Maximum number of lines of prose.
-    lines: usize,
+    rows: Vec<Vec<String>>,
 }
 
 /// Minimum width of a column that shrinks.
@@ -48,14 +45,7 @@ impl Table {
         Self {
             columns: columns.split('|').map(column).collect(),
             rows: Vec::new(),
-            lines: 1,
         }
-    }
-
-    /// Lets prose have so many lines.
-    pub(crate) fn with_lines(mut self, lines: usize) -> Self {
-        self.lines = lines;
-        self
     }
 
     /// Adds a row of plain cells.
@@ -65,12 +55,6 @@ impl Table {
 
     /// Adds a row of as many plain cells as there are columns.
     pub(crate) fn add(&mut self, cells: Vec<String>) {
-        let cells = cells.into_iter().map(|cell| (Style::Plain, cell));
-        self.rows.push(cells.collect());
-    }
-
-    /// Adds a row of cells with styles.
-    pub(crate) fn styled_row(&mut self, cells: Vec<(Style, String)>) {
         self.rows.push(cells);
     }
 
@@ -82,32 +66,11 @@ impl Table {
             .iter()
             .map(|(name, _)| (Style::Dim, name.as_str()));
         let mut lines = vec![self.line(headings, &widths, colour)];
-        for row in self.rows.iter().flat_map(|row| self.rows_of(row, &widths)) {
-            let cells = row.iter().map(|(style, text)| (*style, text.as_str()));
+        for row in &self.rows {
+            let cells = row.iter().map(|text| (Style::Plain, text.as_str()));
             lines.push(self.line(cells, &widths, colour));
         }
         lines.join("\n")
-    }
-
-    /// Returns a row, and those below it in which its prose goes on.
-    fn rows_of(&self, row: &[(Style, String)], widths: &[usize]) -> Vec<Vec<(Style, String)>> {
-        let mut rows = vec![row.to_vec()];
-        let cells = row.iter().zip(&self.columns).zip(widths).enumerate();
-        for (column, (((style, text), (_, align)), width)) in cells {
-            if *align != Align::Prose || self.lines == 1 {
-                continue;
-            }
-            let all = wrap(&one_line(text), *width);
-            let mut shown: Vec<String> = all.iter().take(self.lines - 1).cloned().collect();
-            shown.extend(all.get(self.lines - 1..).map(|rest| rest.join(" ")));
-            for (at, text) in shown.into_iter().enumerate() {
-                if at == rows.len() {
-                    rows.push(vec![(*style, String::new()); row.len()]);
-                }
-                rows[at][column].1 = text;
-            }
-        }
-        rows
     }
 
     /// Returns a row as one line, without spaces at its end.
@@ -145,7 +108,7 @@ impl Table {
         let mut widths: Vec<usize> = (0..self.columns.len())
             .map(|column| {
                 let cells = self.rows.iter().filter_map(|row| row.get(column));
-                let cells = cells.map(|(_, text)| console::measure_text_width(text));
+                let cells = cells.map(|text| console::measure_text_width(text));
                 match cells.max() {
                     Some(0) => 0,
                     widest => widest.unwrap_or(0).max(self.columns[column].0.len()),
@@ -196,10 +159,5 @@ mod tests {
         let mut table = Table::new("ID|Skill|~Text");
         table.row(["R-1".into(), String::new(), "use tabs here".into()]);
         assert_eq!(table.render(18, false), "ID   Text\nR-1  use tabs here");
-        // Prose that goes on below is cut in its last line.
-        let mut table = Table::new("ID|~Text").with_lines(2);
-        table.row(["R-1".into(), "use tabs here, and never spaces".into()]);
-        let expected = "ID   Text\nR-1  use tabs here,\n     and never spac…";
-        assert_eq!(table.render(20, false), expected);
     }
 }

@@ -87,69 +87,30 @@ pub(crate) fn end(text: &str, width: usize) -> String {
     console::truncate_str(&one_line(text), width, "…").into_owned()
 }
 
-/// Wraps text between words to at most `width` columns. What is typed stays in one piece if a row has room for it:
-/// a command, and text between backquotes.
+/// Wraps text between words to at most `width` columns. A paragraph that is a command stays on one row, since it is
+/// copied.
 pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
-    wrap_behind(0, text, width)
-}
-
-/// Wraps text whose first row begins behind `used` columns.
-pub(crate) fn wrap_behind(used: usize, text: &str, width: usize) -> Vec<String> {
     let mut rows = Vec::new();
-    let mut used = used;
     for paragraph in text.lines() {
         let text = paragraph.trim_start_matches(' ');
         let indent = &paragraph[..paragraph.len() - text.len()];
-        let (mut row, mut is_begun) = (indent.to_owned(), false);
-        for word in in_pieces(text, width).split(' ') {
-            let length = used + measure_text_width(&row) + measure_text_width(word);
-            if length + usize::from(is_begun) > width && (is_begun || used > 0) {
+        let mut row = indent.to_owned();
+        for word in text.split(' ') {
+            let is_begun = row.len() > indent.len();
+            let length = measure_text_width(&row) + 1 + measure_text_width(word);
+            if is_begun && length > width && !text.starts_with("memctl ") {
                 rows.push(std::mem::replace(&mut row, indent.to_owned()));
-                (used, is_begun) = (0, false);
-            }
-            if is_begun {
+            } else if is_begun {
                 row.push(' ');
             }
             row.push_str(word);
-            is_begun = true;
         }
         rows.push(row);
-        used = 0;
     }
     if rows.is_empty() {
         rows.push(String::new());
     }
-    let row = |row: String| row.replace(WITHIN, " ");
-    rows.into_iter().map(row).collect()
-}
-
-/// Stands for a space within a piece.
-const WITHIN: &str = "\u{a0}";
-
-/// Joins the words of what is typed. A command at the beginning is copied, and never cut.
-fn in_pieces(text: &str, width: usize) -> String {
-    let joined = |piece: &str, may_be_long: bool| match measure_text_width(piece) {
-        length if may_be_long || length <= width => piece.replace(' ', WITHIN),
-        _ => piece.to_owned(),
-    };
-    let parts = text.split('`').enumerate().map(|(number, part)| {
-        if number % 2 == 1 {
-            return joined(part, false);
-        }
-        let mut pieces = String::new();
-        let mut rest = part;
-        while let Some(at) = rest.find("memctl ") {
-            let command = &rest[at..];
-            let ends = ["; ", ", ", ": ", "  "].map(|end| command.find(end));
-            let end = ends.into_iter().flatten().min().unwrap_or(command.len());
-            let is_first = number == 0 && at == 0 && rest.len() == part.len();
-            pieces += &rest[..at];
-            pieces += &joined(&command[..end], is_first);
-            rest = &command[end..];
-        }
-        pieces + rest
-    });
-    parts.collect::<Vec<_>>().join("`")
+    rows
 }
 
 /// Returns the age of a record, or the text itself if it is no timestamp.
@@ -271,29 +232,25 @@ mod tests {
     }
 
     #[test]
-    fn what_is_typed_is_not_cut() {
-        let check = |used: usize, text: &str, expected: &str| {
-            assert_eq!(wrap_behind(used, text, 40).join("\n"), expected, "{text}");
+    fn a_command_is_not_cut() {
+        let check = |text: &str, expected: &str| {
+            assert_eq!(wrap(text, 40).join("\n"), expected, "{text}");
         };
-        check(
-            6,
-            "is it on? memctl hooks status claude-code; memctl doctor",
-            "is it on?\nmemctl hooks status claude-code;\nmemctl doctor",
-        );
-        check(
-            0,
-            "error: not found in this memory: `a b c d`",
-            "error: not found in this memory:\n`a b c d`",
-        );
         let long = "memctl correct \"a rule of many words\" --command REGEX";
-        check(6, long, &format!("\n{long}"));
-        let prose = format!("to change it: {long}");
-        assert!(wrap(&prose, 40).iter().all(|row| row.len() <= 40));
+        check(long, long);
         check(
-            0,
-            "\n  memctl stats          see what hints were worth",
-            "\n  memctl stats          see what hints\n  were worth",
+            &format!("to change it:\n{long}"),
+            &format!("to change it:\n{long}"),
         );
+        check(
+            "\n  memctl stats          see what hints were worth",
+            "\n  memctl stats          see what hints were worth",
+        );
+        check(
+            "  the words of a long sentence go on below it",
+            "  the words of a long sentence go on\n  below it",
+        );
+        check("", "");
     }
 
     #[test]

@@ -10,7 +10,7 @@ use crate::cli::output::{Done, Page, Report, Style};
 use crate::cli::review::parts;
 use crate::cli::skills::correct::at_calls_too;
 use crate::model::error::UserError;
-use crate::model::{CallAction, Trust, USER_STORE, split_origin, with_origin};
+use crate::model::{CallAction, USER_STORE, split_origin, with_origin};
 use crate::review;
 use crate::review::queue::Part;
 use crate::review::{Approved, Promoted};
@@ -40,33 +40,36 @@ pub(crate) struct ApproveArgs {
 }
 
 pub(crate) fn approve(context: &Context, args: &ApproveArgs) -> Done<Approval> {
-    let (mut own, mut of_user) = (Vec::new(), Vec::new());
-    for id in &args.ids {
-        match split_origin(id) {
-            (id, Some(USER_STORE)) => of_user.push(id.to_owned()),
-            _ => own.push(id.clone()),
-        }
+    let of_user = |id: &String| split_origin(id).1 == Some(USER_STORE);
+    let is_of_user = args.ids.iter().all(of_user);
+    // Of two stores, one wrong id would not keep the others from being approved.
+    if !is_of_user && args.ids.iter().any(of_user) {
+        return Err(UserError::usage(
+            "records of this project and of the user store are approved one after the other",
+            "memctl approve ID…, memctl approve ID@user…",
+        ));
     }
-    let of_user = if of_user.is_empty() {
-        None
-    } else {
+    let mut records = if is_of_user {
+        let ids: Vec<String> = args
+            .ids
+            .iter()
+            .map(|id| split_origin(id).0.to_owned())
+            .collect();
         let store = context.of_user_store()?.workspace(None)?;
-        // Of two stores, too, one wrong id approves nothing.
-        review::approvable(&store.store, &of_user, args.action)?;
-        Some((store, of_user))
-    };
-    let mut records = Vec::new();
-    if !own.is_empty() {
+        review::approve(&store, &ids, args.action, None)?
+    } else {
         let project = context.git_project();
         let here = context.here(project.as_ref());
-        let workspace = context.workspace(None)?;
-        records = review::approve(&workspace, &own, args.action, Some(&here))?;
-    }
-    if let Some((store, of_user)) = of_user {
-        for mut record in review::approve(&store, &of_user, args.action, None)? {
-            record.id = with_origin(&record.id, USER_STORE);
-            records.push(record);
-        }
+        review::approve(
+            &context.workspace(None)?,
+            &args.ids,
+            args.action,
+            Some(&here),
+        )?
+    };
+    if is_of_user {
+        let named = records.iter_mut();
+        named.for_each(|record| record.id = with_origin(&record.id, USER_STORE));
         context.note_change_of_user_store();
     }
     Ok(Approval {
@@ -99,20 +102,12 @@ impl Report for Approval {
                 page.line("");
             }
             parts(page, &record.parts);
-            let (style, now) = match (record.before, record.trust) {
-                ("user", Trust::User) => (Style::Dim, "written by a person; needs no approval"),
-                ("approved", _) => (Style::Dim, "already approved"),
-                _ => (Style::Good, "approved"),
+            let now = match record.before {
+                "user" => " written by a person; needs no approval".to_owned(),
+                "approved" => " already approved".to_owned(),
+                before => format!(" {before} → approved"),
             };
-            let before = match record.before {
-                "user" | "approved" => " ".to_owned(),
-                before => format!(" {before} → "),
-            };
-            page.styled(&[
-                (Style::Plain, &record.id),
-                (Style::Dim, &before),
-                (style, now),
-            ]);
+            page.styled(&[(Style::Strong, &record.id), (Style::Good, &now)]);
             let at_calls = record.at_calls.map(|action| match action {
                 CallAction::Off => "acts on none",
                 CallAction::Note => "agents are told it where they break it",

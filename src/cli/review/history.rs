@@ -9,7 +9,7 @@ use crate::model::error::UserError;
 use crate::model::{EPISODE, Kind, mark};
 use crate::serve::arguments::TYPED;
 use crate::upkeep::undo::{self, ChangeReport, UndoReport};
-use crate::upkeep::{self, Link, Relation, WhyReport};
+use crate::upkeep::{self, Relation, WhyReport};
 
 /// Revert the last change
 ///
@@ -141,9 +141,7 @@ impl Report for Changes {
     }
 }
 
-/// Minimum width of a summary; a shorter one is useless.
-const LEAST: usize = 8;
-/// Maximum number of rows of the text of the record itself.
+/// Maximum number of rows of the text of a record.
 const ROWS: usize = 6;
 /// Minimum length of a text that is not repeated in a chain.
 const SAID: usize = 30;
@@ -169,56 +167,10 @@ pub(crate) fn why(context: &Context, args: &WhyArgs) -> Done<WhyReport> {
     Ok(upkeep::why(&workspace, &id)?)
 }
 
-/// Returns the number of executions of a link, or of times that it was seen, if only the newest are listed.
-fn in_all(chain: &[Link], link: &Link) -> Option<String> {
-    let (count, words, relation) = match (link.executions, link.origins) {
-        (Some(count), _) => {
-            let words = format!("  in {}", plural(count, "execution"));
-            (count, words, Relation::InjectedInto)
-        }
-        (_, Some(count)) => {
-            let words = format!("  seen {}", plural(count, "time"));
-            (count, words, Relation::SeenIn)
-        }
-        _ => return None,
-    };
-    let is_listed =
-        |other: &&Link| other.relation == relation && other.to.as_ref() == Some(&link.id);
-    let listed = chain.iter().filter(is_listed).count() as u64;
-    (count > listed).then_some(words)
-}
-
-/// Returns the text of a link, without the words of a link above it.
-fn new_words(chain: &[Link], at: usize) -> String {
-    let summary = &chain[at].summary;
-    let above = chain[..at].iter().map(|link| link.summary.as_str());
-    let above = above.filter(|above| above.len() >= SAID && summary.contains(above));
-    match above.max_by_key(|above| above.len()) {
-        Some(above) if above == summary => "in the same words".to_owned(),
-        Some(above) => summary.replace(above, "…"),
-        None => summary.clone(),
-    }
-}
-
-/// Returns the branches before a link: on each level, whether a sibling follows.
-fn stem(chain: &[Link], at: usize) -> String {
-    let depth = chain[at].depth;
-    let branches = (1..=depth).map(|level| {
-        let mut below = chain[at + 1..].iter().map(|link| link.depth);
-        let goes_on = below.find(|depth| *depth <= level) == Some(level);
-        match (level == depth, goes_on) {
-            (true, true) => "├─ ",
-            (true, false) => "└─ ",
-            (false, true) => "│  ",
-            (false, false) => "   ",
-        }
-    });
-    branches.collect()
-}
-
 impl Report for WhyReport {
     fn page(&self, page: &mut Page) {
         for (at, link) in self.chain.iter().enumerate() {
+            let indent = "  ".repeat(link.depth);
             let relation = match link.relation.words() {
                 none if none.is_empty() => none,
                 // No session has it: a person typed it.
@@ -227,50 +179,38 @@ impl Report for WhyReport {
             };
             let trust = link.trust.filter(|_| link.kind == Kind::Reflexion.name());
             let state = mark(link.status.as_deref(), link.source.as_deref(), trust);
-            let state = state.as_deref().or(link.state.as_deref());
-            let state = match state.unwrap_or_default() {
-                EPISODE => "pattern",
-                state => state,
-            };
-            let style = match state {
-                "accepted" | "approved" => Style::Good,
-                "rejected" | "error" => Style::Bad,
-                "pending_review" => Style::Dim,
-                _ => Style::Warn,
-            };
-            let spaced = |text: String| match text.as_str() {
-                "" => text,
-                text => format!("  {text}"),
-            };
-            let mut parts = vec![
-                (Style::Dim, stem(&self.chain, at) + &relation),
-                (Style::Strong, end(&link.id, page.width())),
-                (style, spaced(state.to_owned())),
-                (Style::Dim, spaced(page.age(&link.at))),
-                (Style::Dim, in_all(&self.chain, link).unwrap_or_default()),
+            let state = state.or_else(|| link.state.clone());
+            let facts = [
+                state.map(|state| state.replace(EPISODE, "pattern")),
+                Some(page.age(&link.at)),
+                link.executions
+                    .filter(|count| *count > 0)
+                    .map(|count| format!("in {}", plural(count, "execution"))),
+                link.origins
+                    .map(|count| format!("seen {}", plural(count, "time"))),
             ];
-            let used = parts
-                .iter()
-                .map(|(_, text)| console::measure_text_width(text));
-            let room = page.width().saturating_sub(used.sum::<usize>() + 2);
-            // The text of the record itself is shown in full.
-            let whole = (at == 0 && link.summary.len() > room).then_some(&link.summary);
-            if room >= LEAST && whole.is_none() {
-                parts.push((Style::Plain, spaced(end(&new_words(&self.chain, at), room))));
-            }
-            let parts: Vec<(Style, &str)> = parts.iter().map(|(s, t)| (*s, t.as_str())).collect();
-            page.styled(&parts);
-            if let Some(whole) = whole {
-                page.sentence(Style::Plain, "   ", &end(whole, page.width() * ROWS));
+            let facts = facts.into_iter().flatten().filter(|fact| !fact.is_empty());
+            let facts: String = facts.map(|fact| format!("  {fact}")).collect();
+            page.styled(&[
+                (Style::Dim, &[indent.as_str(), &relation].concat()),
+                (Style::Strong, &link.id),
+                (Style::Dim, &facts),
+            ]);
+            // Without the words of a link above it.
+            let above = self.chain[..at].iter().map(|above| &above.summary);
+            let above = above.filter(|above| above.len() >= SAID);
+            let text = above.fold(link.summary.clone(), |text, above| text.replace(above, "…"));
+            if !["", "…"].contains(&text.as_str()) {
+                let text = end(&text, page.width() * ROWS);
+                page.sentence(Style::Plain, &format!("{indent}  "), &text);
             }
         }
         let of = self.evidence;
         let (shown, helped, harmed) = (of.shown, of.helped, of.harmed);
-        let evidence = format!("shown {shown}, helped {helped}, harmed {harmed}");
         // Rules that are told at calls have receipts instead, at their line.
-        page.some(
-            "evidence",
-            (shown + helped + harmed > 0).then_some(evidence),
-        );
+        if shown + helped + harmed > 0 {
+            let evidence = format!("shown {shown}, helped {helped}, harmed {harmed}");
+            page.field("evidence", &evidence);
+        }
     }
 }

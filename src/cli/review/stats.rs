@@ -8,15 +8,15 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use memctl_files::named;
 use serde::Serialize;
+use serde_json::json;
 
 use crate::cli::context::Context;
 use crate::cli::learn::repeats;
-use crate::cli::output::{Done, Page, Report, Style, Table, ms, number, plural, usd};
-use crate::model::Evidence;
+use crate::cli::output::{Done, Page, Report, Style};
 use crate::model::error::UserError;
 use crate::review::Repeats;
 use crate::store::workspace::Error;
-use crate::upkeep::{self, AgentSessions, Part, SessionMeans, StatsReport, Used, Week};
+use crate::upkeep::{self, StatsReport};
 
 /// Show the benefit of memory: correct runs, hints, cost, time
 ///
@@ -36,6 +36,9 @@ pub(crate) struct StatsArgs {
 
 /// Columns of the page for a browser, which breaks lines by itself: no text is cut.
 const HTML_WIDTH: usize = 400;
+
+/// Maximum number of weeks on the page, the newest.
+const WEEKS: usize = 12;
 
 /// Repetitions in past sessions, statistics, and the path of the written page.
 #[derive(Serialize, schemars::JsonSchema)]
@@ -137,14 +140,25 @@ impl Report for Shown {
             }
             None => {}
         }
-        sessions(&report.sessions, page);
-        weeks(&report.weeks, page);
+        let sessions = &report.sessions;
+        if sessions.told.sessions + sessions.not_told.sessions > 0 {
+            page.section("Sessions of agents, on average", sessions);
+        }
+        let weeks = &report.weeks[report.weeks.len().saturating_sub(WEEKS)..];
+        if weeks.len() > 1 {
+            page.section("Weeks", &json!({ "weeks": weeks }));
+        }
         if !report.is_empty() {
-            runs(report, page);
-            hints(report, page);
-            learning(report, page);
-            used("Rule|>Shown|>Helped|>Harmed|~Text", &report.rules, page);
-            used("Lesson|>Shown|>Helped|>Harmed|~Text", &report.lessons, page);
+            if report.executions.total > 0 {
+                page.section("Runs", &report.executions);
+            }
+            if report.hints.precision.of > 0 {
+                // Most calls of a session are about something else.
+                page.section("Lessons told: a later call followed one", &report.hints);
+            }
+            page.section("Learned", &report.learning);
+            let (rules, lessons) = (&report.rules, &report.lessons);
+            page.document(&json!({ "rules": rules, "lessons": lessons }), &[]);
             if !report.at_calls.is_empty() {
                 page.dim("what became of rules at calls: memctl list rules");
             }
@@ -152,170 +166,5 @@ impl Report for Shown {
         if let Some(path) = &self.page {
             page.good("wrote ", path.display().to_string());
         }
-    }
-}
-
-/// Shows what a session costs with and without something told at a call.
-fn sessions(sessions: &AgentSessions, page: &mut Page) {
-    let means = |of: &SessionMeans| {
-        let (calls, failed) = of.calls.zip(of.failed)?;
-        let tokens = of.tokens.map(|mean| format!("; {} tokens", number(mean)));
-        let tokens = tokens.unwrap_or_default();
-        let (calls, failed) = (number(calls), number(failed));
-        let all = plural(of.sessions, "session");
-        let mean = if of.sessions == 1 { "" } else { "on average " };
-        Some(format!(
-            "in {all}, {mean}{calls} calls, of which {failed} failed{tokens}"
-        ))
-    };
-    let [told, not_told] =
-        [&sessions.told, &sessions.not_told].map(|of| means(of).unwrap_or_default());
-    if told.is_empty() && not_told.is_empty() {
-        return;
-    }
-    page.line("");
-    page.styled(&[(Style::Strong, "Sessions of agents")]);
-    page.fields([("told at calls", told), ("not told", not_told)]);
-}
-
-/// Shows what changed from week to week, from two weeks on. The table leaves out a column without data.
-fn weeks(all: &[Week], page: &mut Page) {
-    if all.len() < 2 {
-        return;
-    }
-    let figure = |count: u64| match count {
-        0 => String::new(),
-        count => count.to_string(),
-    };
-    let of = |count: u64, all: u64| match all {
-        0 => String::new(),
-        all => format!("{count} of {all}"),
-    };
-    let heads = "Week of|>Sessions|>Calls|>Failed|>Heeded|>Helped|>Right|>Learned";
-    let mut table = Table::new(heads);
-    for week in all {
-        table.row([
-            week.week.clone(),
-            figure(week.sessions),
-            figure(week.calls),
-            figure(week.failed),
-            of(week.heeded, week.told),
-            of(week.helped, week.hints),
-            of(week.right, week.judged),
-            figure(week.learned),
-        ]);
-    }
-    page.line("");
-    page.table(&table);
-}
-
-fn runs(report: &StatsReport, page: &mut Page) {
-    let runs = &report.executions;
-    if runs.total == 0 {
-        return;
-    }
-    let all = plural(runs.total, "run");
-    let more = format!(
-        ": {} without an answer, {} not judged",
-        runs.errors, runs.unjudged
-    );
-    page.line("");
-    page.styled(&[(Style::Strong, &all), (Style::Plain, &more)]);
-    let right = |of: &Part| part(of).map(|share| format!("right: {share}"));
-    let of_rules = runs
-        .tokens_with_rules
-        .map(|mean| format!("with rules: {}", number(mean)));
-    let without = runs
-        .tokens_without_rules
-        .map(|mean| format!("without: {}", number(mean)));
-    let unknown = (runs.cost_unknown > 0).then(|| format!("{} of unknown cost", runs.cost_unknown));
-    let latency = runs.latency_ms;
-    let latency = latency.map(|l| format!("{} median, {} at 95 %", ms(l.p50), ms(l.p95)));
-    page.some("with rules", right(&runs.right_with_rules));
-    page.some("without", right(&runs.right_without_rules));
-    page.fields([
-        ("tokens/run", joined([of_rules, without])),
-        ("cost", joined([runs.cost_usd.map(usd), unknown])),
-        ("latency", latency.unwrap_or_default()),
-    ]);
-}
-
-/// Joins the figures that have data.
-fn joined(figures: [Option<String>; 2]) -> String {
-    let there: Vec<String> = figures.into_iter().flatten().collect();
-    there.join("; ")
-}
-
-fn hints(report: &StatsReport, page: &mut Page) {
-    let hints = &report.hints;
-    if hints.precision.of == 0 {
-        return;
-    }
-    page.line("");
-    page.styled(&[(Style::Strong, "Lessons told")]);
-    let Evidence { shown, harmed, .. } = hints.evidence;
-    let helped = part(&hints.precision);
-    // Most calls of such a session are about something else.
-    let helped = helped.map(|share| format!("{share}: a later call followed it and worked"));
-    page.field("told", &plural(shown, "time"));
-    page.some("helped", helped);
-    let harmed = (harmed > 0).then(|| format!("{harmed}: a later call followed it and failed"));
-    page.some("harmed", harmed);
-}
-
-fn learning(report: &StatsReport, page: &mut Page) {
-    let learnt = &report.learning;
-    page.line("");
-    page.styled(&[(Style::Strong, "Learned")]);
-    let validated = match learnt.validated {
-        0 => String::new(),
-        count => format!(" ({count} validated)"),
-    };
-    let counts = [
-        plural(learnt.corrections, "correction"),
-        plural(learnt.reflexions, "rule") + &validated,
-        plural(learnt.procedures, "lesson"),
-    ];
-    page.field("all", &counts.join(", "));
-    page.some("per week", learnt.a_week.map(number));
-    let reused = Some(&learnt.reused).filter(|reused| reused.count > 0);
-    page.some("used again", reused.and_then(part));
-}
-
-fn used(heads: &'static str, all: &[Used], page: &mut Page) {
-    if all.is_empty() {
-        return;
-    }
-    page.line("");
-    let mut table = Table::new(heads).with_lines(3);
-    for used in all.iter().take(8) {
-        table.row([
-            used.id.clone(),
-            used.evidence.shown.to_string(),
-            used.evidence.helped.to_string(),
-            used.evidence.harmed.to_string(),
-            used.text.clone(),
-        ]);
-    }
-    page.table(&table);
-}
-
-/// Returns `75 % (3 of 4; 95 %: 30 to 95 %)`; `None` without data.
-pub(crate) fn part(part: &Part) -> Option<String> {
-    let (share, [low, high]) = (part.share? * 100.0, part.interval?.map(|of| of * 100.0));
-    let basis = format!(
-        "{} of {}; 95 %: {low:.0} to {high:.0} %",
-        part.count, part.of
-    );
-    Some(format!("{share:.0} % ({basis})"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_share_without_data_is_none() {
-        assert_eq!(part(&Part::default()), None);
     }
 }

@@ -11,8 +11,8 @@ use crate::cli::arguments::{HostArgs, HostsArgs};
 use crate::cli::connections;
 use crate::cli::context::Context;
 use crate::cli::output::{Page, Printer, Report};
-use crate::cli::start::hooks::{OnPage, Statuses, directory, found_in, is_on_path, notes, place};
-use crate::host::{self, Found, Host, InstallationStatus, Item, Served, ServerFile, Start};
+use crate::cli::start::hooks::{Statuses, directory, installed, is_on_path, removed, statuses};
+use crate::host::{self, Host, Item, Place, Served, ServerFile, Start};
 use crate::model::error::UserError;
 use crate::serve::mcp::{Server, serve};
 use crate::serve::operations::Operation;
@@ -85,51 +85,24 @@ pub(crate) fn mcp(context: &Context, args: &McpArgs) -> Result<u8, UserError> {
     let Some(command) = &args.command else {
         return be_server(context, args.read_only);
     };
+    let item = Item::Server;
     let report: Box<dyn Report> = match command {
         McpCommand::Install(args) => {
             let HostArgs { host, project } = args.of;
-            let place = place(context, Item::Server, host, project, args.read_only)?;
-            let changed = place.install()?;
-            let start = Some(place.start.clone());
-            let notes = notes(context, &place, project);
-            Box::new(place.done(changed, Served { start }, notes))
+            let of = |place: &Place| Served {
+                start: Some(place.start.clone()),
+            };
+            let done = installed(context, (item, host, project), args.read_only, of);
+            Box::new(done?)
         }
         McpCommand::Uninstall(args) => {
-            let place = place(context, Item::Server, args.host, args.project, false)?;
-            let changed = place.remove()?;
-            Box::new(place.done(changed, Served::default(), Vec::new()))
+            let done = removed::<Served>(context, (item, args.host, args.project));
+            Box::new(done?)
         }
         McpCommand::Status(args) => {
-            let mut reports: Vec<Found<Served>> = Vec::new();
-            let is_asked_for = args.host.is_some();
-            let hosts = args.host.map_or(Host::ALL.to_vec(), |host| vec![host]);
-            let places = hosts
-                .into_iter()
-                .flat_map(|host| [(host, false), (host, true)]);
-            for (host, project) in places {
-                let is_named = args.project && is_asked_for;
-                let is_left_out = if project {
-                    host.profile().project_file.is_none() && !is_named
-                } else {
-                    args.project
-                };
-                if is_left_out {
-                    continue;
-                }
-                let place = place(context, Item::Server, host, project, false)?;
-                let path = place.settings.path();
-                if reports.iter().any(|other| other.settings == path) {
-                    continue;
-                }
-                // Only the presence of the entry counts; its command line is the user's choice.
-                let found = found_in(&place, is_asked_for, host::server_status)?;
-                // Unless it is asked for, the project is of interest where it has the server.
-                let is_absent = found.standing == InstallationStatus::Absent;
-                if !(project && is_absent) || args.project {
-                    reports.push(found);
-                }
-            }
-            Box::new(Statuses { hosts: reports })
+            // Only the presence of the entry counts; its command line is the user's choice.
+            let given = (args.host, args.project);
+            Box::new(statuses(context, item, given, host::server_status)?)
         }
     };
     context.printer.show(report.as_ref())
@@ -245,14 +218,10 @@ pub(crate) fn start(context: &Context, host: Host, project: bool, read_only: boo
     }
 }
 
-impl OnPage for Served {
-    const OUTDATED: &'static str = "the program it starts does not exist";
-    const ABSENT: &'static str = "no server in";
-
-    fn show(&self, page: &mut Page) -> bool {
-        if let Some(Start { command, args }) = &self.start {
-            page.field("starts", &format!("{command} {}", args.join(" ")));
-        }
-        self.start.is_some()
+impl Report for Statuses<Served> {
+    fn page(&self, page: &mut Page) {
+        self.show(page, "no server in", |served, page| {
+            page.document(served, &[])
+        });
     }
 }

@@ -11,7 +11,7 @@ use crate::cli::connections::{database_url, no_url};
 use crate::cli::context::{Context, random};
 use crate::cli::ending::wait;
 use crate::cli::output::printer::stages;
-use crate::cli::output::{Done, Page, Report, Style};
+use crate::cli::output::{Done, Page, Report};
 use crate::model::error::UserError;
 use crate::remote::{
     self, Address, CheckReport, Direction, InitReport, JoinReport, OnSync, PgStore,
@@ -195,25 +195,13 @@ impl Report for UserReport {
 impl Report for CheckReport {
     fn page(&self, page: &mut Page) {
         page.fails_if(!self.passed);
-        for check in &self.checks {
-            let (style, mark) = if check.ok {
-                (Style::Good, "ok     ")
-            } else {
-                (Style::Bad, "failed ")
-            };
-            let name = format!("{:<14}", check.name);
-            page.styled(&[
-                (style, mark),
-                (Style::Strong, &name),
-                (Style::Plain, &check.detail),
-            ]);
-        }
+        page.document(self, &[&self.database]);
         let verdict = if self.passed {
             "users are isolated from each other"
         } else {
             "do not use this database for sharing"
         };
-        page.line(format!("\n{}: {verdict}", self.database));
+        page.line(format!("{}: {verdict}", self.database));
     }
 }
 

@@ -163,32 +163,15 @@ pub(crate) fn correct(context: &Context, args: CorrectArgs) -> Done {
 }
 
 impl CorrectArgs {
-    /// Returns the skill. Words that are none may be a rule without its quotes, or with those of a letter.
+    /// Returns the skill. Words that are none may be a rule without its quotes.
     fn skill(&self) -> Result<Option<SkillPath>, UserError> {
-        let Some(given) = &self.skill else {
-            return Ok(None);
-        };
-        let error = match given.parse() {
-            Ok(skill) => return Ok(Some(skill)),
-            Err::<_, InvalidSkillPath>(error) => UserError::from(error),
-        };
-        if self.execution_id.is_some() || self.correction.is_some() {
-            return Err(error);
-        }
-        let second = self.text.as_deref().unwrap_or_default();
-        if second.parse::<SkillPath>().is_ok() {
-            return Err(error.with_hint(format!("memctl correct {second} \"{given}\"")));
-        }
-        let words = [given, second].join(" ");
-        let words = words
-            .trim()
-            .trim_matches(['\u{201c}', '\u{201d}', '\u{201e}']);
-        Err(match words {
-            "" => UserError::usage("the text is empty", TO_AGENTS),
-            words if words.contains(' ') => error.with_hint(format!(
-                "a rule for coding agents stands between straight quotes: memctl correct \"{words}\""
+        let is_rule = self.execution_id.is_none() && self.correction.is_none();
+        let parsed = self.skill.as_deref().map(str::parse).transpose();
+        parsed.map_err(|error: InvalidSkillPath| match UserError::from(error) {
+            error if is_rule => error.with_hint(format!(
+                "a rule for coding agents is a sentence between straight quotes: {TO_AGENTS}"
             )),
-            _ => error.with_hint(format!("a rule for coding agents is a sentence: {TO_AGENTS}")),
+            error => error,
         })
     }
 

@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::cli::ask::Spending;
 use crate::cli::context::Context;
 use crate::cli::ending::wait;
-use crate::cli::output::{Done, Page, Report, Style, Table, plural};
+use crate::cli::output::{Done, Page, Report};
 use crate::model::SkillPath;
 use crate::model::error::{Kind, UserError};
 use crate::skills::{self, OutputVerdict, Status, TestExportReport, TestPlan, TestReport};
@@ -113,8 +113,7 @@ struct Tested<R> {
 impl Report for Tested<OutputVerdict> {
     fn page(&self, page: &mut Page) {
         let OutputVerdict { status, reason, .. } = &self.report;
-        let name = format!("{} ", status.name());
-        page.styled(&[(style(*status), &name), (Style::Plain, reason)]);
+        page.note(format!("{} ", status.name()), reason);
         page.exits_with(match status {
             Status::Failed => 1,
             Status::Skipped if !self.allow_skipped => SKIPPED,
@@ -159,42 +158,12 @@ impl Report for TestExportReport {}
 
 impl Report for Tested<TestReport> {
     fn page(&self, page: &mut Page) {
-        if !self.report.cases.is_empty() {
-            let mut table = Table::new("Test|Skill|Rule|Without|With|Result");
-            for case in &self.report.cases {
-                let side = |side: Option<Status>| match side {
-                    Some(status) => (style(status), status.name().to_owned()),
-                    None => (Style::Dim, "–".to_owned()),
-                };
-                table.styled_row(vec![
-                    (Style::Plain, case.id.clone()),
-                    (Style::Plain, case.skill.to_string()),
-                    (Style::Plain, case.reflexion_id.clone().unwrap_or_default()),
-                    (Style::Plain, side(case.without_rule).1),
-                    side(case.with_rule),
-                    (style(case.status), case.status.name().to_owned()),
-                ]);
-            }
-            page.table(&table);
-            page.line("");
-        }
+        page.document(&self.report, &[]);
         let cases = self.report.cases.iter();
         for case in cases.filter(|case| case.status != Status::Passed) {
-            let title = format!("{} ({}): ", case.id, case.skill);
-            page.styled(&[(style(case.status), &title), (Style::Plain, &case.reason)]);
+            let title = format!("{} {} ({}): ", case.status.name(), case.id, case.skill);
+            page.warn(title, &case.reason);
         }
-        let of = &self.report;
-        let mut sums = vec![
-            format!("{} passed", of.passed),
-            format!("{} failed", of.failed),
-            format!("{} worthless", of.worthless),
-            format!("{} skipped", of.skipped),
-        ];
-        if of.calls > 0 {
-            let cost = of.cost_usd.map(|cost| format!(", ${cost:.4}"));
-            sums.push(plural(of.calls as u64, "call") + &cost.unwrap_or_default());
-        }
-        page.line(sums.join("  "));
         page.exits_with(self.exit_code());
     }
 }
@@ -210,14 +179,5 @@ impl Tested<TestReport> {
             (false, 0) => 0,
             (false, _) => Kind::Model.code(),
         }
-    }
-}
-
-const fn style(status: Status) -> Style {
-    match status {
-        Status::Passed => Style::Good,
-        Status::Failed => Style::Bad,
-        Status::Worthless => Style::Warn,
-        Status::Skipped => Style::Dim,
     }
 }

@@ -12,8 +12,7 @@ use crate::cli::context::Context;
 use crate::cli::output::{Done, Page, Report, Style};
 use crate::cli::share::mcp;
 use crate::host::{
-    self, Delivery, Events, Found, FoundHooks, Host, InstallationStatus, Installed, Item, Place,
-    Start,
+    self, Events, Found, FoundHooks, Host, InstallationStatus, Installed, Item, Place, Start,
 };
 use crate::model::error::UserError;
 use crate::rules::{UNREAD, are_unread};
@@ -67,53 +66,95 @@ pub(crate) struct InstallArgs {
 }
 
 pub(crate) fn hooks(context: &Context, command: &HooksCommand) -> Done {
+    const ITEM: Item = Item::Hooks;
     match command {
         HooksCommand::Install(args) => {
             let HostArgs { host, project } = args.of;
-            let place = place(context, Item::Hooks, host, project, args.read_only)?;
-            let changed = place.install()?;
-            let notes = notes(context, &place, project);
-            Ok(Box::new(place.done(changed, Events::of(host), notes)))
+            let of = |_: &Place| Events::of(host);
+            let done = installed(context, (ITEM, host, project), args.read_only, of)?;
+            Ok(Box::new(done))
         }
         HooksCommand::Uninstall(args) => {
-            let place = place(context, Item::Hooks, args.host, args.project, false)?;
-            let changed = place.remove()?;
-            Ok(Box::new(place.done(changed, Events::default(), Vec::new())))
+            let done = removed::<Events>(context, (ITEM, args.host, args.project))?;
+            Ok(Box::new(done))
         }
         HooksCommand::Status(args) => {
-            let hosts = args
-                .host
-                .map_or(Host::with_hooks().collect(), |host| vec![host]);
-            let mut found = Vec::new();
             let store = context.workspace_over_files(None).ok();
             let store = store.filter(|_| context.has_memory());
             let is_unread = store.is_some_and(|workspace| are_unread(&workspace.store));
-            for host in hosts {
-                let place = place(context, Item::Hooks, host, args.project, false)?;
-                let mut report = found_in(&place, args.host.is_some(), host::hooks_status)?;
-                let (absent, broken) = (InstallationStatus::Absent, InstallationStatus::Broken);
-                if ![absent, broken].contains(&report.standing) {
-                    report.of.notes.extend(obstacles(context, &place));
-                    report.of.notes.extend(is_unread.then(|| UNREAD.to_owned()));
+            let given = (args.host, args.project);
+            let found = statuses(context, ITEM, given, |place| {
+                let mut found = host::hooks_status(place)?;
+                if found.standing != InstallationStatus::Absent {
+                    found.of.notes.extend(obstacles(context, place));
+                    found.of.notes.extend(is_unread.then(|| UNREAD.to_owned()));
                 }
-                found.push(report);
-            }
-            Ok(Box::new(Statuses { hosts: found }))
+                Ok(found)
+            });
+            Ok(Box::new(found?))
         }
     }
 }
 
-/// Returns what is found in a place. Settings that cannot be read do not hide the other agent hosts, unless one is
-/// asked for.
-pub(crate) fn found_in<T: Default>(
-    place: &Place,
-    is_asked_for: bool,
-    find: impl FnOnce(&Place) -> Result<Found<T>, host::Error>,
-) -> Result<Found<T>, UserError> {
-    match find(place) {
-        Err(error) if !is_asked_for => Ok(place.found(Err(UserError::from(error).message))),
-        found => Ok(found?),
+/// Installs an item in the settings of a host, of the project if `true`. `of` describes what was installed.
+pub(crate) fn installed<T>(
+    context: &Context,
+    (item, host, project): (Item, Host, bool),
+    read_only: bool,
+    of: impl FnOnce(&Place) -> T,
+) -> Result<Installed<T>, UserError> {
+    let place = place(context, item, host, project, read_only)?;
+    let changed = place.install()?;
+    let notes = notes(context, &place, project);
+    Ok(place.done(changed, of(&place), notes))
+}
+
+/// Removes an item from the settings of a host.
+pub(crate) fn removed<T: Default>(
+    context: &Context,
+    (item, host, project): (Item, Host, bool),
+) -> Result<Installed<T>, UserError> {
+    let place = place(context, item, host, project, false)?;
+    let changed = place.remove()?;
+    Ok(place.done(changed, T::default(), Vec::new()))
+}
+
+/// Returns what is found of an item in the settings of one host or of all, with those of the project where it is in
+/// them. Settings that cannot be read do not hide the other hosts, unless one is asked for.
+pub(crate) fn statuses<T: Default>(
+    context: &Context,
+    item: Item,
+    (asked_for, of_project): (Option<Host>, bool),
+    find: impl Fn(&Place) -> Result<Found<T>, host::Error>,
+) -> Result<Statuses<T>, UserError> {
+    let all = Host::ALL.into_iter();
+    let all = all.filter(|host| item == Item::Server || host.has_hooks());
+    let hosts = asked_for.map_or_else(|| all.collect(), |host| vec![host]);
+    let mut found: Vec<Found<T>> = Vec::new();
+    for (host, project) in hosts
+        .iter()
+        .flat_map(|host| [(*host, false), (*host, true)])
+    {
+        let is_named = asked_for.is_some() && of_project == project;
+        let place = match place(context, item, host, project, false) {
+            Err(_) if project && !is_named => continue,
+            place => place?,
+        };
+        let is_known = found
+            .iter()
+            .any(|one| one.settings == place.settings.path());
+        if is_known || (of_project && !project) {
+            continue;
+        }
+        let one = match find(&place) {
+            Err(error) if !is_named => place.found(Err(UserError::from(error).message)),
+            one => one?,
+        };
+        if project == of_project || one.standing != InstallationStatus::Absent {
+            found.push(one);
+        }
     }
+    Ok(Statuses { hosts: found })
 }
 
 /// Returns the place of an item in the settings of an agent host, and the command that it starts.
@@ -272,129 +313,76 @@ fn obstacles(context: &Context, place: &Place) -> Vec<String> {
     host::codex_obstacles(config.as_deref().unwrap_or_default(), place.settings.path())
 }
 
-/// Page of an item of an agent host.
-pub(crate) trait OnPage: Serialize {
-    /// Problem of an outdated one.
-    const OUTDATED: &'static str;
-    /// Label of the list of agent hosts without it.
-    const ABSENT: &'static str;
-
-    /// Adds what there is to say about it. Returns `true` if it is installed.
-    fn show(&self, page: &mut Page) -> bool;
-}
-
-impl OnPage for Events {
-    const OUTDATED: &'static str = "";
-    const ABSENT: &'static str = "";
-
-    fn show(&self, page: &mut Page) -> bool {
-        page.list(
-            "events",
-            &self
-                .events
-                .iter()
-                .map(ToString::to_string)
-                .collect::<Vec<_>>(),
-        );
-        !self.events.is_empty()
-    }
-}
-
-impl OnPage for FoundHooks {
-    const OUTDATED: &'static str = "outdated; install the hooks again";
-    const ABSENT: &'static str = "no hooks in";
-
-    fn show(&self, page: &mut Page) -> bool {
-        let is_there = !self.commands.is_empty();
-        match &self.last {
-            Some(last) => {
-                page.field("last event", &received(last, page));
-                page.field("answered", &told(last).unwrap_or(last.silent.clone()));
-            }
-            None if is_there => {
-                let none = "none yet: start a session in a project with a memory";
-                page.field("last event", none);
-            }
-            None => {}
-        }
-        // The last event of a session never says anything.
-        let is_shown = |one: &&Delivery| Some(*one) == self.last.as_ref();
-        let earlier = self.last_told.iter().filter(|one| !is_shown(one));
-        for (at, earlier) in earlier.enumerate() {
-            let label = if at == 0 { "last told" } else { "" };
-            page.field(label, &received(earlier, page));
-            page.some("", told(earlier));
-        }
-        self.notes
-            .iter()
-            .for_each(|note| page.field("  note", note));
-        is_there
-    }
-}
-
-/// Event of an agent host, with its age and the folder of the session.
-fn received(of: &Delivery, page: &Page) -> String {
-    let (age, directory) = (page.age(&of.at), page.path(&of.directory));
-    format!("{} ({age}) in {directory}", of.event)
-}
-
-/// Text that an agent was told; `None` if nothing was.
-fn told(of: &Delivery) -> Option<String> {
-    let told = of.told.as_ref()?;
-    Some(format!("told \u{201c}{told}\u{201d}"))
-}
-
-impl<T: OnPage> Report for Installed<T> {
+impl<T: Serialize> Report for Installed<T> {
     fn page(&self, page: &mut Page) {
-        let mut more = page.beside();
-        let done = match (self.of.show(&mut more), self.changed) {
-            (true, true) => "installed in ",
-            (true, false) => "already installed in ",
-            (false, true) => "removed from ",
-            (false, false) => "not installed in ",
+        let settings = self.settings.display().to_string();
+        let done = if self.changed {
+            "changed "
+        } else {
+            "unchanged "
         };
-        page.good(done, page.path(&self.settings.display().to_string()));
-        page.append(&more);
-        self.notes.iter().for_each(|note| page.field("note", note));
+        page.good(done, page.path(&settings));
+        page.document(self, &[&settings, self.host]);
     }
 }
 
 /// Installation status of each agent host.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
 pub(crate) struct Statuses<T> {
-    pub(crate) hosts: Vec<Found<T>>,
+    hosts: Vec<Found<T>>,
 }
 
-impl<T: OnPage> Report for Statuses<T> {
-    fn page(&self, page: &mut Page) {
+impl<T> Statuses<T> {
+    /// Shows the status of each host; `absent` is the label of those without the item. `show` adds what there is to say
+    /// about one.
+    pub(crate) fn show(&self, page: &mut Page, absent: &str, show: impl Fn(&T, &mut Page)) {
         page.fails_if(self.hosts.iter().any(|host| host.problem.is_some()));
-        let mut absent = Vec::new();
+        let is_absent = |one: &Found<T>| one.standing == InstallationStatus::Absent;
         for found in &self.hosts {
-            let mut more = page.beside();
-            let is_there = found.of.show(&mut more);
-            if !is_there && more.is_empty() && found.problem.is_none() && self.hosts.len() > 1 {
-                // It may be in another file of the same host.
-                let is_it = |other: &&Found<T>| other.host == found.host;
-                let mut others = self.hosts.iter().filter(is_it);
-                if others.all(|other| other.standing == InstallationStatus::Absent) {
-                    absent.push(found.host.to_owned());
-                }
-                continue;
-            }
-            let (style, state) = match found.standing {
+            let state = match found.standing {
                 InstallationStatus::Installed => (Style::Good, "installed"),
-                InstallationStatus::Outdated => (Style::Warn, T::OUTDATED),
-                InstallationStatus::Absent => (Style::Dim, "not installed"),
+                InstallationStatus::Outdated => (Style::Warn, "outdated; install it again"),
+                InstallationStatus::Absent => continue,
                 InstallationStatus::Broken => (Style::Bad, "settings cannot be read"),
             };
             let name = format!("{}: ", found.host);
             let path = page.path(&found.settings.display().to_string());
             let path = format!(" ({path})");
-            page.styled(&[(Style::Plain, &name), (style, state), (Style::Dim, &path)]);
-            let problem = found.problem.iter();
-            problem.for_each(|problem| page.bad("  error: ", problem));
-            page.append(&more);
+            page.styled(&[(Style::Plain, &name), state, (Style::Dim, &path)]);
+            page.some("error", found.problem.as_deref());
+            show(&found.of, page);
         }
-        page.list(T::ABSENT, &absent);
+        let has_it = |host| {
+            let of_host = |one: &&Found<T>| one.host == host;
+            !self.hosts.iter().filter(of_host).all(is_absent)
+        };
+        let without = self.hosts.iter().map(|one| one.host);
+        let without = without.filter(|host| !has_it(*host)).map(str::to_owned);
+        page.list(absent, &without.collect::<Vec<_>>());
+    }
+}
+
+impl Report for Statuses<FoundHooks> {
+    fn page(&self, page: &mut Page) {
+        self.show(page, "no hooks in", |hooks, page| {
+            if hooks.last.is_none() {
+                let none = "none yet: start a session in a project with a memory";
+                page.field("last event", none);
+            }
+            let last = hooks.last.iter().map(|one| ("last event", one));
+            let told = hooks.last_told.iter().map(|one| ("last told", one));
+            // The last event of a session never says anything.
+            let told = told.filter(|(_, one)| Some(*one) != hooks.last.as_ref());
+            for (label, one) in last.chain(told) {
+                let (age, directory) = (page.age(&one.at), page.path(&one.directory));
+                page.field(label, &format!("{} ({age}) in {directory}", one.event));
+                let told = one
+                    .told
+                    .as_ref()
+                    .map(|told| format!("told \u{201c}{told}\u{201d}"));
+                page.field("", told.as_ref().unwrap_or(&one.silent));
+            }
+            hooks.notes.iter().for_each(|note| page.field("note", note));
+        });
     }
 }

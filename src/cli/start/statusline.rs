@@ -111,33 +111,23 @@ fn input() -> Option<Value> {
 /// Returns the line. A part with the number 0 is left out; a session without any part was told nothing.
 fn text(counts: SessionCounts, marks: Option<Marks>, colour: bool) -> String {
     let has_session = marks.is_some();
-    let mut parts = Vec::new();
-    if counts.told > 0 {
-        parts.push(format!("{} told", plural(counts.told as u64, "rule")));
-    }
-    if counts.told_at_calls > 0 {
-        let rules = match counts.told {
-            0 => plural(counts.told_at_calls as u64, "rule") + " told",
-            _ => counts.told_at_calls.to_string(),
-        };
-        parts.push(format!("{rules} at calls, {} heeded", counts.heeded));
-    }
-    if counts.lessons > 0 {
-        parts.push(format!("{} told", plural(counts.lessons as u64, "lesson")));
-    }
-    if counts.helped > 0 {
-        parts.push(format!("{} helped", counts.helped));
-    }
-    if let Some(marks) = marks {
-        let lessons = plural(marks.lessons as u64, "lesson");
-        match marks {
-            Marks { lessons: 1.., .. } => parts.push(format!("{lessons} recorded")),
-            Marks {
-                was_asked: true, ..
-            } => parts.push("asked for lessons, none".to_owned()),
-            _ => {}
+    let told = |count: usize, noun: &str| (count > 0).then(|| plural(count as u64, noun) + " told");
+    let mut parts = vec![
+        told(counts.told, "rule"),
+        told(counts.told_at_calls, "rule")
+            .map(|told| format!("{told} at calls, {} heeded", counts.heeded)),
+        told(counts.lessons, "lesson"),
+        (counts.helped > 0).then(|| format!("{} helped", counts.helped)),
+    ];
+    parts.extend(marks.map(|marks| {
+        match marks.lessons {
+            0 => marks
+                .was_asked
+                .then(|| "asked for lessons, none".to_owned()),
+            lessons => Some(plural(lessons as u64, "lesson") + " recorded"),
         }
-    }
+    }));
+    let mut parts: Vec<String> = parts.into_iter().flatten().collect();
     if counts.waiting > 0 {
         let verb = if counts.waiting == 1 { "waits" } else { "wait" };
         let waits = format!(
@@ -180,7 +170,7 @@ mod tests {
         check(
             [4, 3, 2, 1, 1, 2],
             true,
-            "memctl: 4 rules told, 3 at calls, 2 heeded, 1 lesson told, 1 helped, 2 candidates wait: memctl review",
+            "memctl: 4 rules told, 3 rules told at calls, 2 heeded, 1 lesson told, 1 helped, 2 candidates wait: memctl review",
         );
         check([0; 6], true, "memctl: nothing told yet");
         let expected = "memctl: 1 rule told at calls, 1 heeded";

@@ -7,7 +7,7 @@
 //! Out of scope: merging texts. A user who wants parts of both edits the kept rule.
 
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::model::{CallPattern, Evidence, Kind, Reflexion, RelatedRule, RuleRelation};
 use crate::rules::in_use::why_unused;

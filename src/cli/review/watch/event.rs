@@ -1,12 +1,12 @@
 //! Events of a memory, each as one line of text and as one line of JSON.
 
-use console::measure_text_width;
+use console::truncate_str;
 use memctl_files::json::compact;
 use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::cli::output::{Page, Style, change, day, end};
+use crate::cli::output::{Page, Style, change};
 use crate::cli::skills::run::latency;
 use crate::model::{Execution, ExecutionLog, Outcome, Procedure, Record, Reflexion, Trust};
 
@@ -19,8 +19,9 @@ pub(super) struct Event {
     pub(super) at: String,
     /// Line of JSON.
     pub(super) json: String,
-    /// Cells of its line for a person, before the time.
-    cells: Vec<(Style, String)>,
+    /// Its line for a person, before the time.
+    text: String,
+    style: Style,
 }
 
 /// Event that is no execution, as `--json` prints it.
@@ -61,40 +62,14 @@ fn json(document: &impl Serialize) -> String {
     compact(&serde_json::to_string(document).unwrap_or_default()) + "\n"
 }
 
-/// Minimum width of a cell that is cut.
-const LEAST: usize = 8;
-/// Spaces between two cells.
-const GAP: &str = "  ";
-
 impl Event {
-    /// Adds the event to a page as one line. On a terminal of `columns`, its last cells give way, and its time is a
-    /// clock from the day `today` on.
-    pub(super) fn line(&self, page: &mut Page, columns: Option<usize>, today: &str) {
+    /// Adds the event to a page as one line, which is cut at the width of a terminal.
+    pub(super) fn line(&self, page: &mut Page, columns: Option<usize>) {
         let at: String = self.at.chars().take(19).collect();
-        let at = match at.split_once('T') {
-            Some((day, clock)) if columns.is_some() && day >= today => clock.to_owned(),
-            _ if columns.is_some() => day(&self.at),
-            _ => at,
-        };
-        let mut room = columns
-            .unwrap_or(usize::MAX)
-            .saturating_sub(measure_text_width(&at));
-        let mut parts = Vec::new();
-        for (style, text) in &self.cells {
-            let Some(text) = text.lines().next() else {
-                continue;
-            };
-            room = room.saturating_sub(GAP.len());
-            let cut = columns.map_or_else(|| text.to_owned(), |_| end(text, room));
-            if room < LEAST && cut != text {
-                break;
-            }
-            room -= measure_text_width(&cut);
-            parts.extend([(*style, cut), (Style::Plain, GAP.to_owned())]);
-        }
-        parts.push((Style::Dim, at));
-        let parts = parts.iter().map(|(style, text)| (*style, text.as_str()));
-        page.styled(&parts.collect::<Vec<_>>());
+        let text = self.text.lines().next().unwrap_or_default();
+        let room = columns.map_or(usize::MAX, |columns| columns.saturating_sub(at.len() + 2));
+        let text = truncate_str(text, room, "…");
+        page.styled(&[(self.style, &text), (Style::Dim, &format!("  {at}"))]);
     }
 }
 
@@ -109,20 +84,18 @@ impl From<Execution> for Event {
         let model = execution.model_used.rsplit('/').next().unwrap_or_default();
         let unknown = || "–".to_owned();
         let cost = execution.cost_usd.map(|cost| format!("${cost:.4}"));
-        let cells = vec![
-            (Style::Plain, execution.execution_id.clone()),
-            (Style::Plain, execution.skill.clone()),
-            (style, execution.outcome.as_str().to_owned()),
-            (Style::Plain, cost.unwrap_or_else(unknown)),
-            (
-                Style::Plain,
-                execution.latency_ms.map_or_else(unknown, latency),
-            ),
-            (Style::Dim, model.to_owned()),
+        let cells = [
+            execution.execution_id.as_str(),
+            &execution.skill,
+            execution.outcome.as_str(),
+            &cost.unwrap_or_else(unknown),
+            &execution.latency_ms.map_or_else(unknown, latency),
+            model,
         ];
         Self {
             json: json(&execution),
-            cells,
+            text: cells.join("  "),
+            style,
             id: execution.execution_id,
             at: execution.timestamp,
         }
@@ -140,11 +113,8 @@ impl From<Other> for Event {
             id: of.id,
             at: of.at,
             json,
-            cells: vec![
-                (Style::Plain, in_short(&of.records)),
-                (style, of.what.to_owned()),
-                (Style::Plain, of.text),
-            ],
+            text: [&in_short(&of.records), of.what, &of.text].join("  "),
+            style,
         }
     }
 }
@@ -211,11 +181,12 @@ pub(super) fn told(line: ExecutionLog, text_of: &dyn Fn(&str) -> Option<String>)
         said.as_str().unwrap_or_default().to_owned()
     };
     let is_told = line.step_name == "told";
-    let (what, records) = match (is_told, &*said("at")) {
-        (false, _) => ("hint shown", ids("hints")),
-        (true, "start") => ("told at a start", ids("told")),
-        (true, _) => ("told at a call", ids("told")),
+    let (what, name) = match (is_told, &*said("at")) {
+        (false, _) => ("hint shown", "hints"),
+        (true, "start") => ("told at a start", "told"),
+        (true, _) => ("told at a call", "told"),
     };
+    let records = ids(name);
     let text = if is_told {
         let texts: Vec<String> = records.iter().filter_map(|id| text_of(id)).collect();
         texts.join(" · ")
@@ -231,11 +202,8 @@ pub(super) fn told(line: ExecutionLog, text_of: &dyn Fn(&str) -> Option<String>)
         session: line.session_id,
         tool: line.tool_name,
     };
-    Event::from(if is_told {
-        Other::Told(happened)
-    } else {
-        Other::Hint(happened)
-    })
+    let event = if is_told { Other::Told } else { Other::Hint };
+    Event::from(event(happened))
 }
 
 #[cfg(test)]
@@ -261,15 +229,16 @@ mod tests {
             ..Reflexion::default()
         };
         let event = Event::from(rule);
-        let check = |columns, today, expected: &str| {
+        let check = |columns, expected: &str| {
             let mut page = Page::new(100, false, chrono::DateTime::UNIX_EPOCH);
-            event.line(&mut page, columns, today);
+            event.line(&mut page, columns);
             assert_eq!(page.into_text().trim_end(), expected);
         };
         let whole = "REFL-001  rule made  Every score has to name its evidence in the input  2026-02-20T12:43:41";
-        check(None, "2026-02-20", whole);
-        let cut = "REFL-001  rule made  Every score has to n…  12:43:41";
-        check(Some(52), "2026-02-20", cut);
-        check(Some(30), "2026-02-21", "REFL-001  rule ma…  2026-02-20");
+        check(None, whole);
+        check(
+            Some(52),
+            "REFL-001  rule made  Every sco…  2026-02-20T12:43:41",
+        );
     }
 }

@@ -73,14 +73,13 @@ pub(crate) fn watch(context: &Context, args: &WatchArgs) -> Result<u8, UserError
     let mut feed = Feed::new(&workspace, skill.as_ref(), kinds);
     let mut next = feed.start(args.limit as usize);
     let columns = context.printer.columns();
-    let today = context.environment.now.format("%Y-%m-%d").to_string();
     loop {
         for event in next {
             let line = if context.printer.is_json() {
                 event.json
             } else {
                 let mut page = context.printer.page();
-                event.line(&mut page, columns, &today);
+                event.line(&mut page, columns);
                 page.into_text()
             };
             if !context.printer.line(&line) {
