@@ -8,6 +8,7 @@
 //! The log is append-only. A line with malformed fields is read with the fields that parse; a line
 //! that is not an object is skipped.
 
+use memctl_files::json::leaves;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -80,22 +81,6 @@ const FOUND_BY: usize = 8_000;
 /// Field of a host session's data that lists record ids, which are not searchable text.
 const LEARNED: &str = "learned";
 
-/// Appends the texts of a value, one per line, up to the limit.
-fn add_texts(value: &Value, words: &mut String) {
-    match value {
-        Value::String(text) if words.len() < FOUND_BY => {
-            let end = text.floor_char_boundary(FOUND_BY);
-            words.extend(["\n", &text[..end]]);
-        }
-        Value::Array(values) => values.iter().for_each(|value| add_texts(value, words)),
-        Value::Object(fields) => fields
-            .iter()
-            .filter(|(name, _)| *name != LEARNED)
-            .for_each(|(_, value)| add_texts(value, words)),
-        _ => {}
-    }
-}
-
 impl Record for Session {
     const KIND: Kind = Kind::Session;
 
@@ -113,8 +98,15 @@ impl Record for Session {
             words.push('\n');
             words.push_str(text);
         }
-        let data = serde_json::from_str(self.session_data.get()).unwrap_or_default();
-        add_texts(&data, &mut words);
+        let mut data: Value = serde_json::from_str(self.session_data.get()).unwrap_or_default();
+        if let Some(fields) = data.as_object_mut() {
+            fields.remove(LEARNED);
+        }
+        for text in leaves(&data).into_iter().filter_map(Value::as_str) {
+            if words.len() < FOUND_BY {
+                words.extend(["\n", &text[..text.floor_char_boundary(FOUND_BY)]]);
+            }
+        }
         words
     }
 

@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use crate::model::{
     CANDIDATE, Kind, OBSERVED, Procedure, Record as _, Reflexion, SkillPath, Trust, push_values,
-    split_origin, with_origin,
+    with_origin,
 };
 use crate::notes::{FindOptions, compare};
 use crate::rules::guardrails::is_pending;
@@ -51,7 +51,7 @@ pub fn prompt(
     input: Option<&str>,
 ) -> Result<PromptReport, Error> {
     let (_, skill) = workspace.skill(skill)?;
-    let mut warnings: Vec<String> = skill.problems.iter().map(ToString::to_string).collect();
+    let mut warnings: Vec<String> = skill.problems.clone();
     let mut assembly = assemble(workspace, &skill, input, &mut warnings)?;
     if let Some(input) = input {
         let unapproved = unapproved(workspace, &skill, input, &mut warnings)?;
@@ -94,19 +94,9 @@ pub(crate) fn assemble(
         Some(input) => near(workspace, input, Some(Trust::Approved), warnings)?,
         None => Vec::new(),
     };
-    let assembly = of_records(workspace, skill, &rules, &procedures, &near, input);
-    let is_shown = |procedure: &&Procedure| {
-        let mut injected = assembly.injected.iter();
-        injected.any(|record| record.id == procedure.procedure_id)
-    };
-    warnings.extend(procedures.iter().filter(is_shown).filter_map(|procedure| {
-        let reason = memctl_redact::admit(&procedure.content()).quarantine?;
-        let id = &procedure.procedure_id;
-        Some(format!(
-            "`{id}` is suspicious: {reason}; a person approved it, so it counts; if nobody did: memctl forget {id}"
-        ))
-    }));
-    Ok(assembly)
+    Ok(of_records(
+        workspace, skill, &rules, &procedures, &near, input,
+    ))
 }
 
 /// Returns the procedures near an input that nobody has approved: the reason why they are in no prompt. A run
@@ -213,23 +203,14 @@ fn of_records(
 
 /// Warning about rules that the user has not approved.
 fn untrusted(rules: &[Reflexion]) -> Option<String> {
-    let (mut own, mut pulled) = (0, 0);
-    for rule in rules.iter().filter(|rule| rule.observed) {
-        match split_origin(&rule.reflexion_id).1 {
-            Some(_) => pulled += 1,
-            None => own += 1,
-        }
-    }
-    let way = match (own, pulled) {
-        (0, 0) => return None,
-        (0, _) => "memctl trust --origin ORIGIN",
-        _ => "memctl trust",
-    };
-    let count = own + pulled;
+    let count = rules.iter().filter(|rule| rule.observed).count();
     let noun = if count == 1 { "rule is" } else { "rules are" };
-    Some(format!(
-        "{count} {noun} not yours, and shown to the model as data only; to look and decide: {way}"
-    ))
+    (count > 0).then(|| {
+        format!(
+            "{count} {noun} not yours, and shown to the model as data only; to look and decide: memctl trust, \
+             for those of a sync with --origin"
+        )
+    })
 }
 
 /// Returns the approved procedures, oldest first, and the problems of the files: those of this memory, then

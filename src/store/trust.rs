@@ -56,8 +56,13 @@ pub struct Approvals {
 }
 
 /// Trust decision about the records of a workspace at one moment; read it once per operation.
-#[derive(Debug)]
-pub struct TrustSnapshot(State);
+#[derive(Debug, Default)]
+pub struct TrustSnapshot {
+    /// `true` if the approvals of the workspace's own files count.
+    is_whole: bool,
+    key: Option<UserKey>,
+    listed: HashSet<Mac>,
+}
 
 /// Part of a record that this user vouches for, least first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
@@ -77,12 +82,6 @@ impl TrustedPart {
     pub fn may_silence(self, other: Self) -> bool {
         other == Self::Nothing || self == Self::Whole
     }
-}
-
-#[derive(Debug)]
-enum State {
-    Whole,
-    Listed(Option<UserKey>, HashSet<Mac>),
 }
 
 impl Approvals {
@@ -116,20 +115,19 @@ impl Approvals {
 
     /// Reads the user's decision.
     pub fn trust_snapshot(&self) -> TrustSnapshot {
-        if self.is_trusted() {
-            return TrustSnapshot(State::Whole);
+        TrustSnapshot {
+            is_whole: self.is_trusted(),
+            ..self.own_words()
         }
-        self.own_words()
     }
 
     /// Reads only the texts that this user stated or approved, also in a trusted workspace.
     pub fn own_words(&self) -> TrustSnapshot {
-        if self.all {
-            return TrustSnapshot(State::Whole);
+        TrustSnapshot {
+            is_whole: self.all,
+            key: self.key(),
+            listed: self.state.as_deref().map(approved).unwrap_or_default(),
         }
-        let key = self.state.as_deref().and_then(UserKey::read);
-        let listed = self.state.as_deref().map(approved);
-        TrustSnapshot(State::Listed(key, listed.unwrap_or_default()))
     }
 
     /// Returns `true` if the workspace's own approvals count: the user created it, or trusts it as
@@ -190,35 +188,27 @@ impl TrustSnapshot {
     /// Returns `true` if this user approved exactly these patterns of exactly this text, whether or not
     /// the rule is in use.
     pub fn seals(&self, rule: &Reflexion) -> bool {
-        if rule.trust() == Trust::Observed || rule.seen_by.is_empty() {
-            return false;
-        }
-        match &self.0 {
-            State::Whole => true,
-            State::Listed(Some(key), listed) => {
-                let digest = digest_of_patterns(key, rule);
-                digest.is_some_and(|digest| listed.contains(&digest))
-            }
-            State::Listed(None, _) => false,
-        }
+        let may_act = rule.trust() != Trust::Observed && !rule.seen_by.is_empty();
+        may_act && self.lists(|key| digest_of_patterns(key, rule))
     }
 
     /// Returns `true` if the approvals of the workspace's own files count.
     pub fn is_whole(&self) -> bool {
-        matches!(self.0, State::Whole)
+        self.is_whole
     }
 
     fn effective(&self, own: Trust, digest: impl FnOnce(&UserKey) -> Option<Mac>) -> Trust {
-        match &self.0 {
-            State::Whole => own,
-            _ if own == Trust::Observed => own,
-            State::Listed(Some(key), listed)
-                if digest(key).is_some_and(|digest| listed.contains(&digest)) =>
-            {
-                own
-            }
-            State::Listed(..) => Trust::Observed,
+        if own != Trust::Observed && self.lists(digest) {
+            own
+        } else {
+            Trust::Observed
         }
+    }
+
+    /// Returns `true` if a digest is approved, or need not be.
+    fn lists(&self, digest: impl FnOnce(&UserKey) -> Option<Mac>) -> bool {
+        let digest = || self.key.as_ref().and_then(digest);
+        self.is_whole || digest().is_some_and(|digest| self.listed.contains(&digest))
     }
 }
 
