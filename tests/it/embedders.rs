@@ -234,7 +234,7 @@ fn a_size_that_does_not_fit_is_named() {
     let mut workspace = workspace();
     use_openai(&mut workspace, &model);
     workspace.set("MEMCTL_EMBEDDING_DIMENSIONS", "16");
-    let said = "vectors of 8 dimensions where 16 were asked for";
+    let said = "vectors of 8 dimensions where 16 were expected";
     ran(&workspace, &["index"]).fails(4, said);
     let (ids, report) = find(&workspace, "an invoice");
     assert_eq!(ids, ["CORR-000"]);

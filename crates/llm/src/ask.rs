@@ -46,8 +46,6 @@ pub(super) enum Stop {
 
 /// Attempts at one question.
 pub(super) struct Attempts<'a> {
-    /// Number of requests sent.
-    pub(super) count: u32,
     pub(super) progress: OnProgress<'a>,
     start: Instant,
     limit: Duration,
@@ -56,7 +54,6 @@ pub(super) struct Attempts<'a> {
 impl<'a> Attempts<'a> {
     pub(super) fn new(limit: Duration, progress: OnProgress<'a>) -> Self {
         Self {
-            count: 0,
             progress,
             start: Instant::now(),
             limit,
@@ -153,8 +150,6 @@ impl Llm {
             usage: bill.usage,
             cost_usd: bill.cost_usd,
             latency: question.attempts.start.elapsed(),
-            attempts: question.attempts.count,
-            repaired: question.earlier.is_some(),
         })
     }
 
@@ -213,14 +208,8 @@ impl Llm {
         } = question;
         match self {
             Self::Chat(chat) => *draft = chat.answer(request, attempts).await?,
-            Self::Exec(exec) => {
-                attempts.count += 1;
-                exec.answer(&in_words(request), &mut draft.text).await?;
-            }
-            Self::Scripted(scripted) => {
-                attempts.count += 1;
-                *draft = scripted.answer(request)?;
-            }
+            Self::Exec(exec) => exec.answer(&in_words(request), &mut draft.text).await?,
+            Self::Scripted(scripted) => *draft = scripted.answer(request)?,
         }
         let (kind, message) = match question.draft.stop {
             Stop::End => return Ok(()),
@@ -343,7 +332,7 @@ mod tests {
             (reply.text.as_str(), reply.model.as_str()),
             ("so", "scripted/demo")
         );
-        assert_eq!((reply.cost_usd, reply.attempts), (Some(0.5), 1));
+        assert_eq!(reply.cost_usd, Some(0.5));
         assert_eq!(reply.usage.unwrap().input_tokens, 7);
         let reply = ask(r#"{"reply": "so"}"#, None).unwrap();
         assert_eq!((reply.usage, reply.cost_usd), (None, None));
@@ -357,7 +346,6 @@ mod tests {
         "#;
         let reply = ask(script, Some(form())).unwrap();
         assert_eq!(reply.text, r#"{"rule": 1.0}"#);
-        assert_eq!((reply.repaired, reply.attempts), (true, 2));
         assert_eq!(reply.cost_usd, Some(0.75));
         let error = ask(r#"{"reply": "no", "cost_usd": 0.5}"#, Some(form())).unwrap_err();
         assert_eq!(error.raw_text(), Some("no"));

@@ -1,9 +1,7 @@
 //! Chat protocols: Anthropic's Messages, and `OpenAI`'s chat as many servers implement it.
 //!
-//! `OpenAI`, `OpenRouter`, Ollama, vLLM and LM Studio differ in the fields that they reject. The
-//! full request is sent first. A field that a server rejects with a 400 and its name is left out of
-//! later requests: the form of the answer, and the name of the token limit. The form then goes into
-//! the prompt, or for Anthropic into a tool that the model must use; the tool input is the answer.
+//! `OpenAI`, `OpenRouter`, Ollama, vLLM and LM Studio differ in the fields that they reject. A server
+//! that rejects the form of the answer, with a 400 and its name, gets it in the prompt from then on.
 //!
 //! Anthropic's system text is marked for the provider's cache, since requests of a skill share it.
 //! Deliberately absent: sampling parameters, which providers have dropped, and `OpenAI`'s Responses
@@ -17,15 +15,12 @@ use serde_json::{Value, json};
 use super::ask::{Attempts, Draft, Stop};
 use super::error::Fault;
 use super::http::{Connection, Endpoint, Limits, bearer, header, unusable};
-use super::request::{Pricing, Tokens, in_words};
-use super::structure::strict;
+use super::request::{Tokens, in_words};
+use super::structure::with_all_required;
 use super::{Error, ErrorKind, Request, Secret};
 
 /// Version of Anthropic's protocol.
 const VERSION: &str = "2023-06-01";
-
-const MAX_TOKENS: &str = "max_tokens";
-const COMPLETION_TOKENS: &str = "max_completion_tokens";
 
 /// Known providers, with the base URL of their service. All others have `OpenAI`'s protocol.
 const PROVIDERS: [(&str, &str); 3] = [
@@ -61,8 +56,6 @@ pub struct Chat {
     is_anthropic: bool,
     /// The server rejects the form of the answer.
     rejects_form: AtomicBool,
-    /// The server wants the other name of the token limit.
-    wants_other_limit: AtomicBool,
 }
 
 impl Chat {
@@ -73,10 +66,7 @@ impl Chat {
     /// [`ErrorKind::Config`] for an invalid base URL, or a key that is not a valid header value.
     pub fn new(mut endpoint: Endpoint) -> Result<Self, Error> {
         let is_anthropic = endpoint.provider == ANTHROPIC;
-        let pricing = match built_in(&endpoint.provider) {
-            Some((name, _)) => Pricing::Provider(name),
-            None => Pricing::by_address(&endpoint.provider),
-        };
+        let price_id = built_in(&endpoint.provider).map(|(name, _)| name);
         let headers = if is_anthropic {
             let base_url = endpoint.base_url.trim_end_matches('/');
             let base_url = base_url.strip_suffix("/v1").unwrap_or(base_url);
@@ -92,10 +82,9 @@ impl Chat {
             )
         })?;
         Ok(Self {
-            connection: Box::new(Connection::new(endpoint, pricing, headers)?),
+            connection: Box::new(Connection::new(endpoint, price_id, headers)?),
             is_anthropic,
             rejects_form: AtomicBool::new(false),
-            wants_other_limit: AtomicBool::new(false),
         })
     }
 
@@ -105,42 +94,29 @@ impl Chat {
         request: &Request,
         attempts: &mut Attempts<'_>,
     ) -> Result<Draft, Error> {
-        loop {
-            let has_form = !self.rejects_form.load(Relaxed);
-            let connection = &self.connection;
-            let outcome = if self.is_anthropic {
-                let body = self.for_anthropic(request, has_form);
-                let answer = connection.fetch("/v1/messages", &body, of_anthropic, attempts);
-                answer.await
-            } else {
-                let body = self.for_openai(request, has_form);
-                let answer = connection.fetch("/chat/completions", &body, of_openai, attempts);
-                answer.await
-            };
-            match outcome {
-                Err(error)
-                    if matches!(error.kind, ErrorKind::BadRequest(400 | 422))
-                        && self.gives_up(&error.to_string()) => {}
+        if request.schema.is_some() && !self.rejects_form.load(Relaxed) {
+            match self.send(request, attempts).await {
+                Err(error) if is_about_form(&error) => self.rejects_form.store(true, Relaxed),
                 outcome => return outcome,
             }
         }
+        self.send(&in_words(request), attempts).await
     }
 
-    /// Gives up a field that the server has rejected; `false` if there is none.
-    fn gives_up(&self, message: &str) -> bool {
-        let names = |words: &[&str]| words.iter().any(|word| message.contains(word));
-        let form: &[&str] = if self.is_anthropic {
-            &["output_config", "json_schema", "structured output"]
+    async fn send(&self, request: &Request, attempts: &mut Attempts<'_>) -> Result<Draft, Error> {
+        let connection = &self.connection;
+        if self.is_anthropic {
+            let body = self.for_anthropic(request);
+            let answer = connection.fetch("/v1/messages", &body, of_anthropic, attempts);
+            answer.await
         } else {
-            &["response_format", "json_schema"]
-        };
-        names(form) && !self.rejects_form.swap(true, Relaxed)
-            || !self.is_anthropic
-                && names(&[COMPLETION_TOKENS])
-                && !self.wants_other_limit.swap(true, Relaxed)
+            let body = self.for_openai(request);
+            let answer = connection.fetch("/chat/completions", &body, of_openai, attempts);
+            answer.await
+        }
     }
 
-    fn for_anthropic(&self, request: &Request, has_form: bool) -> Value {
+    fn for_anthropic(&self, request: &Request) -> Value {
         let mut body = json!({
             "model": self.connection.endpoint.model,
             "max_tokens": request.max_tokens,
@@ -155,57 +131,51 @@ impl Chat {
             }]);
         }
         if let Some(schema) = &request.schema {
-            let form = strict(&schema.json, false);
-            if has_form {
-                body["output_config"] = json!({"format": {"type": "json_schema", "schema": form}});
-            } else {
-                body["tools"] = json!([{
-                    "name": schema.name,
-                    "description": "Gives the answer.",
-                    "strict": true,
-                    "input_schema": form,
-                }]);
-                body["tool_choice"] = json!({"type": "tool", "name": schema.name});
-            }
+            let format = json!({"type": "json_schema", "schema": schema.json});
+            body["output_config"] = json!({"format": format});
         }
         body
     }
 
-    fn for_openai(&self, request: &Request, has_form: bool) -> Value {
-        let question = if has_form {
-            request.clone()
-        } else {
-            in_words(request)
-        };
+    fn for_openai(&self, request: &Request) -> Value {
         let mut messages = Vec::new();
-        if !question.system.is_empty() {
-            messages.push(json!({"role": "system", "content": question.system}));
+        if !request.system.is_empty() {
+            messages.push(json!({"role": "system", "content": request.system}));
         }
-        messages.push(json!({"role": "user", "content": question.user}));
+        messages.push(json!({"role": "user", "content": request.user}));
         // `OpenAI` has deprecated the name that other servers use.
-        let is_openai = self.connection.endpoint.provider == OPENAI;
-        let limit = if is_openai == self.wants_other_limit.load(Relaxed) {
-            MAX_TOKENS
+        let limit = if self.connection.endpoint.provider == OPENAI {
+            "max_completion_tokens"
         } else {
-            COMPLETION_TOKENS
+            "max_tokens"
         };
         let mut body = json!({
             "model": self.connection.endpoint.model,
             "messages": messages,
             limit: request.max_tokens,
         });
-        if let Some(schema) = request.schema.as_ref().filter(|_| has_form) {
+        if let Some(schema) = &request.schema {
             body["response_format"] = json!({
                 "type": "json_schema",
                 "json_schema": {
                     "name": schema.name,
                     "strict": true,
-                    "schema": strict(&schema.json, true),
+                    "schema": with_all_required(&schema.json),
                 },
             });
         }
         body
     }
+}
+
+/// Returns `true` for the error of a server that rejects the form of the answer.
+fn is_about_form(error: &Error) -> bool {
+    let names = [
+        "output_config", "response_format", "json_schema", "structured output",
+    ];
+    let message = error.to_string();
+    matches!(error.kind, ErrorKind::BadRequest(400 | 422))
+        && names.iter().any(|name| message.contains(name))
 }
 
 fn anthropic_headers(key: Option<&Secret>) -> Result<HeaderMap, String> {
@@ -223,11 +193,8 @@ fn of_anthropic(body: &Value) -> Result<Draft, Fault> {
     let Some(blocks) = body["content"].as_array() else {
         return Err(Fault::lacks("no list `content`", body));
     };
-    let texts = blocks.iter().map(|block| match block["type"].as_str() {
-        Some("text") => block["text"].as_str().unwrap_or_default().to_owned(),
-        Some("tool_use") => block["input"].to_string(),
-        _ => String::new(),
-    });
+    // Blocks of other kinds, such as thoughts, have no `text`.
+    let texts = blocks.iter().filter_map(|block| block["text"].as_str());
     let usage = &body["usage"];
     let count = |name: &str| usage[name].as_u64().unwrap_or(0);
     let cache_read = count("cache_read_input_tokens");

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use super::ask::{Attempts, timed_out};
 use super::error::Fault;
 use super::http::{Connection, Endpoint, bearer, unusable};
-use super::request::{Pricing, Tokens, beginning};
+use super::request::{Tokens, beginning};
 use super::{Error, ErrorKind, Progress};
 
 /// Maximum characters sent per text, more than most models use.
@@ -40,11 +40,10 @@ impl Embeddings {
     ///
     /// [`ErrorKind::Config`] for an invalid base URL, or a key that is not a valid header value.
     pub fn new(endpoint: Endpoint, dimensions: Option<usize>) -> Result<Self, Error> {
-        let pricing = Pricing::by_address(&endpoint.provider);
         let headers =
             bearer(endpoint.key.as_ref()).map_err(|reason| unusable(&endpoint.model, &reason))?;
         Ok(Self {
-            connection: Connection::new(endpoint, pricing, headers)?,
+            connection: Connection::new(endpoint, None, headers)?,
             dimensions,
         })
     }
@@ -144,14 +143,9 @@ impl Embeddings {
         for vector in &vectors {
             if let Some(expected) = expected.filter(|expected| *expected != vector.len()) {
                 let length = vector.len();
-                return Err(match self.dimensions {
-                    Some(_) => {
-                        format!("vectors of {length} dimensions where {expected} were asked for")
-                    }
-                    None => {
-                        format!("vectors of {expected} and of {length} dimensions in one answer")
-                    }
-                });
+                return Err(format!(
+                    "vectors of {length} dimensions where {expected} were expected"
+                ));
             }
             let has_direction = vector.iter().any(|x| *x != 0.0);
             if !has_direction || vector.iter().any(|x| !x.is_finite()) {
@@ -241,12 +235,12 @@ mod tests {
         check(
             Some(3),
             &[&[1.0, 0.0], &[0.0, 2.0]],
-            Err("vectors of 2 dimensions where 3 were asked for"),
+            Err("vectors of 2 dimensions where 3 were expected"),
         );
         check(
             None,
             &[&[1.0, 0.0], &[0.0]],
-            Err("vectors of 2 and of 1 dimensions in one answer"),
+            Err("vectors of 1 dimensions where 2 were expected"),
         );
         check(None, &[&[1.0]], Err("1 vectors for 2 texts"));
         check(None, &[&[1.0], &[0.0]], Err("a vector without a direction"));

@@ -65,7 +65,6 @@ pub struct Error {
     /// Kind of the error.
     pub kind: ErrorKind,
     message: String,
-    text: String,
     paid: Option<Box<Paid>>,
     source: Option<Box<dyn std::error::Error + Send + Sync>>,
 }
@@ -76,21 +75,15 @@ impl Error {
         Self {
             kind,
             message,
-            text: String::new(),
             paid: None,
             source: None,
         }
     }
 
-    /// Adds the answer that the provider delivered, and probably billed, before the error.
+    /// Adds what the provider delivered, and probably billed, before the error.
     pub(super) fn after(mut self, paid: Paid) -> Self {
         self.paid = Some(Box::new(paid));
         self
-    }
-
-    /// Adds received text that is no answer.
-    pub(super) fn with_text(self, text: String) -> Self {
-        Self { text, ..self }
     }
 
     /// Adds the cause.
@@ -110,7 +103,7 @@ impl Error {
     /// Received text in its original form.
     pub fn raw_text(&self) -> Option<&str> {
         let paid = self.paid().map(|paid| paid.text.as_str());
-        Some(paid.unwrap_or(&self.text)).filter(|text| !text.is_empty())
+        paid.filter(|text| !text.is_empty())
     }
 }
 
@@ -175,19 +168,7 @@ impl Fault {
         };
         let status = error["code"].as_u64();
         let status = status.and_then(|code| u16::try_from(code).ok());
-        let kind = error["type"].as_str().or(error["code"].as_str());
-        let status = status.unwrap_or_else(|| match kind.unwrap_or_default() {
-            "invalid_request_error" => 400,
-            "authentication_error" | "invalid_api_key" => 401,
-            "billing_error" => 402,
-            "permission_error" => 403,
-            "not_found_error" => 404,
-            "request_too_large" => 413,
-            "rate_limit_error" | "rate_limit_exceeded" | "insufficient_quota" => 429,
-            "overloaded_error" | "overloaded" => 529,
-            _ => 500,
-        });
-        Err(Self::read(status, HeaderMap::new(), body))
+        Err(Self::read(status.unwrap_or(500), HeaderMap::new(), body))
     }
 
     /// Response without a part that the protocol demands.
@@ -215,87 +196,75 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(8);
 /// Maximum wait that a server may request.
 const LONGEST_WAIT: Duration = Duration::from_mins(1);
 
-/// Retry decision.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Decision {
-    /// Retry after this pause.
-    Retry(Duration),
-    /// A retry is pointless, or all retries are used up.
-    GiveUp,
-    /// The account has reached its spending limit.
-    SpendLimit,
-    /// The server requests a wait that is too long.
-    WaitTooLong(Duration),
-}
-
-/// Decides on a failure after `retries` earlier retries.
+/// Returns the pause before the next attempt, after `retries` earlier retries; `None` if a retry is pointless, or
+/// all are used up.
 ///
 /// `left` is the remaining time limit, and `random` is in `0.0..1.0`.
-pub(super) fn decide(
+pub(super) fn pause(
     limits: &Limits,
     retries: u32,
     fault: &Fault,
     left: Duration,
     random: f64,
-) -> Decision {
-    let server_wait = match fault {
-        Fault::Status {
+) -> Option<Duration> {
+    let may_pass = match fault {
+        Fault::Malformed { .. } => false,
+        Fault::Status { status, .. } => {
+            matches!(status, 408 | 409 | 429 | 500..) && !fault.is_spend_limit()
+        }
+        Fault::NoAnswer(_) | Fault::Broken { .. } => true,
+    };
+    if !may_pass || retries >= limits.max_retries {
+        return None;
+    }
+    if let Some(wait) = fault.retry_after() {
+        return Some(wait).filter(|wait| *wait <= LONGEST_WAIT.min(left));
+    }
+    let doubled = limits
+        .first_pause
+        .saturating_mul(2_u32.saturating_pow(retries));
+    let pause = doubled
+        .min(LONGEST_PAUSE)
+        .mul_f64(1.0 - random.clamp(0.0, 1.0) * 0.25);
+    Some(pause).filter(|pause| *pause < left)
+}
+
+impl Fault {
+    /// Returns `true` if the account has reached its spending limit.
+    pub(super) fn is_spend_limit(&self) -> bool {
+        let Self::Status {
             status,
-            headers,
             code,
             message,
-        } => {
-            if is_spend_limit(*status, code, message) {
-                return Decision::SpendLimit;
-            }
-            if !matches!(status, 408 | 409 | 429 | 500..) {
-                return Decision::GiveUp;
-            }
-            retry_after(headers)
-        }
-        _ => None,
-    };
-    let limit = LONGEST_WAIT.min(left);
-    match server_wait {
-        Some(wait) if wait > limit => Decision::WaitTooLong(wait),
-        _ if retries >= limits.max_retries => Decision::GiveUp,
-        Some(wait) => Decision::Retry(wait),
-        None => {
-            let pause = limits
-                .first_pause
-                .saturating_mul(2_u32.saturating_pow(retries))
-                .min(LONGEST_PAUSE);
-            let pause = pause.mul_f64(1.0 - random.clamp(0.0, 1.0) * 0.25);
-            if pause < left {
-                Decision::Retry(pause)
-            } else {
-                Decision::GiveUp
-            }
-        }
+            ..
+        } = self
+        else {
+            return false;
+        };
+        *status == 402
+            || matches!(
+                code.as_str(),
+                "enforced_spend_limit_reached"
+                    | "contract_spend_limit_reached"
+                    | "linked_organization_spend_limit_reached"
+                    | "insufficient_quota"
+                    | "credit_balance_exhausted"
+                    | "billing_hard_limit_reached"
+                    | "billing_error"
+            )
+            // Reported as a plain 400 without a specific code.
+            || message.contains("credit balance is too low")
     }
-}
 
-fn is_spend_limit(status: u16, code: &str, message: &str) -> bool {
-    status == 402
-        || matches!(
-            code,
-            "enforced_spend_limit_reached"
-                | "contract_spend_limit_reached"
-                | "linked_organization_spend_limit_reached"
-                | "insufficient_quota"
-                | "credit_balance_exhausted"
-                | "billing_hard_limit_reached"
-                | "billing_error"
-        )
-        // Reported as a plain 400 without a specific code.
-        || message.contains("credit balance is too low")
-}
-
-/// Wait that the server requests, in seconds.
-fn retry_after(headers: &HeaderMap) -> Option<Duration> {
-    let value = headers.get("retry-after")?.to_str().ok()?;
-    let seconds = value.trim().parse().ok()?;
-    Duration::try_from_secs_f64(seconds).ok()
+    /// Wait that the server requests, in seconds.
+    pub(super) fn retry_after(&self) -> Option<Duration> {
+        let Self::Status { headers, .. } = self else {
+            return None;
+        };
+        let value = headers.get("retry-after")?.to_str().ok()?;
+        let seconds = value.trim().parse().ok()?;
+        Duration::try_from_secs_f64(seconds).ok()
+    }
 }
 
 #[cfg(test)]
@@ -324,82 +293,74 @@ mod tests_of_retries {
         }
     }
 
-    fn decide_on(retries: u32, fault: &Fault) -> Decision {
+    fn pause_of(retries: u32, fault: &Fault) -> Option<Duration> {
         let left = Duration::from_secs(100);
-        decide(&Limits::default(), retries, fault, left, 0.0)
+        pause(&Limits::default(), retries, fault, left, 0.0)
     }
 
-    const fn retry(ms: u64) -> Decision {
-        Decision::Retry(Duration::from_millis(ms))
+    const fn after(ms: u64) -> Option<Duration> {
+        Some(Duration::from_millis(ms))
     }
 
     #[test]
     fn only_passing_troubles_are_worth_a_retry() {
         for status in [408, 409, 429, 500, 502, 503, 504, 529] {
-            assert_eq!(decide_on(0, &fault(status, &[])), retry(500), "{status}");
+            assert_eq!(pause_of(0, &fault(status, &[])), after(500), "{status}");
         }
-        assert_eq!(decide_on(0, &no_answer()), retry(500));
+        assert_eq!(pause_of(0, &no_answer()), after(500));
         for status in [302, 400, 401, 403, 404, 413, 422] {
-            assert_eq!(
-                decide_on(0, &fault(status, &[])),
-                Decision::GiveUp,
-                "{status}"
-            );
+            assert_eq!(pause_of(0, &fault(status, &[])), None, "{status}");
         }
     }
 
     #[test]
     fn pauses_double_shrink_at_random_and_end_after_two() {
-        assert_eq!(decide_on(1, &fault(500, &[])), retry(1000));
-        assert_eq!(decide_on(2, &fault(500, &[])), Decision::GiveUp);
+        assert_eq!(pause_of(1, &fault(500, &[])), after(1000));
+        assert_eq!(pause_of(2, &fault(500, &[])), None);
         let many = Limits {
             max_retries: 1000,
             ..Limits::default()
         };
         let check = |retries, random, expected| {
             let left = Duration::from_secs(100);
-            let decision = decide(&many, retries, &no_answer(), left, random);
+            let decision = pause(&many, retries, &no_answer(), left, random);
             assert_eq!(decision, expected, "{retries} {random}");
         };
-        check(0, 1.0, retry(375));
-        check(3, 0.5, retry(3500));
-        check(4, 0.0, retry(8000));
-        check(999, 0.0, retry(8000));
+        check(0, 1.0, after(375));
+        check(3, 0.5, after(3500));
+        check(4, 0.0, after(8000));
+        check(999, 0.0, after(8000));
     }
 
     #[test]
     fn the_server_may_name_the_wait() {
         let check = |status, pairs: &[_], expected| {
             assert_eq!(
-                decide_on(0, &fault(status, pairs)),
+                pause_of(0, &fault(status, pairs)),
                 expected,
                 "{status} {pairs:?}"
             );
         };
-        check(429, &[("retry-after", "3")], retry(3000));
-        check(429, &[("retry-after", "0")], retry(0));
-        check(429, &[("retry-after", "soon")], retry(500));
-        check(429, &[("retry-after", "-4")], retry(500));
-        check(429, &[("retry-after", "nan")], retry(500));
+        check(429, &[("retry-after", "3")], after(3000));
+        check(429, &[("retry-after", "0")], after(0));
+        check(429, &[("retry-after", "soon")], after(500));
+        check(429, &[("retry-after", "-4")], after(500));
+        check(429, &[("retry-after", "nan")], after(500));
     }
 
     #[test]
     fn a_wait_that_is_too_long_ends_the_question_at_once() {
-        let day = Duration::from_hours(24);
         let headers = [("retry-after", "86400")];
+        assert_eq!(pause_of(0, &fault(429, &headers)), None);
         assert_eq!(
-            decide_on(0, &fault(429, &headers)),
-            Decision::WaitTooLong(day)
-        );
-        assert_eq!(
-            decide_on(0, &fault(429, &[("retry-after", "1e300")])),
-            retry(500),
+            pause_of(0, &fault(429, &[("retry-after", "1e300")])),
+            after(500),
             "no number of seconds"
         );
         let fault = fault(429, &[("retry-after", "30")]);
         let left = Duration::from_secs(10);
-        let decision = decide(&Limits::default(), 0, &fault, left, 0.0);
-        assert_eq!(decision, Decision::WaitTooLong(Duration::from_secs(30)));
+        let decision = pause(&Limits::default(), 0, &fault, left, 0.0);
+        assert_eq!(decision, None);
     }
 
     #[test]
@@ -411,8 +372,8 @@ mod tests_of_retries {
                 code: code.to_owned(),
                 message: message.to_owned(),
             };
-            let decision = decide_on(0, &fault);
-            assert_eq!(decision, Decision::SpendLimit, "{status} {code} {message}");
+            assert!(fault.is_spend_limit(), "{status} {code} {message}");
+            assert_eq!(pause_of(0, &fault), None);
         };
         check(429, "enforced_spend_limit_reached", "");
         check(429, "contract_spend_limit_reached", "");

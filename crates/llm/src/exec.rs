@@ -18,7 +18,7 @@ use tokio::process::{Child, Command};
 use memctl_files::process::Group;
 
 use super::error::after_colon;
-use super::{Error, ErrorKind, Request};
+use super::{Error, ErrorKind, Paid, Request};
 
 /// Bytes kept from the end of standard error.
 const STDERR_TAIL: usize = 2048;
@@ -127,7 +127,11 @@ impl Exec {
             }
         };
         let message = format!("the program `{}` {message}", self.argv[0]);
-        Err(Error::new(ErrorKind::Program, message).with_text(std::mem::take(answer)))
+        Err(Error::new(ErrorKind::Program, message).after(Paid {
+            text: std::mem::take(answer),
+            model: self.model.clone(),
+            ..Paid::default()
+        }))
     }
 }
 

@@ -20,8 +20,8 @@ use url::Host;
 use zeroize::Zeroizing;
 
 use super::ask::Attempts;
-use super::error::{Decision, Fault, LONGEST, decide};
-use super::request::{Pricing, Tokens, price, shortened};
+use super::error::{Fault, LONGEST, pause};
+use super::request::{Tokens, price, shortened};
 use super::{Error, ErrorKind, Paid, Progress};
 
 /// Model at a server.
@@ -76,9 +76,6 @@ pub struct Limits {
     pub answer_within: Duration,
     /// Time limit of connecting; 10 s by default.
     pub connect_within: Duration,
-    /// Maximum silence within an answer; 60 s by default. Only `answer_within` limits the wait for
-    /// the beginning, since local servers load their models first.
-    pub silent_for: Duration,
     /// Maximum answer size in bytes; 32 MiB by default.
     pub max_bytes: usize,
     /// Maximum number of retries; 2 by default.
@@ -92,7 +89,6 @@ impl Default for Limits {
         Self {
             answer_within: Duration::from_mins(2),
             connect_within: Duration::from_secs(10),
-            silent_for: Duration::from_mins(1),
             max_bytes: 32 << 20,
             max_retries: 2,
             first_pause: Duration::from_millis(500),
@@ -104,7 +100,8 @@ impl Default for Limits {
 #[derive(Debug)]
 pub(super) struct Connection {
     pub(super) endpoint: Endpoint,
-    pricing: Pricing,
+    /// Provider in the table of prices; `None` looks it up by the base URL.
+    price_id: Option<&'static str>,
     /// `provider/model`.
     pub(super) shown: String,
     /// Host and port.
@@ -116,7 +113,7 @@ impl Connection {
     /// `headers` are sent with each request, besides those that the key needs.
     pub(super) fn new(
         mut endpoint: Endpoint,
-        pricing: Pricing,
+        price_id: Option<&'static str>,
         headers: HeaderMap,
     ) -> Result<Self, Error> {
         let shown = format!("{}/{}", endpoint.provider, endpoint.model);
@@ -127,7 +124,7 @@ impl Connection {
         Ok(Self {
             host: host(&url),
             client,
-            pricing,
+            price_id,
             shown,
             endpoint,
         })
@@ -135,10 +132,7 @@ impl Connection {
 
     /// Price of these tokens in US dollars; `None` if it is unknown.
     pub(super) fn price(&self, tokens: Tokens) -> Option<f64> {
-        let Endpoint {
-            base_url, model, ..
-        } = &self.endpoint;
-        price(self.pricing, base_url, model, tokens)
+        price(&self.endpoint, self.price_id, tokens)
     }
 
     /// Sends a request until it has an answer or an error is final. An answer that `read` rejects
@@ -152,18 +146,13 @@ impl Connection {
     ) -> Result<T, Error> {
         let mut retries = 0;
         loop {
-            attempts.count += 1;
             let fault = match self.once(path, body, &read).await {
                 Ok(answer) => return Ok(answer),
                 Err(fault) => fault,
             };
             let limits = &self.endpoint.limits;
-            let decision = match &fault {
-                Fault::Malformed { .. } => Decision::GiveUp,
-                _ => decide(limits, retries, &fault, attempts.left(), random()),
-            };
-            let Decision::Retry(after) = decision else {
-                return Err(self.error(fault, decision));
+            let Some(after) = pause(limits, retries, &fault, attempts.left(), random()) else {
+                return Err(self.error(fault));
             };
             let reason = self.scrub(&fault.describe());
             (attempts.progress)(Progress::Retry {
@@ -187,38 +176,28 @@ impl Connection {
         let sent = self.client.post(format!("{base_url}{path}")).json(body);
         let response = sent.send().await;
         let response = response.map_err(|error| Fault::NoAnswer(error.without_url()))?;
-        let text = text(response, limits.max_bytes, limits.silent_for).await?;
-        let answer = serde_json::from_str(&text).map_err(|error| {
-            if error.is_eof() {
-                Fault::Broken {
-                    reason: "the answer ends in the middle".to_owned(),
-                    text: text.clone(),
-                }
-            } else {
-                Fault::Malformed {
-                    reason: format!("invalid JSON: {error}"),
-                    text: text.clone(),
-                }
-            }
-        })?;
-        read(&answer)
+        let text = text(response, limits.max_bytes).await?;
+        match serde_json::from_str(&text) {
+            Ok(answer) => read(&answer),
+            Err(error) => Err(Fault::Malformed {
+                reason: format!("invalid JSON: {error}"),
+                text,
+            }),
+        }
     }
 
     /// Converts the final fault into an error.
-    fn error(&self, fault: Fault, decision: Decision) -> Error {
+    fn error(&self, fault: Fault) -> Error {
         let provider = &self.endpoint.provider;
         let (kind, message) = match &fault {
             Fault::Status {
                 status, message, ..
             } => {
-                let wait = match decision {
-                    Decision::WaitTooLong(wait) => {
-                        format!(" and asks to wait {} s", wait.as_secs())
-                    }
-                    _ => String::new(),
-                };
+                let wait = fault.retry_after().map_or_else(String::new, |wait| {
+                    format!(" and asks to wait {} s", wait.as_secs())
+                });
                 let (kind, what) = match status {
-                    _ if decision == Decision::SpendLimit => (
+                    _ if fault.is_spend_limit() => (
                         ErrorKind::SpendLimit,
                         format!("the spending limit at `{provider}` is reached"),
                     ),
@@ -254,12 +233,11 @@ impl Connection {
         let error = Error::new(kind, message);
         match fault {
             Fault::NoAnswer(source) => error.because(source),
-            Fault::Broken { text, .. } => error.after(Paid {
+            Fault::Broken { text, .. } | Fault::Malformed { text, .. } => error.after(Paid {
                 text: self.scrub(&text),
                 model: self.shown.clone(),
                 ..Paid::default()
             }),
-            Fault::Malformed { text, .. } => error.with_text(self.scrub(&text)),
             Fault::Status { .. } => error,
         }
     }
@@ -321,7 +299,7 @@ async fn get(
     let ask = async {
         let response = client.get(url).send().await;
         let response = response.map_err(|error| format!("no answer: {}", error.without_url()))?;
-        let text = text(response, max_bytes, within).await;
+        let text = text(response, max_bytes).await;
         let text = text.map_err(|fault| fault.describe())?;
         serde_json::from_str(&text).map_err(|error| format!("it is not JSON: {error}"))
     };
@@ -329,12 +307,8 @@ async fn get(
     answer.map_err(|_| format!("no answer within {} s", within.as_secs_f64()))?
 }
 
-/// Reads a response within limits of size and silence. The fault has what was read before it.
-async fn text(
-    mut response: Response,
-    max_bytes: usize,
-    silent_for: Duration,
-) -> Result<String, Fault> {
+/// Reads a response of at most this size. The fault has what was read before it.
+async fn text(mut response: Response, max_bytes: usize) -> Result<String, Fault> {
     let status = response.status();
     let headers = response.headers().clone();
     if status.is_redirection() {
@@ -349,23 +323,19 @@ async fn text(
         });
     }
     let mut bytes = Vec::new();
-    let end = loop {
-        match tokio::time::timeout(silent_for, response.chunk()).await {
-            Ok(Ok(Some(more))) => {
-                bytes.extend(more);
-                if bytes.len() > max_bytes {
-                    bytes.truncate(max_bytes);
-                    break Some((format!("more than {max_bytes} bytes"), true));
-                }
-            }
-            Ok(Ok(None)) => break None,
-            Ok(Err(_)) => break Some(("the connection was cut".to_owned(), false)),
+    let mut is_cut = false;
+    while bytes.len() <= max_bytes {
+        match response.chunk().await {
+            Ok(Some(more)) => bytes.extend(more),
+            Ok(None) => break,
             Err(_) => {
-                let seconds = silent_for.as_secs_f64();
-                break Some((format!("nothing came for {seconds} s"), false));
+                is_cut = true;
+                break;
             }
         }
-    };
+    }
+    let is_too_long = bytes.len() > max_bytes;
+    bytes.truncate(max_bytes);
     let text = String::from_utf8_lossy(&bytes).into_owned();
     if !status.is_success() {
         // A partial error text is better than none.
@@ -373,11 +343,15 @@ async fn text(
             serde_json::from_str(&text).unwrap_or_else(|_| Value::from(shortened(&text, LONGEST)));
         return Err(Fault::read(status.as_u16(), headers, &body));
     }
-    match end {
-        None => Ok(text),
-        Some((reason, true)) => Err(Fault::Malformed { reason, text }),
-        Some((reason, false)) => Err(Fault::Broken { reason, text }),
+    if is_too_long {
+        let reason = format!("more than {max_bytes} bytes");
+        return Err(Fault::Malformed { reason, text });
     }
+    if is_cut {
+        let reason = "the connection was cut".to_owned();
+        return Err(Fault::Broken { reason, text });
+    }
+    Ok(text)
 }
 
 /// Parses a URL and builds its client, which sends these headers with each request.

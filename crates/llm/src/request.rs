@@ -13,6 +13,8 @@ use genai_prices::{Calculator, PriceRequest, UsageKey};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::Endpoint;
+
 /// Question to a model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Request {
@@ -31,7 +33,8 @@ pub struct Request {
 pub struct Schema {
     /// Letters, digits, `_` and `-`, at most 64. Providers require a name.
     pub name: String,
-    /// JSON Schema of an object.
+    /// JSON Schema of an object, with the keywords that all providers accept: `type`, `properties`, `required`,
+    /// `items`, `enum`, `description`, `$defs`, `$ref`, and `additionalProperties`, which is `false`.
     pub json: Value,
 }
 
@@ -70,6 +73,7 @@ pub(super) fn in_words(request: &Request) -> Request {
     };
     Request {
         system,
+        schema: None,
         ..request.clone()
     }
 }
@@ -101,10 +105,6 @@ pub struct Reply {
     pub cost_usd: Option<f64>,
     /// Wall-clock time from the question to the end of the answer.
     pub latency: Duration,
-    /// Number of requests sent; 1 without retries.
-    pub attempts: u32,
-    /// `true` if the first answer did not match the schema.
-    pub repaired: bool,
 }
 
 /// Token counts of a question and its answer.
@@ -131,27 +131,6 @@ pub struct Paid {
     pub cost_usd: Option<f64>,
 }
 
-/// Price source for the models of a provider.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Pricing {
-    /// Free models on the user's own machine.
-    Free,
-    /// Provider id in the table: `anthropic`, `openai`, …
-    Provider(&'static str),
-    /// Provider of the base URL, if the table knows it.
-    BaseUrl,
-}
-
-impl Pricing {
-    /// Price source for the models of a provider without an id in the table.
-    pub(super) fn by_address(provider: &str) -> Self {
-        match provider {
-            "ollama" | "local" => Self::Free,
-            _ => Self::BaseUrl,
-        }
-    }
-}
-
 /// Billed token counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Tokens {
@@ -174,8 +153,19 @@ impl From<Tokens> for Usage {
     }
 }
 
-/// Cost from the table; `None` if unknown.
-pub(super) fn price(pricing: Pricing, base_url: &str, model: &str, tokens: Tokens) -> Option<f64> {
+/// Cost of a model's tokens from the table; `None` if unknown. `id` is the provider in the table; without one, it is
+/// looked up by the base URL.
+pub(super) fn price(endpoint: &Endpoint, id: Option<&str>, tokens: Tokens) -> Option<f64> {
+    let Endpoint {
+        provider,
+        base_url,
+        model,
+        ..
+    } = endpoint;
+    if matches!(provider.as_str(), "ollama" | "local") {
+        // Ollama runs some models in its own cloud and bills them by subscription.
+        return (!model.ends_with("cloud")).then_some(0.0);
+    }
     let usage = genai_prices::Usage::from([
         (UsageKey::INPUT_TOKENS, count(tokens.input)),
         (UsageKey::CACHE_READ_TOKENS, count(tokens.cache_read)),
@@ -183,11 +173,9 @@ pub(super) fn price(pricing: Pricing, base_url: &str, model: &str, tokens: Token
         (UsageKey::OUTPUT_TOKENS, count(tokens.output)),
     ]);
     let request = PriceRequest::new(model, &usage);
-    let request = match pricing {
-        // Ollama runs some models in its own cloud and bills them by subscription.
-        Pricing::Free => return (!model.ends_with("cloud")).then_some(0.0),
-        Pricing::Provider(id) => request.with_provider_id(id),
-        Pricing::BaseUrl => request.with_provider_api_url(base_url),
+    let request = match id {
+        Some(id) => request.with_provider_id(id),
+        None => request.with_provider_api_url(base_url),
     };
     let price = Calculator::bundled().calculate(&request).ok()?.total_price;
     price.is_finite().then_some(price)
@@ -209,26 +197,39 @@ mod tests {
         output: 0,
     };
 
+    fn dollars(
+        provider: &str,
+        id: Option<&str>,
+        url: &str,
+        model: &str,
+        tokens: Tokens,
+    ) -> Option<f64> {
+        let endpoint = Endpoint {
+            base_url: url.to_owned(),
+            ..Endpoint::new(provider, model, None)
+        };
+        price(&endpoint, id, tokens)
+    }
+
     #[test]
     fn known_models_have_a_price_and_unknown_ones_none() {
-        let has_price = |pricing: Pricing, url, model| {
-            price(pricing, url, model, MILLION).is_some_and(|dollars| dollars > 0.0)
+        let has_price = |provider, url: &str, model| {
+            let id = url.is_empty().then_some(provider);
+            dollars(provider, id, url, model, MILLION).is_some_and(|dollars| dollars > 0.0)
         };
-        let anthropic = Pricing::Provider("anthropic");
-        assert!(has_price(anthropic, "", "claude-haiku-4-5"));
-        assert!(has_price(anthropic, "", "claude-haiku-4-5-20251001"));
-        assert!(has_price(Pricing::Provider("openai"), "", "gpt-5"));
+        assert!(has_price("anthropic", "", "claude-haiku-4-5"));
+        assert!(has_price("anthropic", "", "claude-haiku-4-5-20251001"));
+        assert!(has_price("openai", "", "gpt-5"));
         let groq = "https://api.groq.com/openai/v1";
-        assert!(has_price(Pricing::BaseUrl, groq, "llama-3.3-70b-versatile"));
-        assert_eq!(price(anthropic, "", "no-such-model", MILLION), None);
+        assert!(has_price("groq", groq, "llama-3.3-70b-versatile"));
+        assert!(!has_price("anthropic", "", "no-such-model"));
         // A known model name at an unknown address has no known price.
-        let own = "http://10.0.0.5:8000/v1";
-        assert_eq!(price(Pricing::BaseUrl, own, "gpt-5", MILLION), None);
+        assert!(!has_price("own", "http://10.0.0.5:8000/v1", "gpt-5"));
     }
 
     #[test]
     fn own_machines_cost_nothing() {
-        let free = |model| price(Pricing::Free, "", model, MILLION);
+        let free = |model| dollars("ollama", None, "", model, MILLION);
         assert_eq!(free("llama3.2"), Some(0.0));
         assert_eq!(free("gpt-oss:120b-cloud"), None);
     }
@@ -236,13 +237,8 @@ mod tests {
     #[test]
     fn cached_tokens_are_cheaper_to_read_and_dearer_to_write() {
         let dollars = |tokens| {
-            price(
-                Pricing::Provider("anthropic"),
-                "",
-                "claude-haiku-4-5",
-                tokens,
-            )
-            .unwrap()
+            let id = Some("anthropic");
+            dollars("anthropic", id, "", "claude-haiku-4-5", tokens).unwrap()
         };
         let plain = dollars(MILLION);
         let read = dollars(Tokens {

@@ -1,6 +1,6 @@
 //! Recorded replies, for tests and demonstrations.
 //!
-//! The format is JSON Lines, or one JSON array, of replies:
+//! The format is JSON Lines:
 //!
 //! ```json
 //! {"when": {"contains": ["resume"], "not_contains": ["skip gaps"]}, "reply": {"score": 7}}
@@ -19,6 +19,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::ask::Draft;
+use super::error::after_colon;
 use super::request::{Tokens, shortened};
 use super::{Error, ErrorKind, Request, Usage};
 
@@ -53,27 +54,18 @@ impl Scripted {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Config`] with the line, or the position in the array.
+    /// [`ErrorKind::Config`] with the line.
     pub fn parse(name: &str, text: &str) -> Result<Self, Error> {
         let model = format!("scripted/{name}");
-        let invalid = |place: String, error: serde_json::Error| {
-            let message = format!("invalid recorded replies `{model}`: {place}: {error}");
+        let invalid = |line: usize, error: &serde_json::Error| {
+            let message = format!("invalid recorded replies `{model}`: line {line}: {error}");
             Error::new(ErrorKind::Config, message)
         };
-        let text = text.trim_start_matches('\u{feff}');
-        let (unit, entries): (&str, Vec<&str>) = if text.trim_start().starts_with('[') {
-            let entries: Vec<&RawValue> = serde_json::from_str(text)
-                .map_err(|error| invalid("the array".to_owned(), error))?;
-            ("reply", entries.iter().map(|entry| entry.get()).collect())
-        } else {
-            ("line", text.lines().collect())
-        };
-        let entries = (1..).zip(entries);
-        let replies = entries
-            .filter(|(_, entry)| !entry.trim().is_empty())
-            .map(|(number, entry)| {
-                serde_json::from_str(entry)
-                    .map_err(|error| invalid(format!("{unit} {number}"), error))
+        let lines = (1..).zip(text.trim_start_matches('\u{feff}').lines());
+        let replies = lines
+            .filter(|(_, line)| !line.trim().is_empty())
+            .map(|(number, line)| {
+                serde_json::from_str(line).map_err(|error| invalid(number, &error))
             })
             .collect::<Result<_, Error>>()?;
         Ok(Self { model, replies })
@@ -95,15 +87,11 @@ impl Scripted {
         }
         let (replies, model) = (missed.len(), &self.model);
         let question = shortened(&request.user, 80).replace('\n', " ");
-        let mut message =
-            format!("none of the {replies} replies of `{model}` fits the question `{question}`");
-        if replies > 5 {
-            missed.truncate(5);
-            missed.push("…".to_owned());
-        }
-        if replies > 0 {
-            message = format!("{message}: {}", missed.join("; "));
-        }
+        let reasons = shortened(&missed.join("; "), 500);
+        let message = format!(
+            "none of the {replies} replies of `{model}` fits the question `{question}`{}",
+            after_colon(&reasons)
+        );
         Err(Error::new(ErrorKind::NoReply, message))
     }
 }
@@ -175,19 +163,12 @@ mod tests {
     }
 
     #[test]
-    fn lines_and_an_array_are_the_same() {
-        let array = r#"[{"reply": "one", "when": {"contains": ["1"]}}, {"reply": "two"}]"#;
-        assert_eq!(ask(array, "", "1"), Ok("one".to_owned()));
-        assert_eq!(ask(array, "", "2"), Ok("two".to_owned()));
-    }
-
-    #[test]
     fn no_fitting_reply_is_explained() {
         let check = |script, expected: &str| {
             assert_eq!(ask(script, "", "why\nnot"), Err(expected.to_owned()));
         };
         check(
-            r#"[{"reply": 1, "when": {"contains": ["x"]}}, {"reply": 2, "when": {"not_contains": ["why"]}}]"#,
+            "{\"reply\": 1, \"when\": {\"contains\": [\"x\"]}}\n{\"reply\": 2, \"when\": {\"not_contains\": [\"why\"]}}",
             "none of the 2 replies of `scripted/demo` fits the question `why not`: \
              reply 1 waits for `x`; reply 2 waits for a question without `why`",
         );
@@ -205,13 +186,12 @@ mod tests {
         };
         fails("{\"reply\": 1}\n{\"reply\": }", "line 2");
         fails(
-            r#"[{"reply": 1}, {"repli": 2}]"#,
-            "reply 2: unknown field `repli`",
+            "{\"reply\": 1}\n{\"repli\": 2}",
+            "line 2: unknown field `repli`",
         );
         fails(
             r#"{"when": {"contain": ["x"]}, "reply": 1}"#,
             "unknown field `contain`",
         );
-        fails("[1", "the array");
     }
 }

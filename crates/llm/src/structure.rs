@@ -1,12 +1,11 @@
 //! JSON Schema of an answer: the subset that a provider accepts, and the check of the JSON object in the answer.
 //!
-//! Providers enforce a subset of JSON Schema and reject the rest with a 400. Unsupported keywords
-//! are moved into the description, where the model can still read them, as in the official client
-//! libraries. The check of the answer uses the original schema.
+//! Providers enforce a subset of JSON Schema and reject the rest with a 400: see [`Schema::json`]. The
+//! check of the answer uses the original schema.
 //!
 //! Models wrap JSON in code fences and explanations even if told not to, so the text is searched
-//! for the object. The check covers a small part of JSON Schema: objects, required keys, types,
-//! `enum` and `const`, at every depth. The caller checks all other keywords. `$ref` is not
+//! for the object. The check covers a small part of JSON Schema: objects, required keys, types
+//! and `enum`, at every depth. The caller checks all other keywords. `$ref` is not
 //! followed.
 
 use serde_json::value::RawValue;
@@ -67,26 +66,16 @@ impl<'a> Iterator for Objects<'a> {
 }
 
 fn fits(value: &Value, schema: &Value, place: &str) -> Result<(), String> {
-    if let Some(types) = schema.get("type") {
-        let names: Vec<&str> = match types {
-            Value::Array(types) => types.iter().filter_map(Value::as_str).collect(),
-            other => other.as_str().into_iter().collect(),
-        };
-        if !names.is_empty() && !names.iter().any(|name| is_a(value, name)) {
-            let wanted = names.join(" or ");
-            return Err(format!("{place} is {} but must be {wanted}", kind(value)));
-        }
+    if let Some(wanted) = schema.get("type").and_then(Value::as_str)
+        && !is_a(value, wanted)
+    {
+        return Err(format!("{place} is {} but must be {wanted}", kind(value)));
     }
     if let Some(Value::Array(allowed)) = schema.get("enum")
         && !allowed.contains(value)
     {
         let allowed = Value::Array(allowed.clone());
         return Err(format!("{place} is {value} but must be one of {allowed}"));
-    }
-    if let Some(only) = schema.get("const")
-        && only != value
-    {
-        return Err(format!("{place} is {value} but must be {only}"));
     }
     match value {
         Value::Object(object) => {
@@ -146,72 +135,19 @@ const fn kind(value: &Value) -> &'static str {
     }
 }
 
-/// Keywords that every strict mode supports; others go into the description.
-const KNOWN: [&str; 7] = [
-    "type", "required", "enum", "const", "$ref", "title", "description",
-];
-
-const FORMATS: [&str; 9] = [
-    "date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid",
-];
-
-/// Returns the schema with closed objects and without unsupported keywords. If a strict mode
-/// requires all properties, optional ones may be `null`.
-pub(super) fn strict(schema: &Value, requires_all: bool) -> Value {
-    let Value::Object(schema) = schema else {
-        return schema.clone();
-    };
-    let each = |value: &Value| match value {
-        Value::Object(map) => {
-            let fields = map.iter();
-            fields
-                .map(|(name, value)| (name.clone(), strict(value, requires_all)))
-                .collect()
+/// Returns a schema as `OpenAI` wants it: all properties are required, and an optional one may be `null`.
+pub(super) fn with_all_required(schema: &Value) -> Value {
+    match schema {
+        Value::Object(fields) => {
+            let fields = fields.iter();
+            let fields = fields.map(|(key, value)| (key.clone(), with_all_required(value)));
+            let mut schema: Map<String, Value> = fields.collect();
+            require_all(&mut schema);
+            Value::Object(schema)
         }
-        Value::Array(items) => items
-            .iter()
-            .map(|item| strict(item, requires_all))
-            .collect(),
+        Value::Array(items) => items.iter().map(with_all_required).collect(),
         other => other.clone(),
-    };
-    let mut allowed = Map::new();
-    let mut words = Vec::new();
-    for (key, value) in schema {
-        let (key, value) = match key.as_str() {
-            "properties" | "$defs" | "definitions" | "anyOf" | "allOf" => {
-                (key.as_str(), each(value))
-            }
-            // Both mean the same to a model, but providers accept only `anyOf`.
-            "oneOf" => ("anyOf", each(value)),
-            "items" => ("items", strict(value, requires_all)),
-            "additionalProperties" | "$schema" | "$id" => continue,
-            "format" if value.as_str().is_some_and(|f| FORMATS.contains(&f)) => {
-                ("format", value.clone())
-            }
-            "minItems" if value.as_u64().is_some_and(|n| n <= 1) => ("minItems", value.clone()),
-            name if KNOWN.contains(&name) => (name, value.clone()),
-            _ => {
-                words.push(format!("{key}: {value}"));
-                continue;
-            }
-        };
-        allowed.insert(key.to_owned(), value);
     }
-    if !words.is_empty() {
-        let words = format!("{{{}}}", words.join(", "));
-        let description = match allowed.get("description").and_then(Value::as_str) {
-            Some(description) => format!("{description}\n\n{words}"),
-            None => words,
-        };
-        allowed.insert("description".to_owned(), Value::String(description));
-    }
-    if allowed.get("type").is_some_and(|t| t == "object") || allowed.contains_key("properties") {
-        allowed.insert("additionalProperties".to_owned(), Value::Bool(false));
-        if requires_all {
-            require_all(&mut allowed);
-        }
-    }
-    Value::Object(allowed)
 }
 
 fn require_all(object: &mut Map<String, Value>) {
@@ -270,7 +206,7 @@ mod tests {
                 "count": {"type": "integer"},
                 "kind": {"type": "string", "enum": ["a", "b"]},
                 "cues": {"type": "array", "items": {"type": "string"}},
-                "note": {"type": ["string", "null"]},
+                "note": {"type": "string"},
             }}),
         };
         let check = |text: &str, expected: Result<&str, &str>| {
@@ -314,62 +250,20 @@ mod tests {
 }
 
 #[cfg(test)]
-mod tests_of_strict {
+mod tests_of_required {
     use super::*;
 
-    fn check(requires_all: bool, input: &Value, expected: &Value) {
-        assert_eq!(&strict(input, requires_all), expected);
-    }
-
     #[test]
-    fn objects_are_closed_at_every_depth() {
-        check(
-            false,
-            &json!({"$schema": "x", "type": "object", "required": ["a"], "properties": {
-                "a": {"type": "array", "items": {"type": "object", "properties": {}, "additionalProperties": true}},
-                "b": {"oneOf": [{"type": "string"}, {"type": "object"}]},
-            }}),
-            &json!({"type": "object", "required": ["a"], "additionalProperties": false, "properties": {
-                "a": {"type": "array", "items": {"type": "object", "properties": {}, "additionalProperties": false}},
-                "b": {"anyOf": [{"type": "string"}, {"type": "object", "additionalProperties": false}]},
-            }}),
-        );
-    }
-
-    #[test]
-    fn unsupported_keyword_moves_into_the_description() {
-        check(
-            false,
-            &json!({"type": "number", "description": "Certainty", "minimum": 0, "maximum": 1}),
-            &json!({"type": "number", "description": "Certainty\n\n{minimum: 0, maximum: 1}"}),
-        );
-        check(
-            false,
-            &json!({"type": "array", "minItems": 2, "maxItems": 5}),
-            &json!({"type": "array", "description": "{minItems: 2, maxItems: 5}"}),
-        );
-        check(
-            false,
-            &json!({"type": "string", "format": "date", "enum": ["a"]}),
-            &json!({"type": "string", "format": "date", "enum": ["a"]}),
-        );
-    }
-
-    #[test]
-    fn a_property_that_is_named_like_a_keyword_stays_a_property() {
-        let schema = json!({"type": "object", "required": ["pattern"], "additionalProperties": false,
-            "properties": {"pattern": {"type": "string"}}});
-        check(true, &schema, &schema);
-    }
-
-    #[test]
-    fn optional_properties_become_nullable_where_all_are_required() {
-        check(
-            true,
-            &json!({"type": "object", "required": ["a"], "properties": {
-                "a": {"type": "string"}, "b": {"type": "integer"}}}),
-            &json!({"type": "object", "required": ["a", "b"], "additionalProperties": false, "properties": {
-                "a": {"type": "string"}, "b": {"anyOf": [{"type": "integer"}, {"type": "null"}]}}}),
-        );
+    fn optional_properties_become_nullable_at_every_depth() {
+        let schema = json!({"type": "object", "required": ["a"], "additionalProperties": false, "properties": {
+            "a": {"type": "array", "items": {"type": "object", "additionalProperties": false,
+                "properties": {"c": {"type": "string"}}}},
+            "b": {"type": "integer"}}});
+        let expected = json!({"type": "object", "required": ["a", "b"], "additionalProperties": false, "properties": {
+            "a": {"type": "array", "items": {"type": "object", "required": ["c"], "additionalProperties": false,
+                "properties": {"c": {"anyOf": [{"type": "string"}, {"type": "null"}]}}}},
+            "b": {"anyOf": [{"type": "integer"}, {"type": "null"}]}}});
+        assert_eq!(with_all_required(&schema), expected);
+        assert_eq!(with_all_required(&expected), expected);
     }
 }
