@@ -392,15 +392,11 @@ fn failed(address: &Address, error: &tokio_postgres::Error) -> Error {
         }
         let reason = address.scrub(answer.message());
         let message = format!("`{database}` refuses the login: {reason}");
-        let is_plain = address.trusted().is_none();
-        let hint = if *answer.code() == SqlState::INVALID_CATALOG_NAME {
-            "check the name of the database in the URL, after the last `/`"
-        } else if is_plain && *answer.code() == SqlState::INVALID_AUTHORIZATION_SPECIFICATION {
-            "check the user in the URL; for a server that wants TLS, add sslmode=verify-full or sslmode=require"
-        } else {
-            "check user and password in the URL"
-        };
-        return Error::stopped(message, hint);
+        return Error::stopped(
+            message,
+            "check user, password and name of the database in the URL; for a server that wants TLS, add \
+             sslmode=verify-full or sslmode=require",
+        );
     }
     let source = std::error::Error::source(error);
     let io = source.and_then(|source| source.downcast_ref::<std::io::Error>());

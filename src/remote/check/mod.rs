@@ -47,16 +47,20 @@ pub struct Check {
 
 /// Checks that no user can see or change rows of another user.
 pub async fn check(address: &Address) -> Result<CheckReport, Error> {
-    let connection = Connection::open(address).await?;
+    examine(&Connection::open(address).await?).await
+}
+
+/// As [`check`], with an open session.
+pub(super) async fn examine(connection: &Connection) -> Result<CheckReport, Error> {
     let mut report = CheckReport {
-        database: address.shown(),
-        role: role(&connection).await?,
+        database: connection.address.shown(),
+        role: ask(connection, "select current_user").await?,
         user_id: None,
         passed: true,
         checks: Vec::new(),
     };
     // First, since the other checks are meaningless in a session that changes between statements.
-    let trouble = are_shared(&connection).await?.then(|| {
+    let trouble = are_shared(connection).await?.then(|| {
         "a pooler in transaction mode: settings and prepared statements are lost; use its session mode, or \
          connect to the server itself"
             .to_owned()
@@ -84,14 +88,14 @@ pub async fn check(address: &Address) -> Result<CheckReport, Error> {
         pgvector,
         &format!("pgvector {}", server.pgvector.as_deref().unwrap_or("–")),
     );
-    match migrate::demand(&connection).await {
+    match migrate::demand(connection).await {
         // There is nothing to check in a database without the schema of memctl.
         Err(error @ Error::Foreign(_)) => return Err(error),
         Err(error) => report.add("schema", Some(error.to_string()), ""),
         Ok(()) => {
             report.add("schema", None, &format!("version {}", migrate::NEWEST));
             connection.batch(DOING, "begin").await?;
-            match behaviour(&connection, &mut report).await {
+            match behaviour(connection, &mut report).await {
                 Ok(()) => {}
                 // A statement that fails counts as a failed check.
                 Err(Error::Statement { message, .. }) => report.add("behaviour", Some(message), ""),
@@ -158,9 +162,8 @@ async fn behaviour(connection: &Connection, report: &mut CheckReport) -> Result<
     if user_id.is_none() || !is_ordinary {
         return Ok(());
     }
-    let claims =
-        "set local request.jwt.claims = '{\"sub\":\"11111111-2222-4333-8444-555555555555\"}'";
-    connection.batch(DOING, claims).await?;
+    let claims = format!("set local request.jwt.claims = '{{\"sub\":\"{STRANGER}\"}}'");
+    connection.batch(DOING, &claims).await?;
     let claimed = identity(connection).await?;
     let trouble = (claimed != user_id)
         .then(|| "a claim that anybody can write changes who the session is".to_owned());
@@ -168,14 +171,11 @@ async fn behaviour(connection: &Connection, report: &mut CheckReport) -> Result<
     if claimed != user_id {
         return Ok(());
     }
-    let wrong = forged_owner(connection).await?;
-    report.none_of("forged owner", &wrong, "rows in another's name are refused");
-    let wrong = probe(connection).await?;
-    report.none_of(
-        "probe",
-        &wrong,
-        "rows of one user are neither seen nor changed by another",
-    );
+    let Wrong { forged, probed } = probe(connection).await?;
+    let holds = "rows in another's name are refused";
+    report.none_of("forged owner", &forged, holds);
+    let holds = "rows of one user are neither seen nor changed by another";
+    report.none_of("probe", &probed, holds);
     Ok(())
 }
 
@@ -229,82 +229,76 @@ fn sample(table: &str, user: &str) -> String {
     }
 }
 
-/// Lists the tables that accept a row in another user's name. Each attempt is rolled back.
-async fn forged_owner(connection: &Connection) -> Result<Vec<String>, Error> {
-    let mut wrong = Vec::new();
+/// Tables that take a row in another user's name, and what another user can do to rows of this one.
+#[derive(Default)]
+struct Wrong {
+    forged: Vec<String>,
+    probed: Vec<String>,
+}
+
+/// Writes a row into each table, in another user's name and in this one's, then tries to read and change the
+/// latter as another user.
+async fn probe(connection: &Connection) -> Result<Wrong, Error> {
+    let mut wrong = Wrong::default();
     for table in tables() {
-        connection.batch(DOING, "savepoint forged").await?;
-        // A log row needs an existing session.
-        if table == "public.agent_execution_logs" {
-            let session = sample("public.agent_sessions", "memctl.current_user_id()");
-            connection.batch(DOING, &session).await?;
-        }
         let forged = sample(table, &format!("'{STRANGER}'"));
-        match connection.batch(DOING, &forged).await {
+        match undone(connection, &forged).await {
             Err(Error::Statement { denied: true, .. }) => {}
             // Other errors of a statement, such as a missing user, occur only after the policies
             // allowed the row.
-            Ok(()) | Err(Error::Statement { .. }) => {
-                wrong.push(format!("`{}` takes rows in another's name", shown(table)));
+            Ok(_) | Err(Error::Statement { .. }) => {
+                let taken = format!("`{}` takes rows in another's name", shown(table));
+                wrong.forged.push(taken);
             }
             Err(error) => return Err(error),
         }
-        connection
-            .batch(DOING, "rollback to savepoint forged")
-            .await?;
-    }
-    Ok(wrong)
-}
-
-/// Writes a row into each table, then tries to read and change it as another user.
-async fn probe(connection: &Connection) -> Result<Vec<String>, Error> {
-    let mut wrong = Vec::new();
-    for table in tables() {
+        // A row of a log needs the session that is in the table before it.
         let own = sample(table, "memctl.current_user_id()");
         connection.batch(DOING, &own).await?;
     }
     let own = count(connection).await?;
-    connection
-        .batch(DOING, "set local memctl.probe = 'on'")
-        .await?;
     // An index finds that there are none; without it, PostgreSQL reads all rows of all users.
-    connection
-        .batch(DOING, "set local enable_seqscan = off")
-        .await?;
+    let on = "set local memctl.probe = 'on'; set local enable_seqscan = off";
+    connection.batch(DOING, on).await?;
     let of_another = count(connection).await?;
     for table in tables() {
-        let column = if table == "memctl.disabled_users" {
-            "is_disabled"
-        } else {
-            "entry"
+        let column = match table {
+            "memctl.disabled_users" => "is_disabled",
+            _ => "entry",
         };
         for change in [
             format!("update {table} set {column} = {column}"),
             format!("delete from {table}"),
         ] {
-            connection.batch(DOING, "savepoint change").await?;
-            let changed = connection.run(DOING, &change, &[]).await;
-            if changed.is_ok_and(|rows| rows > 0) {
-                wrong.push(format!("another user can change `{}`", shown(table)));
+            if undone(connection, &change).await.is_ok_and(|rows| rows > 0) {
+                let changed = format!("another user can change `{}`", shown(table));
+                wrong.probed.push(changed);
             }
-            connection
-                .batch(DOING, "rollback to savepoint change")
-                .await?;
         }
     }
-    connection
-        .batch(DOING, "set local memctl.probe = 'off'")
-        .await?;
+    let off = "set local memctl.probe = 'off'";
+    connection.batch(DOING, off).await?;
     for ((table, own), of_another) in tables().zip(own).zip(of_another) {
         let table = shown(table);
         if own == 0 {
-            wrong.push(format!("a row of `{table}` is not seen by its own user"));
+            let unseen = format!("a row of `{table}` is not seen by its own user");
+            wrong.probed.push(unseen);
         }
         if of_another > 0 {
-            wrong.push(format!("another user sees {of_another} rows of `{table}`"));
+            let seen = format!("another user sees {of_another} rows of `{table}`");
+            wrong.probed.push(seen);
         }
     }
     Ok(wrong)
+}
+
+/// Runs a statement and reverts it. Returns the number of rows.
+async fn undone(connection: &Connection, statement: &str) -> Result<u64, Error> {
+    connection.batch(DOING, "savepoint attempt").await?;
+    let done = connection.run(DOING, statement, &[]).await;
+    let revert = "rollback to savepoint attempt";
+    connection.batch(DOING, revert).await?;
+    done
 }
 
 /// Number of visible rows per table, at most 1,000.
@@ -338,11 +332,6 @@ async fn are_shared(first: &Connection) -> Result<bool, Error> {
 }
 
 const PROCESS: &str = "select pg_backend_pid()";
-
-/// Role of a connection.
-async fn role(connection: &Connection) -> Result<String, Error> {
-    ask(connection, "select current_user").await
-}
 
 /// First value of the answer; empty without one.
 async fn ask(connection: &Connection, sql: &str) -> Result<String, Error> {

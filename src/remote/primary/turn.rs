@@ -21,7 +21,7 @@ use crate::store::{self, Reached, Turn};
 
 use super::super::connection::{Connection, typed};
 use super::super::error::Error;
-use super::super::sync::{columns, has_rows_after, is_fit, parameters, row_or_blank, table};
+use super::super::sync::{columns, has_rows_after, is_fit, parameters, row, table};
 use super::join::{has_changed, last_change};
 use super::{ANSWER_WITHIN, Shared};
 
@@ -205,8 +205,8 @@ impl Sessions {
         records: &[(&str, &str)],
     ) -> Result<Reached, Error> {
         let rows = records.iter().map(|(id, text)| {
-            let row = is_fit(id, text).then(|| row_or_blank(kind, id, text));
-            row.ok_or_else(|| {
+            let fit = is_fit(id, text).then(|| row(kind, id, text));
+            fit.ok_or_else(|| {
                 let message = format!(
                     "{kind} `{}` cannot be stored in a database: its id must consist of letters, digits, \
                      `.`, `_` and `-`, and its text must not contain NUL",

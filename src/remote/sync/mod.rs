@@ -2,7 +2,7 @@
 //! pulls those of others.
 //!
 //! - `tables`: table and columns of each kind.
-//! - `plan`: what to send, and the progress of the pull. `push`, `pull`: execute it.
+//! - `push`, `pull`: what to send and to fetch, and its execution.
 //! - `vectors`: vectors of rows. `other_programs`: rows that other programs wrote.
 //!
 //! Invariants: an origin writes only its own rows. Every batch is a transaction, and every step is
@@ -13,7 +13,6 @@
 //! row.
 
 mod other_programs;
-mod plan;
 mod pull;
 mod push;
 mod tables;
@@ -30,16 +29,14 @@ use crate::model::error::message;
 use crate::store::{self, AuditAction, Scoped};
 
 use super::address::Address;
-use super::check::check;
+use super::check::examine;
 use super::connection::Connection;
 use super::error::Error;
 use super::logs;
 use super::migrate;
 
 pub(super) use other_programs::{has_rows_after, take_in_others};
-pub use plan::Shrinking;
-pub(super) use plan::{claim_for, claimed, is_fit};
-pub(super) use tables::{Table, columns, parameters, row_or_blank, table, time, without_nul};
+pub(super) use tables::{Table, columns, is_fit, parameters, row, table, time, without_nul};
 pub use vectors::{SharedEmbedder, VectorsReport, fill_vectors};
 
 /// Options of a synchronisation.
@@ -136,13 +133,12 @@ impl SyncReport {
 
     /// Writes the audit events: the numbers of records sent and received, by kind.
     fn audit(&self, store: &Scoped) -> Result<(), store::Error> {
-        let sent = |moved: &Moved| moved.pushed + moved.push_removed;
-        let received = |moved: &Moved| moved.pulled + moved.pull_removed;
-        for did in [AuditAction::Exported, AuditAction::Added] {
-            let of = |moved: &Moved| match did {
-                AuditAction::Exported => sent(moved),
-                _ => received(moved),
-            };
+        let sent: fn(&Moved) -> u64 = |moved| moved.pushed + moved.push_removed;
+        let received: fn(&Moved) -> u64 = |moved| moved.pulled + moved.pull_removed;
+        for (did, of) in [
+            (AuditAction::Exported, sent),
+            (AuditAction::Added, received),
+        ] {
             let moved = self.by_kind.iter().filter(|(_, moved)| of(moved) > 0);
             let moved = moved.map(|(kind, moved)| format!("{} {kind}", of(moved)));
             let moved: Vec<String> = moved.collect();
@@ -163,29 +159,27 @@ impl SyncReport {
     }
 }
 
-/// Logs in after the isolation check has passed.
+/// Logs in. Fails unless the isolation check passes.
 pub(super) async fn open(address: &Address) -> Result<Connection, Error> {
-    let proof = check(address).await?;
-    if !proof.passed {
-        // A schema of another version fails the check too, and has a way out of its own.
-        let connection = Connection::open(address).await?;
-        if let Err(error @ Error::Stopped(..)) = migrate::demand(&connection).await {
-            return Err(error);
-        }
-        let wrong = proof.checks.into_iter().filter(|check| !check.ok);
-        let wrong: Vec<String> = wrong.map(|c| format!("{}: {}", c.name, c.detail)).collect();
-        return Err(Error::stopped(
-            format!(
-                "`{}` does not isolate users, so nothing was sent: {}",
-                proof.database,
-                wrong.join("; ")
-            ),
-            "memctl remote check",
-        ));
-    }
     let connection = Connection::open(address).await?;
-    migrate::demand(&connection).await?;
-    Ok(connection)
+    let proof = examine(&connection).await?;
+    if proof.passed {
+        return Ok(connection);
+    }
+    // A schema of another version fails the check too, and has a way out of its own.
+    if let Err(error @ Error::Stopped(..)) = migrate::demand(&connection).await {
+        return Err(error);
+    }
+    let wrong = proof.checks.into_iter().filter(|check| !check.ok);
+    let wrong: Vec<String> = wrong.map(|c| format!("{}: {}", c.name, c.detail)).collect();
+    Err(Error::stopped(
+        format!(
+            "`{}` does not isolate users, so nothing was sent: {}",
+            proof.database,
+            wrong.join("; ")
+        ),
+        "memctl remote check",
+    ))
 }
 
 /// Synchronises both sides. `store` needs full access and a redactor; `random` names a copy of a
@@ -212,7 +206,7 @@ pub async fn sync(
         dry_run: options.dry_run,
         ..SyncReport::default()
     };
-    let (origin, warning) = plan::claim(&connection, store, options.dry_run, random).await?;
+    let (origin, warning) = claim(&connection, store, options.dry_run, random).await?;
     report.origin = origin;
     report.warnings.extend(warning);
     let pull = pull::Pull {
@@ -241,8 +235,7 @@ pub async fn sync(
     match push_plan {
         Some(plan) if options.dry_run => plan.count(&mut report),
         Some(plan) => {
-            plan.carry_out(&connection, tables::row, &mut report, on)
-                .await?;
+            plan.carry_out(&connection, &mut report, on).await?;
         }
         None => {}
     }
@@ -309,9 +302,108 @@ pub(super) async fn push_all(
     on: OnSync<'_>,
 ) -> Result<(), Error> {
     let plan = push::plan(connection, store, report, on).await?;
-    // The memory moves to the database with all of its records.
-    let row = |kind, id: &str, text: &str| Some(row_or_blank(kind, id, text));
-    plan.carry_out(connection, row, report, on).await?;
+    plan.carry_out(connection, report, on).await?;
     report.sum_up();
     Ok(())
+}
+
+const CANNOT_CLAIM: &str = "the name of the memory cannot be claimed";
+
+/// Claim on a name.
+pub(crate) struct Claimed {
+    pub(crate) replica: String,
+    /// `None` if the claim belongs to a workspace that pushes its files.
+    pub(crate) tombstone_key: Option<String>,
+}
+
+/// Returns the claim on a name; `None` if it is free.
+pub(crate) async fn claimed(
+    connection: &Connection,
+    origin: &str,
+) -> Result<Option<Claimed>, Error> {
+    let claimed = "select replica, tombstone_key from memctl.origins
+        where user_id = (select memctl.current_user_id()) and origin = $1";
+    let rows = connection.rows(CANNOT_CLAIM, claimed, &[&origin]).await?;
+    Ok(rows.first().map(|row| Claimed {
+        replica: row.get(0),
+        tombstone_key: row.get(1),
+    }))
+}
+
+/// Claims a name for a copy, unless it is taken.
+pub(crate) async fn claim_for(
+    connection: &Connection,
+    origin: &str,
+    replica: &str,
+) -> Result<(), Error> {
+    let claim =
+        "insert into memctl.origins (origin, replica) values ($1, $2) on conflict do nothing";
+    let claimed = connection
+        .run(CANNOT_CLAIM, claim, &[&origin, &replica])
+        .await;
+    claimed.map(drop)
+}
+
+/// Claims the name of the workspace, or returns the replica name and a warning if another copy holds it.
+///
+/// The name is created once. A copied directory, or a clone with the identity in version control, has the same
+/// name as the original. The first copy that pushes keeps it, and every other copy uses its replica name.
+/// Otherwise each copy would remove the records that only the other one has.
+async fn claim(
+    connection: &Connection,
+    store: &Scoped,
+    dry_run: bool,
+    random: &mut dyn FnMut() -> String,
+) -> Result<(String, Option<String>), Error> {
+    let (origin, replica) = if dry_run {
+        let identity = store.identity().map(|identity| identity.origin);
+        (
+            identity.unwrap_or_default(),
+            store.replica().unwrap_or_default(),
+        )
+    } else {
+        let (identity, replica) = store.name_itself(random)?;
+        (identity.origin, replica)
+    };
+    if !dry_run {
+        claim_for(connection, &origin, &replica).await?;
+    }
+    let claimed = claimed(connection, &origin).await?;
+    if claimed.is_none_or(|claimed| claimed.replica == replica) {
+        return Ok((origin, None));
+    }
+    let warning = format!(
+        "another copy of this workspace shares as `{origin}`; this one shares as `{replica}`, and what \
+         both have is there twice"
+    );
+    Ok((replica, Some(warning)))
+}
+
+/// Number of records that a plan would remove from one side.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shrinking {
+    /// Records to remove.
+    pub going: u64,
+    /// Records in total.
+    pub of: u64,
+    /// `true` for the shared store, `false` for the local store.
+    pub is_remote: bool,
+}
+
+impl Shrinking {
+    /// Returns `true` if the plan removes more than a tenth.
+    fn is_much(self) -> bool {
+        self.going * 10 > self.of
+    }
+}
+
+impl std::fmt::Display for Shrinking {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let place = if self.is_remote {
+            "this workspace shares would go from the shared store"
+        } else {
+            "others share would go from this memory"
+        };
+        write!(f, "{} of {} records that {place}", self.going, self.of)
+    }
 }

@@ -15,9 +15,9 @@ use crate::store::{OTHER_PROGRAMS, PulledChange, Puller};
 
 use super::super::connection::{Connection, Parameter};
 use super::super::error::Error;
-use super::SyncReport;
-use super::plan::{Shrinking, State};
+use super::pull::State;
 use super::tables::table;
+use super::{Shrinking, SyncReport};
 
 /// Kinds whose tables other programs write.
 const KINDS: [Kind; 2] = [Kind::Procedure, Kind::Memory];

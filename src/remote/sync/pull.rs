@@ -1,24 +1,66 @@
-//! Pull: fetches every change of other workspaces since the last pull, in order.
+//! Pull: fetches every change of other workspaces since the last pull, in order. Its progress, for each database,
+//! is stored next to the pulled records.
 
 use std::collections::BTreeMap;
 
 use futures_util::TryStreamExt as _;
+use serde::{Deserialize, Serialize};
 
 use crate::model::Kind;
 use crate::store::{OTHER_PROGRAMS, PulledChange, Puller, is_origin};
 
 use super::super::connection::{Connection, Parameter};
 use super::super::error::Error;
-use super::plan::{Shrinking, State};
 use super::tables::table;
-use super::{OnSync, SyncReport, SyncStage, has_rows};
+use super::{OnSync, Shrinking, SyncReport, SyncStage, has_rows};
 
-/// Maximum number of removals per lookup, and of rows and bytes per batch.
+/// Maximum number of rows and of bytes per batch.
 const ROWS: usize = 5_000;
 const BYTES: usize = 8 << 20;
 
 /// Step of an error.
 const COUNT: &str = "what others have sent cannot be counted";
+
+/// Last pulled sequence number, by database and table.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct State {
+    #[serde(default)]
+    pulled: BTreeMap<String, BTreeMap<String, i64>>,
+}
+
+impl State {
+    /// Reads the stored state. An unreadable state counts as empty, so that everything is pulled
+    /// again.
+    pub(super) fn read(puller: &Puller) -> Self {
+        let bytes = puller.state().unwrap_or_default();
+        serde_json::from_slice(&bytes).unwrap_or_default()
+    }
+
+    pub(super) fn keep(&self, puller: &Puller) -> Result<(), Error> {
+        let mut bytes = serde_json::to_vec_pretty(self).unwrap_or_default();
+        bytes.push(b'\n');
+        Ok(puller.keep_state(&bytes)?)
+    }
+
+    pub(super) fn reached(&self, database: &str, table: &str) -> i64 {
+        let tables = self.pulled.get(database);
+        tables
+            .and_then(|tables| tables.get(table))
+            .copied()
+            .unwrap_or(0)
+    }
+
+    /// Forgets what was pulled from a database, so that everything is pulled again.
+    pub(super) fn forget(&mut self, database: &str) {
+        self.pulled.remove(database);
+    }
+
+    pub(super) fn reach(&mut self, database: &str, table: &str, seq: i64) {
+        let tables = self.pulled.entry(database.to_owned()).or_default();
+        let reached = tables.entry(table.to_owned()).or_default();
+        *reached = seq.max(*reached);
+    }
+}
 
 pub(super) struct Pull<'a> {
     pub(super) puller: &'a Puller,
@@ -71,24 +113,17 @@ impl Pull<'_> {
             let row = connection.row(COUNT, &count, &parameters).await?;
             let (until, records): (i64, i64) = (row.get(0), row.get(1));
             let removed = format!(
-                "select origin, entry_id from {own} and seq > $1 and seq <= $2
-                   and origin <> $3 and deleted_at is not null and entry_id is not null"
+                "select origin, array_agg(entry_id) from {own} and seq > $1 and seq <= $2
+                   and origin <> $3 and deleted_at is not null and entry_id is not null group by origin"
             );
             let parameters: [&dyn Parameter; 3] = [&after, &until, &self.origin];
-            let mut rows = connection.stream(COUNT, &removed, &parameters).await?;
             let mut removals = 0;
-            let mut ids: BTreeMap<String, Vec<String>> = BTreeMap::new();
-            let mut waiting = 0;
-            while let Some(row) = rows.try_next().await? {
-                ids.entry(row.get(0)).or_default().push(row.get(1));
-                waiting += 1;
-                if waiting == ROWS {
-                    removals += self.existing_count(kind, &ids)?;
-                    ids.clear();
-                    waiting = 0;
+            for row in connection.rows(COUNT, &removed, &parameters).await? {
+                let (origin, ids): (&str, Vec<&str>) = (row.get(0), row.get(1));
+                if is_origin(origin) {
+                    removals += self.puller.count_held(origin, kind, &ids)?;
                 }
             }
-            removals += self.existing_count(kind, &ids)?;
             kinds.push(KindPlan {
                 kind,
                 until,
@@ -142,20 +177,6 @@ impl Pull<'_> {
         Ok(false)
     }
 
-    /// Number of these records that exist here.
-    fn existing_count(
-        &self,
-        kind: Kind,
-        ids: &BTreeMap<String, Vec<String>>,
-    ) -> Result<u64, Error> {
-        let mut existing_count = 0;
-        for (origin, ids) in ids.iter().filter(|(origin, _)| is_origin(origin)) {
-            let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
-            existing_count += self.puller.count_held(origin, kind, &ids)?;
-        }
-        Ok(existing_count)
-    }
-
     /// Executes the plan.
     pub(super) async fn carry_out(
         &self,
@@ -166,7 +187,7 @@ impl Pull<'_> {
     ) -> Result<(), Error> {
         let total = plan.kinds.iter().map(|plan| plan.records).sum();
         let mut done = 0;
-        let mut refused = Refused::default();
+        let mut refused = 0;
         let mut state = plan.state.clone();
         report.warnings.extend(plan.warnings.iter().cloned());
         if !plan.damaged.is_empty() {
@@ -207,7 +228,12 @@ impl Pull<'_> {
         if state != plan.state {
             state.keep(self.puller)?;
         }
-        report.warnings.extend(refused.messages());
+        if refused > 0 {
+            report.warnings.push(format!(
+                "{refused} rows of others were left there: no records with the id that they claim, or of an \
+                 origin whose name no workspace can have"
+            ));
+        }
         Ok(())
     }
 
@@ -217,18 +243,18 @@ impl Pull<'_> {
         batch: &Batch,
         kind: Kind,
         report: &mut SyncReport,
-        refused: &mut Refused,
+        refused: &mut u64,
     ) -> Result<(), Error> {
         for (origin, changes) in &batch.changes {
             if !is_origin(origin) {
-                *refused.origins.entry(origin.clone()).or_default() += changes.len() as u64;
+                *refused += changes.len() as u64;
                 continue;
             }
             let count = self.puller.apply(origin, kind, changes)?;
             let moved = report.of(kind);
             moved.pulled += count.added + count.changed;
             moved.pull_removed += count.removed;
-            refused.records += count.refused;
+            *refused += count.refused;
         }
         Ok(())
     }
@@ -243,41 +269,6 @@ impl PullPlan {
             moved.pulled = plan.records;
             moved.pull_removed = plan.removals;
         }
-    }
-}
-
-/// Counts of refused rows.
-#[derive(Debug, Default)]
-struct Refused {
-    /// Rows that hold no valid record with their id.
-    records: u64,
-    /// Rows per origin with an invalid workspace name.
-    origins: BTreeMap<String, u64>,
-}
-
-impl Refused {
-    /// Warnings about the refused rows.
-    fn messages(&self) -> Vec<String> {
-        let mut messages = Vec::new();
-        if self.records > 0 {
-            messages.push(format!(
-                "{} rows of others are no records with the id that they claim, and were left there",
-                self.records
-            ));
-        }
-        if !self.origins.is_empty() {
-            let rows: u64 = self.origins.values().sum();
-            let shown = self.origins.keys().take(3).map(|origin| {
-                let beginning: String = origin.chars().take(40).collect();
-                format!("`{}`", beginning.escape_debug())
-            });
-            messages.push(format!(
-                "{rows} rows of {} origins whose name no workspace can have were left there: {}",
-                self.origins.len(),
-                shown.collect::<Vec<_>>().join(", ")
-            ));
-        }
-        messages
     }
 }
 
@@ -301,5 +292,27 @@ impl Batch {
 
     fn is_full(&self) -> bool {
         self.rows >= ROWS || self.bytes >= BYTES
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_state_only_goes_on() {
+        let mut state = State::default();
+        state.reach("db", "reflexions", 7);
+        state.reach("db", "reflexions", 5);
+        assert_eq!(state.reached("db", "reflexions"), 7);
+        assert_eq!(
+            (
+                state.reached("db", "x"),
+                state.reached("other", "reflexions")
+            ),
+            (0, 0)
+        );
+        let text = serde_json::to_string(&state).unwrap();
+        assert_eq!(serde_json::from_str::<State>(&text).unwrap(), state);
     }
 }

@@ -1,25 +1,144 @@
-//! Push: sends the records of this workspace to the shared store.
+//! Push: compares the records of this workspace with the shared store, and sends what is missing there.
 
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
+use std::collections::hash_map;
 
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
+use sha2::{Digest as _, Sha256};
 use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, Statement};
+use xxhash_rust::xxh3::xxh3_64;
 
 use crate::model::Kind;
-use crate::store::{Positions, Scoped};
+use crate::store::{Entry, Positions, Scoped, redact};
 
 use super::super::connection::Connection;
 use super::super::error::Error;
-use super::plan::{Manifest, Outgoing, Plan, Shrinking, hash_of_id, outgoing};
-use super::tables::{Row, columns, parameters, table};
-use super::{CANNOT_COMPARE, OnSync, SyncReport, SyncStage, has_rows};
+use super::tables::{Row, columns, is_fit, parameters, row, table};
+use super::{CANNOT_COMPARE, OnSync, Shrinking, SyncReport, SyncStage, has_rows};
 
 /// Number of batches that are sent before the first of them is stored.
 const IN_FLIGHT: usize = 2;
 /// Number of compared records between two progress reports.
 const STEP: u64 = 4_096;
+
+/// Plan for one kind.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Plan {
+    /// Positions of the records to send, in file order.
+    send: Vec<u32>,
+    /// Ids of rows whose record is gone.
+    remove: Vec<String>,
+    /// Number of rows in the shared store.
+    there: u64,
+    /// `true` if the shared store has never had a row.
+    is_first: bool,
+}
+
+impl Plan {
+    /// Plan for records of which the shared store has none.
+    fn of_all(places: impl Iterator<Item = u32>) -> Self {
+        let mut send: Vec<u32> = places.collect();
+        send.sort_unstable();
+        Self {
+            send,
+            is_first: true,
+            ..Self::default()
+        }
+    }
+}
+
+/// Compact list of the local records of a kind, with a small entry for each.
+#[derive(Debug, Default)]
+struct Manifest {
+    lines: HashMap<u64, Line>,
+    /// Names of the records that no row can hold.
+    unfit: Vec<String>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Line {
+    /// First 8 bytes of the SHA-256 of the text; `None` if the record has expired. Expired records
+    /// are not sent, and their rows are not removed.
+    text: Option<u64>,
+    /// Place among the records of its kind.
+    place: u32,
+}
+
+impl Manifest {
+    /// Compares a row of this workspace: its id, and the first 8 bytes of its hash.
+    fn meet(&mut self, id: &str, text: u64, plan: &mut Plan) {
+        plan.there += 1;
+        match self.lines.get_mut(&hash_of_id(id)) {
+            // The row is identical.
+            Some(line) if line.text == Some(text) => line.text = None,
+            Some(_) => {}
+            None => plan.remove.push(id.to_owned()),
+        }
+    }
+
+    /// Completes the plan after all rows have been compared.
+    fn finish(self, plan: Plan) -> Plan {
+        let open = self.lines.values().filter(|line| line.text.is_some());
+        let mut send: Vec<u32> = open.map(|line| line.place).collect();
+        send.sort_unstable();
+        Plan { send, ..plan }
+    }
+}
+
+fn hash_of_id(id: &str) -> u64 {
+    xxh3_64(id.as_bytes())
+}
+
+/// First 8 bytes of the SHA-256.
+fn hash_of_text(text: &str) -> u64 {
+    let digest = Sha256::digest(text.as_bytes());
+    digest
+        .first_chunk()
+        .map_or(0, |first| u64::from_be_bytes(*first))
+}
+
+/// Returns the redacted text of a record, for sending.
+///
+/// # Errors
+///
+/// Name for a record that cannot be stored as a row.
+fn outgoing(entry: &Entry) -> Result<String, String> {
+    let text = std::str::from_utf8(&entry.text).map(|text| redact(text).text.into_owned());
+    match text {
+        Ok(text) if is_fit(&entry.id, &text) => Ok(text),
+        _ if entry.id.is_empty() => Err(format!("a {} without an id", entry.kind.noun())),
+        _ => {
+            let shown: String = entry.id.chars().take(NAME_SHOWN).collect();
+            Err(format!("`{}`", shown.escape_debug()))
+        }
+    }
+}
+
+/// Number of characters of an id in a warning.
+const NAME_SHOWN: usize = 60;
+
+/// Reads all records of a kind. Calls `on_record` for each.
+fn manifest(positions: &Positions, on_record: &mut dyn FnMut()) -> Result<Manifest, Error> {
+    let mut manifest = Manifest::default();
+    for place in positions.places() {
+        on_record();
+        let Some((_, entry)) = positions.any_entry(place)? else {
+            continue;
+        };
+        let is_alive = !entry.kind.may_expire() || positions.entry(place)?.is_some();
+        match outgoing(&entry) {
+            Ok(text) => {
+                let text = is_alive.then(|| hash_of_text(&text));
+                // If records share an id, the last one wins, as everywhere.
+                let id = hash_of_id(&entry.id);
+                manifest.lines.insert(id, Line { text, place });
+            }
+            Err(name) => manifest.unfit.push(name),
+        }
+    }
+    Ok(manifest)
+}
 
 /// Plan per kind, with the file positions that it refers to.
 #[derive(Debug)]
@@ -47,7 +166,7 @@ pub(super) async fn plan(
             on(SyncStage::Compared(done, total));
             Plan::of_all(positions.places())
         } else {
-            let mut manifest = super::plan::manifest(&positions, &mut || {
+            let mut manifest = manifest(&positions, &mut || {
                 done += 1;
                 if done % STEP == 0 {
                     on(SyncStage::Compared(done, total));
@@ -58,7 +177,7 @@ pub(super) async fn plan(
         };
         kinds.push((kind, positions, plan));
     }
-    report.warnings.extend(not_shared(UNFIT, &unfit));
+    report.warnings.extend(not_shared(&unfit));
     Ok(Plans(kinds))
 }
 
@@ -85,18 +204,17 @@ async fn compare(
     Ok(manifest.finish(plan))
 }
 
-const UNFIT: &str =
-    "since its id has other characters than A-Z a-z 0-9 `.` `_` `-`, or its text a zero byte";
-const UNREADABLE: &str = "since a value in it cannot be read (a number such as 1e400?)";
-
-/// Returns a warning that names the first of the records which are not sent.
-fn not_shared(reason: &str, names: &[String]) -> Option<String> {
+/// Returns a warning that names the first of the records which no row can hold.
+fn not_shared(names: &[String]) -> Option<String> {
     let (first, rest) = names.split_first()?;
     let more = match rest.len() {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    Some(format!("not shared, {reason}: {first}{more}"))
+    Some(format!(
+        "not shared, since its id has other characters than A-Z a-z 0-9 `.` `_` `-`, or its text a zero byte: \
+         {first}{more}"
+    ))
 }
 
 impl Plans {
@@ -120,12 +238,9 @@ impl Plans {
     }
 
     /// Executes the plan. The next records are read and redacted while the database stores those before.
-    ///
-    /// `row` returns the row of a record; without it, the record is left out.
     pub(super) async fn carry_out(
         self,
         connection: &Connection,
-        row: fn(Kind, &str, &str) -> Option<Row>,
         report: &mut SyncReport,
         on: OnSync<'_>,
     ) -> Result<(), Error> {
@@ -133,7 +248,7 @@ impl Plans {
         let total = plans.map(|plan| plan.send.len() as u64).sum();
         let origin = report.origin.clone();
         let mut done = 0;
-        let mut missed = Missed::default();
+        let mut unfit = Vec::new();
         for (kind, positions, plan) in self.0 {
             let mut sent = 0;
             if !plan.send.is_empty() {
@@ -143,8 +258,7 @@ impl Plans {
                 let statements = statements.map_err(&failed)?;
                 let mut places = plan.send.iter();
                 let batches = std::iter::from_fn(|| {
-                    let row = |outgoing: &Outgoing| row(kind, &outgoing.entry.id, &outgoing.text);
-                    next_batch(&positions, &mut places, &row, &mut missed).transpose()
+                    next_batch(kind, &positions, &mut places, &mut unfit).transpose()
                 });
                 let (statements, origin, failed) = (&statements, &origin, &failed);
                 // Each batch is a transaction of its own.
@@ -168,11 +282,7 @@ impl Plans {
             moved.pushed = sent;
             moved.push_removed = removed;
         }
-        let Missed { unfit, unreadable } = &missed;
-        let unfit = not_shared(UNFIT, unfit);
-        report
-            .warnings
-            .extend(unfit.into_iter().chain(not_shared(UNREADABLE, unreadable)));
+        report.warnings.extend(not_shared(&unfit));
         Ok(())
     }
 }
@@ -208,8 +318,8 @@ impl Batch {
     fn add(&mut self, id: &str, row: Row) {
         self.bytes += row.iter().flatten().map(String::len).sum::<usize>();
         match self.places.entry(hash_of_id(id)) {
-            Entry::Occupied(place) => self.rows[*place.get()] = row,
-            Entry::Vacant(place) => {
+            hash_map::Entry::Occupied(place) => self.rows[*place.get()] = row,
+            hash_map::Entry::Vacant(place) => {
                 place.insert(self.rows.len());
                 self.rows.push(row);
             }
@@ -221,33 +331,21 @@ impl Batch {
     }
 }
 
-/// Names of records that are not sent.
-#[derive(Debug, Default)]
-struct Missed {
-    /// Records that no row can hold.
-    unfit: Vec<String>,
-    /// Records that are not valid for their kind.
-    unreadable: Vec<String>,
-}
-
-/// Reads the records at the next places; `None` if there are no more.
+/// Reads the records at the next places; `None` if there are no more. Adds the names of those that no row can hold.
 fn next_batch(
+    kind: Kind,
     positions: &Positions,
     places: &mut std::slice::Iter<'_, u32>,
-    row: &dyn Fn(&Outgoing) -> Option<Row>,
-    missed: &mut Missed,
+    unfit: &mut Vec<String>,
 ) -> Result<Option<Batch>, Error> {
     let mut batch = Batch::default();
     for place in places {
         let Some((_, entry)) = positions.any_entry(*place)? else {
             continue;
         };
-        match outgoing(entry) {
-            Ok(outgoing) => match row(&outgoing) {
-                Some(row) => batch.add(&outgoing.entry.id, row),
-                None => missed.unreadable.push(format!("`{}`", outgoing.entry.id)),
-            },
-            Err(name) => missed.unfit.push(name),
+        match outgoing(&entry) {
+            Ok(text) => batch.add(&entry.id, row(kind, &entry.id, &text)),
+            Err(name) => unfit.push(name),
         }
         if batch.is_full() {
             break;
@@ -300,5 +398,64 @@ impl Statements {
             }
         }
         client.execute(&self.upsert, &parameters).await.map(drop)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn manifest(records: &[(&str, Option<u64>)]) -> Manifest {
+        let lines = records.iter().zip(0..);
+        let lines = lines.map(|((id, text), place)| (hash_of_id(id), Line { text: *text, place }));
+        Manifest {
+            lines: lines.collect(),
+            unfit: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn changed_records_are_sent_and_missing_ones_removed() {
+        let check =
+            |here: &[(&str, Option<u64>)], there: &[(&str, u64)], send: &[u32], remove: &[&str]| {
+                let (mut manifest, mut plan) = (manifest(here), Plan::default());
+                for (id, text) in there {
+                    manifest.meet(id, *text, &mut plan);
+                }
+                let plan = manifest.finish(plan);
+                assert_eq!(
+                    (plan.send.as_slice(), plan.there),
+                    (send, there.len() as u64)
+                );
+                assert_eq!(plan.remove, remove);
+            };
+        check(&[], &[], &[], &[]);
+        check(&[("A", Some(1)), ("B", Some(2))], &[], &[0, 1], &[]);
+        check(
+            &[("A", Some(1)), ("B", Some(2))],
+            &[("B", 2), ("A", 1)],
+            &[],
+            &[],
+        );
+        check(
+            &[("A", Some(1)), ("B", Some(2))],
+            &[("A", 1), ("B", 9)],
+            &[1],
+            &[],
+        );
+        check(&[("A", Some(1))], &[("A", 1), ("C", 3)], &[], &["C"]);
+        // Expired records are not sent, and their rows are not removed.
+        check(&[("A", None), ("B", None)], &[("A", 7)], &[], &[]);
+    }
+}
+
+#[cfg(test)]
+mod tests_of_manifest {
+    use super::*;
+
+    #[test]
+    fn a_hash_is_the_beginning_of_the_one_that_the_server_makes() {
+        // select left(encode(sha256(convert_to('abc', 'UTF8')), 'hex'), 16)
+        assert_eq!(hash_of_text("abc"), 0xba78_16bf_8f01_cfea);
     }
 }

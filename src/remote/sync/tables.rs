@@ -285,6 +285,15 @@ impl Table {
     }
 }
 
+/// Returns `true` if a record with this id and text can be stored as a row.
+pub(crate) fn is_fit(id: &str, text: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
+    id.len() <= 128
+        && id.bytes().next().is_some_and(|b| b.is_ascii_alphanumeric())
+        && id.bytes().all(plain)
+        && !text.contains('\0')
+}
+
 /// Texts of a row: id, skill, record, the values of the columns of its table, and for a kind with users
 /// the one that the record names.
 pub(crate) type Row = Vec<Option<String>>;
@@ -306,22 +315,13 @@ pub(crate) fn parameters<'p>(
     std::iter::once(origin).chain(columns).collect()
 }
 
-/// Row of a record; `None` if the text is not a valid record of its kind.
-pub(crate) fn row(kind: Kind, id: &str, text: &str) -> Option<Row> {
-    document(kind, text).map(|fields| filled(kind, id, text, &fields))
-}
-
-/// As [`row`], with defaults for an unreadable record: the row keeps its text, and cannot be found by
-/// content.
-pub(crate) fn row_or_blank(kind: Kind, id: &str, text: &str) -> Row {
-    let blank = match kind {
+/// Row of a record. That of an unreadable one keeps its text, and cannot be found by its content.
+pub(crate) fn row(kind: Kind, id: &str, text: &str) -> Row {
+    let blank = || match kind {
         Kind::Memory => json!({"memory_type": "task_memory", "content": ""}),
         _ => Value::Null,
     };
-    filled(kind, id, text, &document(kind, text).unwrap_or(blank))
-}
-
-fn filled(kind: Kind, id: &str, text: &str, fields: &Value) -> Row {
+    let fields = document(kind, text).unwrap_or_else(blank);
     let own = |name| string_field(text.as_bytes(), name).map(|value| value.replace('\0', ""));
     let skill = own("skill").filter(|skill| !skill.is_empty());
     let mut row = vec![Some(id.to_owned()), skill, Some(text.to_owned())];
@@ -394,23 +394,8 @@ pub(crate) fn time(text: &str) -> Option<String> {
 /// Removes NUL escapes, which the server's JSON does not support. After an escaped backslash,
 /// `u0000` is ordinary text.
 pub(crate) fn without_nul(json: &str) -> String {
-    if !json.contains("\\u0000") {
-        return json.to_owned();
-    }
-    let mut out = String::with_capacity(json.len());
-    let mut rest = json;
-    while let Some(at) = rest.find('\\') {
-        let (before, escape) = rest.split_at(at);
-        out.push_str(before);
-        let length = if escape.starts_with("\\u") { 6 } else { 2 };
-        let (escape, behind) = escape.split_at(length.min(escape.len()));
-        if escape != "\\u0000" {
-            out.push_str(escape);
-        }
-        rest = behind;
-    }
-    out.push_str(rest);
-    out
+    let parts = json.split(r"\\").map(|part| part.replace(r"\u0000", ""));
+    parts.collect::<Vec<_>>().join(r"\\")
 }
 
 #[cfg(test)]
@@ -432,13 +417,27 @@ mod tests {
     }
 
     #[test]
+    fn record_that_fits_no_row_is_left_out() {
+        let check = |id: &str, text: &str, expected: bool| {
+            assert_eq!(is_fit(id, text), expected, "{id:?} {text:?}");
+        };
+        check("CORR-001", "{}", true);
+        check("EXEC-20260220124341-a1b2c3", "{}", true);
+        check("", "{}", false);
+        check("-x", "{}", false);
+        check("a b", "{}", false);
+        check(&"x".repeat(129), "{}", false);
+        check("CORR-001", "{\"a\": \"\0\"}", false);
+    }
+
+    #[test]
     fn odd_values_do_not_reach_the_columns() {
         let session = r#"{"session_id": "SESS-1", "status": "dreaming", "progress_percentage": 250.4,
             "total_steps": 99999999999, "started_at": "yesterday", "completed_at": "2026-05-01T00:00:00Z"}"#;
         let read = |kind, text| -> BTreeMap<&str, String> {
             let columns = table(kind).columns.iter().map(|(name, ..)| *name);
             let names = ["id", "skill", "entry"].into_iter().chain(columns);
-            let values = names.zip(row(kind, "X-1", text).unwrap());
+            let values = names.zip(row(kind, "X-1", text));
             values
                 .filter_map(|(name, value)| Some((name, value?)))
                 .collect()
@@ -467,6 +466,10 @@ mod tests {
         }
         assert_eq!(fields["progress_percentage"], "100");
         assert_eq!(fields["completed_at"], "2026-05-01T00:00:00+00:00");
-        assert_eq!(row(Kind::Memory, "X-1", "{\"memory_type\": \"odd\"}"), None);
+        let note = read(Kind::Memory, "{\"memory_type\": \"odd\"}");
+        assert_eq!(
+            (note["memory_type"].as_str(), note["content"].as_str()),
+            ("task_memory", "")
+        );
     }
 }
