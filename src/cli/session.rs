@@ -62,7 +62,6 @@ fn start(context: &Context, args: StartArgs) -> Done<Changed> {
         data: context.json_of("--data", args.data.as_deref())?,
         total_steps: Some(args.total_steps),
         step: args.step,
-        ..NewSession::default()
     };
     let session = sessions::start(&context.workspace(None)?, new)?;
     let done = "started";

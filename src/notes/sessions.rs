@@ -349,38 +349,10 @@ pub struct NewSession {
     pub total_steps: Option<u64>,
     /// First step.
     pub step: Option<String>,
-    /// Known facts of a session that another program has begun.
-    pub change: SessionChange,
 }
 
-/// Starts a session in the state `initializing`, or in the one of its change.
+/// Starts a session in the state `initializing`.
 pub fn start(workspace: &Workspace, new: NewSession) -> Result<ChangedSession, Error> {
-    start_all(workspace, vec![new]).map(|mut started| started.remove(0))
-}
-
-/// Starts several sessions, or none if one of them does not fit.
-pub fn start_all(
-    workspace: &Workspace,
-    new: Vec<NewSession>,
-) -> Result<Vec<ChangedSession>, Error> {
-    let new: Result<Vec<_>, Error> = new.into_iter().map(|new| fitted(workspace, new)).collect();
-    let new = new?;
-    let mut writer = workspace.writer()?;
-    let mut started = Vec::new();
-    for (session, fields, mut warnings) in new {
-        let mut session = writer.append(session, workspace.now)?;
-        if !fields.is_empty() {
-            let entry = writer.update(Kind::Session, &session.session_id, &fields)?;
-            session = entry.parse()?;
-        }
-        warnings.extend(warnings_of(&mut writer));
-        started.push(ChangedSession { session, warnings });
-    }
-    Ok(started)
-}
-
-/// Checks a new session. Returns it with the fields that its change sets, and warnings.
-fn fitted(workspace: &Workspace, new: NewSession) -> Result<(Session, Fields, Vec<String>), Error> {
     let total_steps = new.total_steps.unwrap_or(TOTAL_STEPS);
     if total_steps == 0 {
         return Err(unfit("total_steps", "0", "a whole number from 1"));
@@ -405,8 +377,10 @@ fn fitted(workspace: &Workspace, new: NewSession) -> Result<(Session, Fields, Ve
         created_at: now.clone(),
         updated_at: now,
     };
-    let (fields, warnings) = changes(&session, new.change, &session.created_at)?;
-    Ok((session, fields, warnings))
+    let mut writer = workspace.writer()?;
+    let session = writer.append(session, workspace.now)?;
+    let warnings = warnings_of(&mut writer).collect();
+    Ok(ChangedSession { session, warnings })
 }
 
 /// Returns the data of a session: a JSON object, empty if none is given.
@@ -462,54 +436,30 @@ pub fn log_action(
     session: &str,
     new: NewAction,
 ) -> Result<ActionReport, Error> {
-    let mut stored = log_actions(workspace, vec![(session.to_owned(), new)])?;
-    Ok(ActionReport {
-        line: stored.lines.remove(0),
-        warnings: stored.warnings,
-    })
-}
-
-/// Stored lines of the log.
-#[derive(Debug)]
-pub struct LoggedActions {
-    /// Lines in the order of the actions.
-    pub lines: Vec<ExecutionLog>,
-    /// Non-fatal problems.
-    pub warnings: Vec<String>,
-}
-
-/// Adds actions to the logs of their sessions, or none if one of them does not fit.
-pub fn log_actions(
-    workspace: &Workspace,
-    actions: Vec<(String, NewAction)>,
-) -> Result<LoggedActions, Error> {
-    let mut lines = Vec::new();
-    for (session, new) in actions {
-        if let Some(score) = new.confidence
-            && !(0.0..=1.0).contains(&score)
-        {
-            let given = score.to_string();
-            return Err(unfit("confidence_score", &given, "a number from 0 to 1"));
-        }
-        let id = workspace.store.resolve(Kind::Session, &session, None)?;
-        let session: Session = workspace.store.get(&id)?;
-        let scribe = Scribe::new(workspace.now, workspace.random, Some(&id));
-        lines.push(ExecutionLog {
-            // The line belongs to the user of the session, not to the writer.
-            user_id: session.user_id,
-            tool_name: new.tool,
-            input_data: new.input,
-            output_data: new.output,
-            reasoning: new.reasoning,
-            confidence_score: new.confidence,
-            execution_time_ms: new.took_ms,
-            status: new.status,
-            error_message: new.error,
-            ..scribe.line(redacted_text("step_name", &new.step)?, new.action)
-        });
+    if let Some(score) = new.confidence
+        && !(0.0..=1.0).contains(&score)
+    {
+        let given = score.to_string();
+        return Err(unfit("confidence_score", &given, "a number from 0 to 1"));
     }
+    let id = workspace.store.resolve(Kind::Session, session, None)?;
+    let session: Session = workspace.store.get(&id)?;
+    let scribe = Scribe::new(workspace.now, workspace.random, Some(&id));
+    let line = ExecutionLog {
+        // The line belongs to the user of the session, not to the writer.
+        user_id: session.user_id,
+        tool_name: new.tool,
+        input_data: new.input,
+        output_data: new.output,
+        reasoning: new.reasoning,
+        confidence_score: new.confidence,
+        execution_time_ms: new.took_ms,
+        status: new.status,
+        error_message: new.error,
+        ..scribe.line(redacted_text("step_name", &new.step)?, new.action)
+    };
     let mut writer = workspace.writer()?;
-    let lines = writer.append_execution_logs(lines)?;
+    let line = writer.append_execution_logs(vec![line])?.remove(0);
     let warnings = warnings_of(&mut writer).collect();
-    Ok(LoggedActions { lines, warnings })
+    Ok(ActionReport { line, warnings })
 }

@@ -204,9 +204,9 @@ pub async fn serve(server: Server) -> io::Result<()> {
 /// Returns the tool of an operation, with the annotations that agent hosts need before they let a
 /// model call it.
 fn tool(operation: Operation) -> Tool {
-    let effect = operation.effect();
+    let (name, title, effect, description) = operation.spec();
     // The title is only here: the field of the tool itself would repeat it in every context.
-    let annotations = ToolAnnotations::with_title(operation.title())
+    let annotations = ToolAnnotations::with_title(title)
         .read_only(effect == Effect::Reads)
         .open_world(false);
     // Both other annotations apply only to tools that write.
@@ -217,12 +217,7 @@ fn tool(operation: Operation) -> Tool {
             .destructive(effect == Effect::Removes)
             .idempotent(false)
     };
-    Tool::new(
-        operation.name(),
-        operation.description(),
-        operation.schema(),
-    )
-    .with_annotations(annotations)
+    Tool::new(name, description, operation.schema()).with_annotations(annotations)
 }
 
 #[cfg(test)]

@@ -14,7 +14,22 @@ pub mod arguments;
 pub mod http;
 pub mod mcp;
 pub mod operations;
-pub mod token;
+
+/// JSON Web Tokens that authenticate callers and limit their domains.
+///
+/// - `keys`: secrets, the public keys of an external issuer, and signatures.
+/// - `verify`: the claims of a token, and its conversion to a [`Caller`](token::Caller), or to an error.
+///
+/// Invariants: verification fails closed. A missing, empty or unknown claim is an error, and never
+/// means "everything". The type of a key determines its algorithms; the algorithm in a token must
+/// agree with it. No error message contains a token or a secret.
+pub mod token {
+    mod keys;
+    mod verify;
+
+    pub use keys::{Jwks, Secret, default_file};
+    pub use verify::{AUDIENCE, Caller, Keys, Minted, NewToken, Refused, Verifier, mint};
+}
 
 use tokio::runtime::Handle;
 use tokio::task::{JoinError, spawn_blocking};

@@ -75,7 +75,7 @@ const RESERVED: &[(&[&str], May, &str)] = &[
             "named::replace", "named::append", "named::create_once",
         ],
         // The settings of a host are the user's, and keep every byte.
-        May::Within(&["store/", "host/settings", "serve/token/ring.rs"]),
+        May::Within(&["store/", "host/settings", "serve/token/keys.rs"]),
         "files that are no records are written by `redacting_writer`",
     ),
 ];

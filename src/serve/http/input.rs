@@ -17,6 +17,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use url::form_urlencoded;
 
+use crate::model::SkillPath;
 use crate::serve::http::problem::Problem;
 use crate::serve::http::route::ROWS;
 use crate::store::writer;
@@ -182,6 +183,15 @@ impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Names<T
             Problem::input(message, "see the paths in /openapi.json")
         })
     }
+}
+
+/// Parses the skill of a request.
+pub(super) fn skill(given: &str) -> Result<SkillPath, Problem> {
+    given
+        .parse()
+        .map_err(|error: crate::model::InvalidSkillPath| {
+            Problem::unfit(error.to_string(), "a skill is written as `domain/skill`")
+        })
 }
 
 /// Returns a value as a redacted JSON response.

@@ -19,8 +19,8 @@ use memctl_files::process;
 
 use crate::model::error::{Kind, UserError};
 
-use super::limits::{CONNECTIONS, GRACE, STALL};
 use super::state::Server;
+use super::state::{CONNECTIONS, GRACE, STALL};
 use super::table;
 
 /// Maximum time for the head of a request, and maximum pause between two of a connection.

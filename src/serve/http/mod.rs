@@ -3,11 +3,13 @@
 //! - `listen`: the socket, open connections, and graceful shutdown.
 //! - `table`: all operations in one table, the source of the router and of the `OpenAPI` document.
 //!   `route`: one operation, and the document.
-//! - `state`: shared state of all requests; the one place where a request opens the memory.
+//! - `state`: shared state of all requests; the one place where a request opens the memory; shares of users.
 //! - `problem`: error responses, in the formats of three kinds of clients.
-//! - `input`: bodies and parameters, their errors, and responses. `limits`: shares of users.
-//! - `supabase`: endpoints in the format of Supabase: edge functions, RPC and tables.
-//! - `v1`: executions, corrections, hints, search, prompts, and the tools for agents.
+//! - `input`: bodies and parameters, their errors, and responses.
+//! - `functions`, `tables`, `query`: endpoints in the format of Supabase: edge functions and RPC, tables, and
+//!   the query of `PostgREST` over their rows.
+//! - `records`, `search`, `users`: native endpoints below `/v1/`, with the behaviour and the documents of the
+//!   commands of the same names.
 //!
 //! Invariants: no request without a token reaches the memory. The store limits reads and writes to
 //! the token's user and domains. A wrong request gets a 4xx status and a reason. No response and no
@@ -16,18 +18,20 @@
 //! Deliberately absent: TLS, which a proxy in front provides, and HTTP/2, which browsers and
 //! clients use only with TLS.
 
+mod functions;
 mod input;
-mod limits;
 mod listen;
 mod middleware;
 mod problem;
+mod query;
+mod records;
 mod route;
+mod search;
 mod state;
-mod supabase;
 mod table;
-mod v1;
+mod tables;
+mod users;
 
-pub use limits::RATE;
 pub use listen::{Address, Bound, bind};
 pub use middleware::Origins;
-pub use state::{Clock, Log, Options, Server};
+pub use state::{Clock, Log, Options, RATE, Server};

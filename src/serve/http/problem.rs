@@ -102,14 +102,9 @@ impl Problem {
             ("permission" | "origin" | "host", _) => "42501",
             ("function", _) => "PGRST202",
             (_, 404) => "PGRST125",
-            (_, 405) => "PGRST117",
             (_, 406) => "PGRST116",
-            (_, 415) => "PGRST107",
             (_, 400) => "PGRST102",
             (_, 422) => "22023",
-            (_, 413) => "54000",
-            (_, 429 | 503) => "53300",
-            (_, 504) => "57014",
             _ => "XX000",
         }
     }
@@ -151,26 +146,17 @@ pub(super) async fn render(request: Request, next: Next) -> Response {
 
 impl From<Refused> for Problem {
     fn from(refused: Refused) -> Self {
-        let message = refused.to_string();
-        let mint = "memctl token --sub ID --scope DOMAINS";
-        let (status, kind, hint) = match refused {
-            Refused::Missing => {
-                let hint = "send `Authorization: Bearer TOKEN`; `memctl token` creates one";
-                (401, "token", hint)
-            }
-            Refused::Audience => {
-                let hint = "create a token for the `--audience` of this server";
-                (401, "token", hint)
-            }
-            Refused::NoScope => (403, Kind::Permission.name(), mint),
-            Refused::NoKeys => (503, "token", RETRY),
-            _ => (401, "token", mint),
+        let hint = match refused {
+            Refused::Missing => "send `Authorization: Bearer TOKEN`; `memctl token` creates one",
+            Refused::Audience => "create a token for the `--audience` of this server",
+            Refused::NoKeys => RETRY,
+            _ => "memctl token --sub ID --scope DOMAINS",
         };
-        let problem = Self::new(status, kind, message, hint);
-        if status == 503 {
-            problem.after(30)
-        } else {
-            problem
+        let message = refused.to_string();
+        match refused {
+            Refused::NoScope => Self::new(403, Kind::Permission.name(), message, hint),
+            Refused::NoKeys => Self::new(503, "token", message, hint).after(30),
+            _ => Self::new(401, "token", message, hint),
         }
     }
 }

@@ -78,16 +78,14 @@ impl Route {
     }
 
     /// Sets the type of the answer.
-    pub(super) fn answers<A: JsonSchema>(mut self, about: &'static str) -> Self {
-        self.answer.about = about;
-        self.answer.schema = written::<A>;
-        self
+    pub(super) fn answers<A: JsonSchema>(self, about: &'static str) -> Self {
+        self.answers_with(about, written::<A>)
     }
 
-    /// Sets the rows of the answer, of which a client may choose the columns.
-    pub(super) fn answers_rows<R: JsonSchema>(mut self, about: &'static str) -> Self {
+    /// Sets the schema of the answer.
+    pub(super) fn answers_with(mut self, about: &'static str, schema: fn() -> Value) -> Self {
         self.answer.about = about;
-        self.answer.schema = rows::<R>;
+        self.answer.schema = schema;
         self
     }
 
@@ -152,8 +150,16 @@ pub(super) fn items<T: JsonSchema>() -> Value {
     json!({ "anyOf": [read::<T>(), list] })
 }
 
+/// Returns the schema of records below the name of their kind, with warnings.
+pub(super) fn listed<T: JsonSchema>(name: &str) -> Value {
+    let warnings = json!({ "type": "array", "items": { "type": "string" } });
+    let records = json!({ "type": "array", "items": written::<T>() });
+    let fields = json!({ name: records, "warnings": warnings });
+    json!({ "type": "object", "properties": fields, "required": [name, "warnings"] })
+}
+
 /// Returns the schema of rows with chosen columns, or of the one that `.single()` requests.
-fn rows<T: JsonSchema>() -> Value {
+pub(super) fn rows<T: JsonSchema>() -> Value {
     let mut row = written::<T>();
     if let Some(row) = row.as_object_mut() {
         row.remove("required");

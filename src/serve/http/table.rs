@@ -5,26 +5,22 @@ use axum::extract::DefaultBodyLimit;
 use axum::middleware::{from_fn, from_fn_with_state};
 use axum::response::Response;
 use axum::routing::{delete, get, patch, post};
-use schemars::JsonSchema;
-use serde::Serialize;
+use serde_json::{Map, Value};
 
 use crate::lessons::{HintReport, RecordReport};
-use crate::model::ExecutionLog;
+use crate::model::{Correction, Execution, ExecutionLog, Memory, Procedure, Reflexion, Session};
 use crate::notes::FindReport;
 use crate::review::EditReport;
 use crate::rules::{AddedRule, CorrectReport};
 use crate::skills::{LoggedExecution, PromptReport};
 
-use super::input::{json, reply};
-use super::limits::LONGEST_BODY;
+use super::functions::{Hybrid, Near, RankedRow, SimilarRow};
+use super::input::json;
 use super::middleware;
 use super::problem::{Problem, render};
 use super::route::{self, Route};
-use super::state::Server;
-use super::supabase::query::QueryParameters;
-use super::supabase::recall::{Hybrid, Near, RankedRow, SimilarRow};
-use super::supabase::{functions, tables};
-use super::v1::{hints, records, rules, search, users};
+use super::state::{LONGEST_BODY, Server};
+use super::{functions, records, search, tables, users};
 
 /// Returns all routes.
 #[expect(clippy::too_many_lines, reason = "a table is as long as it is")]
@@ -32,7 +28,6 @@ pub(super) fn routes() -> Vec<Route> {
     vec![
         Route::new("get", "/healthz", get(healthz))
             .named("health", "Status of the server")
-            .answers::<Health>("It answers")
             .open(),
         Route::new("get", "/openapi.json", get(document))
             .named("description", "This description")
@@ -51,99 +46,79 @@ pub(super) fn routes() -> Vec<Route> {
             .body::<functions::WriteBody>(),
         Route::new("post", "/rest/v1/rpc/hybrid_search_context_eng_memories", post(functions::hybrid_search))
             .named("hybridSearch", "Search procedures by keywords and a vector")
-            .answers_rows::<RankedRow>(ROWS)
-            .parameters::<QueryParameters>()
+            .answers_with(ROWS, route::rows::<RankedRow>)
             .body::<Hybrid>(),
         Route::new("post", "/rest/v1/rpc/match_memory", post(functions::match_memory))
             .named("matchMemory", "Search the caller's memories by a vector")
-            .answers_rows::<SimilarRow>(ROWS)
-            .parameters::<QueryParameters>()
+            .answers_with(ROWS, route::rows::<SimilarRow>)
             .body::<Near>(),
-        Route::new("get", "/rest/v1/agent_memory", get(tables::select::<tables::MemoryRow>))
+        Route::new("get", "/rest/v1/agent_memory", get(tables::select::<Memory, tables::MemoryRow>))
             .named("selectMemories", "The caller's memories")
-            .answers_rows::<tables::MemoryRow>(ROWS)
-            .parameters::<QueryParameters>(),
+            .answers_with(ROWS, route::rows::<tables::MemoryRow>),
         Route::new("post", "/rest/v1/agent_memory", post(tables::insert_memories))
             .named("insertMemories", "Add memories of the caller")
-            .answers_rows::<tables::MemoryRow>(STORED)
+            .answers_with(STORED, route::rows::<tables::MemoryRow>)
             .creates()
-            .parameters::<QueryParameters>()
             .body_of(route::items::<tables::NewMemory>),
-        Route::new("get", "/rest/v1/agent_sessions", get(tables::select::<tables::SessionRow>))
+        Route::new("get", "/rest/v1/agent_sessions", get(tables::select::<Session, tables::SessionRow>))
             .named("selectSessions", "The caller's sessions of agents")
-            .answers_rows::<tables::SessionRow>(ROWS)
-            .parameters::<QueryParameters>(),
-        Route::new("post", "/rest/v1/agent_sessions", post(tables::insert_sessions))
-            .named("insertSessions", "Start sessions of the caller's agents")
-            .answers_rows::<tables::SessionRow>(STORED)
-            .creates()
-            .parameters::<QueryParameters>()
-            .body_of(route::items::<tables::NewSessionRow>),
+            .answers_with(ROWS, route::rows::<tables::SessionRow>),
         Route::new("get", "/rest/v1/agent_execution_logs", get(tables::logs))
             .named("selectLogs", "The log of the caller's agents, or of one session: `session_id=eq.SESSION`")
-            .answers_rows::<ExecutionLog>(ROWS)
-            .parameters::<QueryParameters>(),
-        Route::new("post", "/rest/v1/agent_execution_logs", post(tables::insert_logs))
-            .named("insertLogs", "Add lines to the log of a session of the caller")
-            .answers_rows::<ExecutionLog>(STORED)
-            .creates()
-            .parameters::<QueryParameters>()
-            .body_of(route::items::<tables::NewLogRow>),
-        Route::new("get", "/rest/v1/context_eng_memories", get(tables::select::<tables::ProcedureRow>))
+            .answers_with(ROWS, route::rows::<ExecutionLog>),
+        Route::new("get", "/rest/v1/context_eng_memories", get(tables::select::<Procedure, tables::ProcedureRow>))
             .named("selectProcedures", "Procedures")
-            .answers_rows::<tables::ProcedureRow>(ROWS)
-            .parameters::<QueryParameters>(),
+            .answers_with(ROWS, route::rows::<tables::ProcedureRow>),
         Route::new("post", "/rest/v1/context_eng_memories", post(tables::insert_procedures))
             .named("insertProcedures", "Add procedures written by an analyst")
-            .answers_rows::<tables::ProcedureRow>(STORED)
+            .answers_with(STORED, route::rows::<tables::ProcedureRow>)
             .creates()
-            .parameters::<QueryParameters>()
             .body_of(route::items::<tables::NewProcedure>),
-        Route::new("get", "/v1/executions", get(records::executions))
+        Route::new("get", "/v1/executions", get(records::list::<Execution>))
             .named("listExecutions", "The newest executions")
-            .answers::<records::Executions>("Newest first")
+            .answers_with("Newest first", || route::listed::<Execution>("executions"))
             .parameters::<records::Page>(),
         Route::new("post", "/v1/executions", post(records::log_execution))
             .named("logExecution", "Add an execution that ran elsewhere")
             .answers::<LoggedExecution>("Stored")
             .creates()
             .body::<records::ExecutionBody>(),
-        Route::new("get", "/v1/corrections", get(records::corrections))
+        Route::new("get", "/v1/corrections", get(records::list::<Correction>))
             .named("listCorrections", "The newest corrections")
-            .answers::<records::Corrections>("Newest first")
+            .answers_with("Newest first", || route::listed::<Object>("corrections"))
             .parameters::<records::Page>(),
         Route::new("post", "/v1/corrections", post(records::correct))
             .named("correct", "Correct an execution, and learn a rule from it")
             .answers::<CorrectReport>("Result")
             .body::<records::CorrectionBody>(),
-        Route::new("get", "/v1/reflexions", get(rules::reflexions))
+        Route::new("get", "/v1/reflexions", get(records::list::<Reflexion>))
             .named("listReflexions", "The newest rules")
-            .answers::<rules::Reflexions>("Newest first")
+            .answers_with("Newest first", || route::listed::<Object>("reflexions"))
             .parameters::<records::Page>(),
-        Route::new("get", "/v1/reflexions/{id}", get(rules::reflexion))
+        Route::new("get", "/v1/reflexions/{id}", get(records::reflexion))
             .named("getReflexion", "A rule")
-            .answers::<serde_json::Map<String, serde_json::Value>>("The rule"),
-        Route::new("post", "/v1/reflexions", post(rules::add_reflexion))
+            .answers::<Object>("The rule"),
+        Route::new("post", "/v1/reflexions", post(records::add_reflexion))
             .named("addReflexion", "Add a rule in the caller's words; that of an agent becomes a candidate")
             .answers::<AddedRule>("Stored")
             .creates()
-            .body::<rules::ReflexionBody>(),
-        Route::new("patch", "/v1/reflexions/{id}", patch(rules::update_reflexion))
+            .body::<records::ReflexionBody>(),
+        Route::new("patch", "/v1/reflexions/{id}", patch(records::update_reflexion))
             .named("updateReflexion", "Edit fields of a rule, as `memctl edit`")
             .answers::<EditReport>("The changed fields")
             .body_of(route::object),
-        Route::new("post", "/v1/hints", post(hints::hint))
+        Route::new("post", "/v1/hints", post(search::hint))
             .named("hint", "Hints for an error")
             .answers::<HintReport>("Hints")
-            .body::<hints::HintBody>(),
-        Route::new("post", "/v1/failures", post(hints::failure))
+            .body::<search::HintBody>(),
+        Route::new("post", "/v1/failures", post(search::failure))
             .named("recordFailure", "Record code that failed, and return hints")
             .answers::<HintReport>("Hints")
-            .body::<hints::FailureBody>(),
-        Route::new("post", "/v1/successes", post(hints::success))
+            .body::<search::FailureBody>(),
+        Route::new("post", "/v1/successes", post(search::success))
             .named("recordSuccess", "Record code that works; with the failure before it, it becomes a pattern")
             .answers::<RecordReport>("Result")
-            .body::<hints::SuccessBody>(),
+            .body::<search::SuccessBody>(),
         Route::new("get", "/v1/search", get(search::search_by_query))
             .named("searchByQuery", "Search records by keywords and meaning")
             .answers::<FindReport>("Best first")
@@ -181,15 +156,11 @@ pub(super) fn routes() -> Vec<Route> {
     ]
 }
 
+/// Record without a description of its fields.
+type Object = Map<String, Value>;
+
 const ROWS: &str = "Rows, or the one that was requested";
 const STORED: &str = "Stored; with `Prefer: return=representation` the rows";
-
-/// Status of the server.
-#[derive(Serialize, JsonSchema)]
-struct Health {
-    /// `ok`.
-    status: &'static str,
-}
 
 /// Returns the router of the table.
 pub(super) fn router(server: &Server) -> Router {
@@ -229,8 +200,8 @@ async fn document() -> Response {
 }
 
 /// `GET /healthz`
-async fn healthz() -> Result<Response, Problem> {
-    reply(&Health { status: "ok" })
+async fn healthz() -> Response {
+    json(r#"{"status":"ok"}"#.to_owned())
 }
 
 async fn nothing() -> Problem {

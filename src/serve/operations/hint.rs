@@ -115,7 +115,8 @@ impl Hints {
     /// Shortens the hints to the token budget. Removes the printed output first, then the last
     /// hints; the best hint is shortened, and removed only if even its beginning is too long.
     fn within(mut self, budget: usize) -> Self {
-        let mut most = usize::MAX;
+        // More characters than a token budget ever lets in.
+        let mut most = 8 * budget;
         loop {
             self.notice = self.hints.iter().any(is_of_nobody).then_some(NOTICE);
             if token_budget::fits(&self, budget) {
@@ -128,17 +129,11 @@ impl Hints {
                 self.hints.pop();
                 self.left_out += 1;
             } else if let Some(hint) = self.hints.first_mut().filter(|_| most > LEAST) {
-                let texts = [
+                most = (most / 2).max(LEAST);
+                for text in [
                     &mut hint.failing_code, &mut hint.working_code, &mut hint.error_key,
                     &mut hint.lesson,
-                ];
-                let longest = texts
-                    .iter()
-                    .map(|text| text.len())
-                    .max()
-                    .unwrap_or_default();
-                most = (longest.min(most) / 2).max(LEAST);
-                for text in texts {
+                ] {
                     *text = token_budget::beginning(text, most).into_owned();
                 }
             } else if self.pitfalls.pop().is_none() {

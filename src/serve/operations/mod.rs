@@ -10,15 +10,19 @@
 //! Writes of an agent have less trust than those of a person: a memory is observed, the rule of a
 //! correction is a candidate, and a prompt injection is refused. Nothing is deleted permanently.
 //!
+//! A schema is in the context of every agent that has the tool, used or not. Keywords that a model
+//! does not need are removed: titles, integer formats, `null` for optional fields.
+//!
 //! Deliberately absent: approve, undo, supersede, purge. Those are for people.
 
 mod correct;
 mod hint;
 mod remember;
-mod schema;
 mod search;
 mod token_budget;
 
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -33,8 +37,7 @@ pub(crate) use correct::screened;
 pub use correct::{CorrectArgs, Corrected};
 pub(crate) use hint::hint_service;
 pub use hint::{HintArgs, Hints};
-pub use remember::{FixArgs, ForgetArgs, Forgotten, Recorded, RememberArgs, Remembered};
-pub(super) use schema::{trim, whole};
+pub use remember::{FixArgs, ForgetArgs, Forgotten, RememberArgs, Remembered};
 pub use search::{Hit, SearchArgs, Searched};
 
 /// Notice in answers with unapproved records. Some agent hosts show a model only the data of an
@@ -106,7 +109,7 @@ impl Operation {
 
     /// Returns the name, the display name, the effect, and the description for models, which costs
     /// tokens in the context of every agent.
-    const fn spec(self) -> (&'static str, &'static str, Effect, &'static str) {
+    pub(super) const fn spec(self) -> (&'static str, &'static str, Effect, &'static str) {
         match self {
             Self::Search => (
                 "search",
@@ -152,35 +155,20 @@ impl Operation {
         self.spec().0
     }
 
-    /// Returns the display name.
-    pub const fn title(self) -> &'static str {
-        self.spec().1
-    }
-
-    /// Returns the effect on the memory.
-    pub const fn effect(self) -> Effect {
-        self.spec().2
-    }
-
-    /// Returns the description for models.
-    pub const fn description(self) -> &'static str {
-        self.spec().3
-    }
-
     /// Returns `true` if it changes nothing.
     pub fn reads(self) -> bool {
-        self.effect() == Effect::Reads
+        self.spec().2 == Effect::Reads
     }
 
     /// Returns the JSON schema of its arguments, an object.
     pub fn schema(self) -> Map<String, Value> {
         match self {
-            Self::Search => schema::of::<SearchArgs>(),
-            Self::Hint => schema::of::<HintArgs>(),
-            Self::Lesson => schema::of::<LessonArgs>(),
-            Self::Remember => schema::of::<RememberArgs>(),
-            Self::Correct => schema::either(schema::of::<CorrectArgs>(), schema::of::<HeardArgs>()),
-            Self::Forget => schema::of::<ForgetArgs>(),
+            Self::Search => schema_of::<SearchArgs>(),
+            Self::Hint => schema_of::<HintArgs>(),
+            Self::Lesson => schema_of::<LessonArgs>(),
+            Self::Remember => schema_of::<RememberArgs>(),
+            Self::Correct => either(schema_of::<CorrectArgs>(), schema_of::<HeardArgs>()),
+            Self::Forget => schema_of::<ForgetArgs>(),
         }
     }
 
@@ -211,7 +199,7 @@ impl Operation {
 
     fn read<A: DeserializeOwned>(self, arguments: Value) -> Result<A, UserError> {
         serde_json::from_value(arguments).map_err(|error| {
-            let takes: Vec<String> = schema::fields(&self.schema());
+            let takes: Vec<String> = fields(&self.schema());
             UserError::input(
                 format!("invalid arguments for `{}`: {error}", self.name()),
                 format!("the arguments are {}", takes.join(", ")),
@@ -259,6 +247,114 @@ fn undo(workspace: &Workspace) -> Option<String> {
     let change = &workspace.store.audit_context().change;
     let name = change.get(..8).unwrap_or(change);
     (!name.is_empty()).then(|| format!("memctl undo {name}"))
+}
+
+/// Returns the schema of a type in one piece.
+pub(super) fn whole<T: JsonSchema>(settings: SchemaSettings) -> Value {
+    let settings = settings.with(|settings| {
+        settings.meta_schema = None;
+        settings.inline_subschemas = true;
+    });
+    Value::from(settings.into_generator().into_root_schema_for::<T>())
+}
+
+/// Returns the schema of the arguments `A`.
+fn schema_of<A: JsonSchema>() -> Map<String, Value> {
+    let mut schema = whole::<A>(SchemaSettings::draft2020_12());
+    trim(&mut schema);
+    match schema {
+        Value::Object(mut object) => {
+            object.remove("description");
+            object
+        }
+        _ => Map::new(),
+    }
+}
+
+/// Removes the keywords that a model, and a reader of query parameters, does not need.
+pub(super) fn trim(schema: &mut Value) {
+    match schema {
+        Value::Object(object) => {
+            // Removes the keyword, but not a field of the same name.
+            for keyword in ["title", "format"] {
+                if object.get(keyword).is_some_and(Value::is_string) {
+                    object.remove(keyword);
+                }
+            }
+            // Objects are open unless they say otherwise.
+            if object.get("additionalProperties") == Some(&Value::Bool(true)) {
+                object.remove("additionalProperties");
+            }
+            // Removes trivial defaults, and the minimum of unsigned numbers.
+            if object.get("default").is_some_and(|value| {
+                value.is_null()
+                    || value == ""
+                    || *value == Value::Bool(false)
+                    || *value == Value::Array(Vec::new())
+            }) {
+                object.remove("default");
+            }
+            if object.get("minimum").is_some_and(|least| least == 0) {
+                object.remove("minimum");
+            }
+            without_null(object);
+            object.values_mut().for_each(trim);
+        }
+        Value::Array(items) => items.iter_mut().for_each(trim),
+        _ => {}
+    }
+}
+
+/// Removes `null`: an optional field is absent, not null.
+fn without_null(object: &mut Map<String, Value>) {
+    if let Some(Value::Array(types)) = object.get_mut("type") {
+        types.retain(|name| name != "null");
+        if let [only] = types.as_slice() {
+            let only = only.clone();
+            object.insert("type".to_owned(), only);
+        }
+    }
+    if let Some(Value::Array(values)) = object.get_mut("enum") {
+        values.retain(|value| !value.is_null());
+    }
+    if let Some(Value::Array(ways)) = object.get_mut("anyOf") {
+        ways.retain(|way| way.get("type").is_none_or(|name| name != "null"));
+        if let [Value::Object(only)] = ways.as_slice() {
+            let only = only.clone();
+            object.remove("anyOf");
+            for (keyword, value) in only {
+                // The description of the field wins over that of its type.
+                object.entry(keyword).or_insert(value);
+            }
+        }
+    }
+}
+
+/// Returns the schema of an object that has the fields of one of two schemas; none is required.
+fn either(mut one: Map<String, Value>, mut other: Map<String, Value>) -> Map<String, Value> {
+    one.remove("required");
+    if let Some(Value::Object(fields)) = one.get_mut("properties")
+        && let Some(Value::Object(more)) = other.remove("properties")
+    {
+        fields.extend(more);
+    }
+    one
+}
+
+/// Returns the fields of a schema as `` `query` ``, or `` `limit` (optional) ``.
+fn fields(schema: &Map<String, Value>) -> Vec<String> {
+    let required = |name: &str| {
+        let names = schema.get("required").and_then(Value::as_array);
+        names.is_some_and(|names| names.iter().any(|required| required == name))
+    };
+    let properties = schema.get("properties").and_then(Value::as_object);
+    let names = properties.into_iter().flat_map(Map::keys);
+    names
+        .map(|name| {
+            let may_be_missing = if required(name) { "" } else { " (optional)" };
+            format!("`{name}`{may_be_missing}")
+        })
+        .collect()
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@ use crate::model::error::UserError;
 use crate::model::{Kind, MemoryType, Trust};
 use crate::notes::AddOptions;
 use crate::rules::RuleFiles;
+use crate::serve::arguments::{LONGEST_TEXT, text};
 use crate::serve::operations::hint::hint_service;
 use crate::serve::operations::{Report, token_budget, undo, user_error, with_warnings};
 use crate::store::workspace::{Workspace, level, locate};
@@ -70,7 +71,7 @@ const TYPES: [MemoryType; 5] = [
 ];
 
 /// Stored record.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub struct Remembered {
     /// Id of the record; `None` if nothing was learned.
     pub id: Option<String>,
@@ -78,6 +79,9 @@ pub struct Remembered {
     pub added: bool,
     /// Trust level until a person approves the record.
     pub trust: &'static str,
+    /// Lessons that say nearly the same.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub near: Vec<Neighbour>,
     /// Expiry: RFC 3339, UTC; `None` if it never expires.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<String>,
@@ -114,16 +118,9 @@ pub(super) fn remember(workspace: &Workspace, args: RememberArgs) -> Result<Reme
                 },
             )
         }
-        (None, Some(_)) if is_of_note => Err(UserError::input(
-            "`type`, `metadata`, `expires_at` and `replaces` apply to notes, not to a `fix`",
-            "remove them",
-        )),
-        (None, Some(given)) => fix(workspace, given),
-        (content, _) => Err(UserError::input(
-            match content {
-                Some(_) => "`content` and `fix` were both given",
-                None => "`content` or `fix` is required",
-            },
+        (None, Some(given)) if !is_of_note => fix(workspace, given),
+        _ => Err(UserError::input(
+            "a call stores one thing: a note, or a `fix` without any other field",
             "give a note in `content`, or the failing and the working code in `fix`",
         )),
     }
@@ -138,31 +135,19 @@ fn note(workspace: &Workspace, options: &AddOptions) -> Result<Remembered, UserE
         added: report.added,
         trust: "observed",
         expires_at: report.expires_at,
-        not_learned: None,
         warnings: report.warnings,
+        ..Remembered::default()
     })
 }
 
 /// Records a failure and its recovery, in a separate session.
 fn fix(workspace: &Workspace, fix: FixArgs) -> Result<Remembered, UserError> {
-    for (name, text) in [
-        ("failed", &fix.failed),
-        ("error", &fix.error),
-        ("worked", &fix.worked),
-    ] {
-        if text.trim().is_empty() {
-            return Err(UserError::input(
-                format!("`fix.{name}` is empty"),
-                "a fix needs the failing code, its output, and the working code",
-            ));
-        }
-    }
     let hint_service = hint_service(workspace, None);
     let session = format!("remember/{}", (workspace.random)());
     let failure = hint_service
         .record_failure(&HintOptions {
-            error: fix.error,
-            command: Some(fix.failed),
+            error: text("fix.error", fix.error, LONGEST_TEXT)?,
+            command: Some(text("fix.failed", fix.failed, LONGEST_TEXT)?),
             session: Some(session.clone()),
             max_hints: 0,
             ..HintOptions::default()
@@ -176,7 +161,7 @@ fn fix(workspace: &Workspace, fix: FixArgs) -> Result<Remembered, UserError> {
     }
     let report = hint_service
         .record_success(&Success {
-            code: fix.worked,
+            code: text("fix.worked", fix.worked, LONGEST_TEXT)?,
             output: fix.output,
             session,
         })
@@ -189,9 +174,8 @@ fn fix(workspace: &Workspace, fix: FixArgs) -> Result<Remembered, UserError> {
         id: new.or_else(|| report.merged.into_iter().next()),
         added,
         trust: "observed",
-        expires_at: None,
         not_learned: report.not_learned,
-        warnings: Vec::new(),
+        ..Remembered::default()
     })
 }
 
@@ -200,9 +184,9 @@ fn approval(id: &str) -> String {
 }
 
 impl Report for Remembered {
-    fn text(&self, _nonce: &str) -> String {
+    fn text(&self, nonce: &str) -> String {
         let mut text = match (&self.id, self.not_learned) {
-            (Some(id), _) if self.added => format!("Stored as {id}, observed.\n"),
+            (Some(id), _) if self.added => format!("Stored as {id}, {}.\n", self.trust),
             (Some(id), _) => format!("{id} already says this.\n"),
             (None, reason) => format!(
                 "Nothing was learned: {}.\n",
@@ -217,6 +201,14 @@ impl Report for Remembered {
                 undo,
                 "`.\n",
             ]);
+        }
+        if !self.near.is_empty() {
+            let near = self.near.iter();
+            let lines: Vec<String> = near
+                .map(|near| format!("{}: {}", near.id, near.lesson))
+                .collect();
+            text.push_str("Near it; if one says the same, send it again with `same`, if one is outdated with `replaces`:\n");
+            text.push_str(&fence(&lines, nonce));
         }
         with_warnings(text, &self.warnings)
     }
@@ -290,24 +282,7 @@ impl Report for Forgotten {
 /// Maximum length of a neighbour in an answer, in characters.
 const LONGEST: usize = 240;
 
-/// Stored lesson.
-#[derive(Debug, Serialize)]
-pub struct Recorded {
-    /// Id of the lesson.
-    pub id: String,
-    /// `true` if it is new, `false` if a known one was seen again.
-    pub added: bool,
-    /// Trust level until a person approves it.
-    pub trust: &'static str,
-    /// Lessons that say nearly the same.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub near: Vec<Neighbour>,
-    /// Problems that did not stop the operation.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub warnings: Vec<String>,
-}
-
-pub(super) fn lesson(workspace: &Workspace, args: &LessonArgs) -> Result<Recorded, UserError> {
+pub(super) fn lesson(workspace: &Workspace, args: &LessonArgs) -> Result<Remembered, UserError> {
     let asking = Asking {
         records: workspace.records(),
         words: PROMPT,
@@ -328,31 +303,12 @@ pub(super) fn lesson(workspace: &Workspace, args: &LessonArgs) -> Result<Recorde
             .into_owned(),
         ..near
     });
-    Ok(Recorded {
-        id: stored.id,
+    Ok(Remembered {
+        id: Some(stored.id),
         added: stored.added,
         trust: stored.trust,
         near: near.collect(),
         warnings: stored.warnings,
+        ..Remembered::default()
     })
-}
-
-impl Report for Recorded {
-    fn text(&self, nonce: &str) -> String {
-        let mut text = if self.added {
-            format!("Stored as {}, {}.\n", self.id, self.trust)
-        } else {
-            format!("{} already says this; counted.\n", self.id)
-        };
-        if !self.near.is_empty() {
-            let lines: Vec<String> = self
-                .near
-                .iter()
-                .map(|near| format!("{}: {}", near.id, near.lesson))
-                .collect();
-            text.push_str("Near it; if one says the same, send it again with `same`, if one is outdated with `replaces`:\n");
-            text.push_str(&fence(&lines, nonce));
-        }
-        with_warnings(text, &self.warnings)
-    }
 }

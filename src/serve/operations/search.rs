@@ -161,11 +161,12 @@ impl Hit {
 }
 
 impl Searched {
-    /// Shortens the results to the token budget. The texts share the budget; if that is too little
-    /// for each, the last results are removed.
+    /// Shortens the results to the token budget: no text has more tokens than another needs to be cut to. If that is
+    /// too little for each, the last results are removed.
     fn within(mut self, budget: usize, query_words: &[String]) -> Self {
         let texts: Vec<String> = self.results.iter().map(|hit| hit.text.clone()).collect();
-        let mut share = budget;
+        let sizes: Vec<usize> = texts.iter().map(token_budget::size).collect();
+        let mut most = budget;
         loop {
             self.notice = self.results.iter().any(Hit::is_data).then_some(NOTICE);
             if self.results.is_empty() {
@@ -173,15 +174,10 @@ impl Searched {
                 while !token_budget::fits(&self, budget) && self.warnings.pop().is_some() {}
                 return self;
             }
-            let sizes: Vec<usize> = texts[..self.results.len()]
-                .iter()
-                .map(token_budget::size)
-                .collect();
-            let level = token_budget::level(&sizes, share);
             for ((hit, text), size) in self.results.iter_mut().zip(&texts).zip(&sizes) {
-                let length = || (text.chars().count() * level / size).max(8);
+                let length = || (text.chars().count() * most / size).max(8);
                 hit.text = match hit.kind {
-                    _ if *size <= level => text.clone(),
+                    _ if *size <= most => text.clone(),
                     // Steps are read from the first one, and stand at the beginning.
                     Kind::Procedure => token_budget::beginning(text, length()).into_owned(),
                     _ => snippet(text, query_words, length()),
@@ -190,12 +186,11 @@ impl Searched {
             if token_budget::fits(&self, budget) {
                 return self;
             }
-            if share / self.results.len() < LEAST {
+            most = most * 4 / 5;
+            if most < LEAST {
                 self.results.pop();
                 self.left_out += 1;
-                share = budget;
-            } else {
-                share = share * 9 / 10;
+                most = budget;
             }
         }
     }

@@ -40,23 +40,6 @@ pub(crate) fn size<T: Serialize + ?Sized>(value: &T) -> usize {
     serde_json::to_string(value).map_or(usize::MAX, |json| tokens(&json))
 }
 
-/// Returns the largest limit per text with which all texts fit together; short texts leave the rest
-/// to the others.
-pub(crate) fn level(sizes: &[usize], budget: usize) -> usize {
-    let mut sizes = sizes.to_vec();
-    sizes.sort_unstable();
-    let (mut budget, mut left) = (budget, sizes.len());
-    for size in sizes {
-        let share = budget / left;
-        if size > share {
-            return share;
-        }
-        budget -= size;
-        left -= 1;
-    }
-    usize::MAX
-}
-
 /// Returns at most `most` characters of a text.
 pub(crate) fn beginning(text: &str, most: usize) -> Cow<'_, str> {
     match text.char_indices().nth(most) {
@@ -157,19 +140,6 @@ pub(crate) mod tests {
             2 * opens,
             "{text}"
         );
-    }
-
-    #[test]
-    fn unused_share_goes_to_the_others() {
-        let check = |sizes: &[usize], budget, expected| {
-            assert_eq!(level(sizes, budget), expected, "{sizes:?} in {budget}");
-        };
-        check(&[], 10, usize::MAX);
-        check(&[3, 3], 10, usize::MAX);
-        check(&[10, 2], 10, 8);
-        check(&[10, 10], 10, 5);
-        check(&[1, 50, 50], 21, 10);
-        check(&[5], 0, 0);
     }
 
     #[test]

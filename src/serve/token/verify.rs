@@ -28,8 +28,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::model::{AGENT, Scope, SkillPath, UserId};
-use crate::serve::token::jwks::Jwks;
-use crate::serve::token::ring::Secret;
+use crate::serve::token::keys::{Jwks, Secret, install};
 
 /// Maximum size of a token: 16 KiB.
 const LONGEST: usize = 16 << 10;
@@ -53,7 +52,7 @@ pub struct Verifier {
 impl Verifier {
     /// Creates a verifier for this audience with these keys.
     pub fn new(keys: Keys, audience: String) -> Self {
-        super::ring::install();
+        install();
         Self { keys, audience }
     }
 
@@ -236,7 +235,7 @@ pub fn mint(new: &NewToken, secret: &Secret, now: DateTime<Utc>) -> Result<Minte
         "iat": now.timestamp(),
         "exp": end.timestamp(),
     });
-    super::ring::install();
+    install();
     let key = EncodingKey::from_secret(secret.expose());
     let token = jsonwebtoken::encode(&Header::new(Algorithm::HS256), &written, &key);
     Ok(Minted {

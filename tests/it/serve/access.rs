@@ -77,16 +77,6 @@ fn routes() -> Vec<(&'static str, &'static str, Value)> {
             "/rest/v1/agent_execution_logs?session_id=eq.x",
             Value::Null,
         ),
-        (
-            "POST",
-            "/rest/v1/agent_sessions",
-            json!({ "status": "initializing" }),
-        ),
-        (
-            "POST",
-            "/rest/v1/agent_execution_logs",
-            json!({ "step_name": "x", "action_type": "decision", "status": "success" }),
-        ),
         ("GET", "/rest/v1/context_eng_memories", Value::Null),
         ("GET", "/v1/users/me/export", Value::Null),
         ("DELETE", "/v1/users/me?confirm=ann", Value::Null),

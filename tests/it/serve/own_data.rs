@@ -353,47 +353,12 @@ fn rows_are_stored_all_or_none_and_one_never_hides_the_others() {
             body,
         )
     };
-    let sessions = post("agent_sessions", "[{}, {}]", "").is(201).json();
-    let [a, b] = [&sessions[0]["id"], &sessions[1]["id"]].map(|id| id.as_str().unwrap());
-    let line = |session: &str, more: &str| {
-        format!(
-            r#"{{"session_id": "{session}", "step_name": "s", "action_type": "tool_call", "status": "success"{more}}}"#
-        )
-    };
     let note = |more: &str| format!(r#"{{"content": "x", "memory_type": "brand_memory"{more}}}"#);
     let big = r#", "metadata": {"n": 12345678901234567890123}"#;
     // A second row that does not fit, a value that no reader takes, a column that is not there, an upsert.
     for (table, body, prefer) in [
-        (
-            "agent_sessions",
-            r#"[{}, {"progress_percentage": 500}]"#.to_owned(),
-            "",
-        ),
-        (
-            "agent_sessions",
-            r#"{"session_data": {"x": 1e400}}"#.to_owned(),
-            "",
-        ),
-        (
-            "agent_sessions",
-            r#"{"progres_percentage": 5}"#.to_owned(),
-            "",
-        ),
-        (
-            "agent_execution_logs",
-            format!("[{}, {}]", line(a, ""), line("SESS-none", "")),
-            "",
-        ),
-        (
-            "agent_execution_logs",
-            line(a, r#", "output_data": {"x": 1e400}"#),
-            "",
-        ),
-        (
-            "agent_execution_logs",
-            line(a, r#", "output_data": "\ud800""#),
-            "",
-        ),
+        ("agent_memory", note(r#", "metadata": {"x": 1e400}"#), ""),
+        ("agent_memory", note(r#", "metadata": {"x": "\ud800"}"#), ""),
         (
             "agent_memory",
             format!("[{}, {}]", note(""), note(r#", "expires_at": "soon""#)),
@@ -406,9 +371,10 @@ fn rows_are_stored_all_or_none_and_one_never_hides_the_others() {
         let reply = post(table, &body, prefer);
         assert!((400..500).contains(&reply.status), "{body}: {reply:?}");
     }
-    assert_eq!(rows("agent_sessions").as_array().unwrap().len(), 2);
-    for table in ["agent_execution_logs", "agent_memory"] {
-        assert_eq!(rows(table), json!([]), "{table}");
+    assert_eq!(rows("agent_memory"), json!([]));
+    // Sessions and their logs are written by other ways.
+    for table in ["agent_sessions", "agent_execution_logs"] {
+        assert_eq!(post(table, "{}", "").status, 405, "{table}");
     }
     // A number of any length goes in and out as it is.
     let stored = post("agent_memory", &note(big), "").is(201);
@@ -428,106 +394,23 @@ fn rows_are_stored_all_or_none_and_one_never_hides_the_others() {
         all.text.contains("1e400") && all.text.contains("\"y\""),
         "{all:?}"
     );
-    assert_eq!(
-        rows("agent_memory?select=content&content=eq.y"),
-        json!([{ "content": "y" }])
-    );
-    // Several sessions are read; an unknown column of an empty answer and a time that is none are errors.
-    let lines = format!("[{}, {}]", line(a, ""), line(b, ""));
-    post("agent_execution_logs", &lines, "").is(201);
-    let both = format!("agent_execution_logs?session_id=in.({a},{b})");
-    assert_eq!(rows(&both).as_array().unwrap().len(), 2);
+    for filter in ["eq.y", "in.(y,%22z%22)"] {
+        assert_eq!(
+            rows(&format!("agent_memory?select=content&content={filter}")),
+            json!([{ "content": "y" }])
+        );
+    }
+    // An unknown column of an empty answer, a time that is none, and another filter are errors.
     for query in [
         "content=eq.none&limt=eq.1",
         "created_at=lt.garbage",
         "order=id.nullsmiddle",
+        "id=in.MEM-001",
     ] {
         served
             .get(&ada, &format!("/rest/v1/agent_memory?{query}"))
             .is(400);
     }
-}
-
-#[test]
-fn an_agent_keeps_its_session_and_its_log() {
-    let workspace = Workspace::sample();
-    let served = Served::start(&workspace, &[]);
-    let ada = token(&workspace, "ada", "*");
-    let post = |path: &str, body: &Value| {
-        let bearer = format!("Authorization: Bearer {ada}");
-        let headers = [
-            bearer.as_str(),
-            "Prefer: return=representation",
-            "Accept: application/vnd.pgrst.object+json",
-        ];
-        served.ask(
-            "POST",
-            &format!("/rest/v1/{path}"),
-            &headers,
-            &body.to_string(),
-        )
-    };
-    let session = json!({ "user_id": "ada", "status": "analyzing_brand", "current_step": "brand",
-        "completed_steps": ["start"], "session_data": { "campaign": "spring" } });
-    let session = post("agent_sessions", &session).is(201).json();
-    assert_eq!(
-        (
-            &session["status"],
-            &session["user_id"],
-            &session["completed_steps"],
-            &session["progress_percentage"]
-        ),
-        (
-            &json!("analyzing_brand"),
-            &json!("ada"),
-            &json!(["start"]),
-            &json!(12)
-        ),
-        "{session}"
-    );
-    let line = json!({ "session_id": session["id"], "user_id": "ada", "step_name": "brand", "tool_name": "crawler",
-        "action_type": "tool_call", "input_data": { "url": "x" }, "confidence_score": 0.9,
-        "execution_time_ms": 12, "status": "success" });
-    let stored = post("agent_execution_logs", &line).is(201).json();
-    assert_eq!(stored["tool_name"], "crawler", "{stored}");
-    let path = format!(
-        "/rest/v1/agent_execution_logs?session_id=eq.{}",
-        session["id"].as_str().unwrap()
-    );
-    let log = served.get(&ada, &path).is(200).json();
-    assert_eq!(log, json!([stored]));
-    let with = |name: &str, value: Value| {
-        let mut line = line.clone();
-        line[name] = value;
-        line
-    };
-    for (table, body, status) in [
-        ("agent_sessions", json!({ "user_id": "bob" }), 403),
-        ("agent_sessions", json!({ "status": "dreaming" }), 422),
-        ("agent_sessions", json!({ "status": "error" }), 422),
-        ("agent_execution_logs", with("user_id", json!("bob")), 403),
-        (
-            "agent_execution_logs",
-            with("action_type", json!("dance")),
-            422,
-        ),
-        (
-            "agent_execution_logs",
-            with("confidence_score", json!(2)),
-            422,
-        ),
-        (
-            "agent_execution_logs",
-            with("session_id", json!("SESS-1")),
-            404,
-        ),
-        ("agent_execution_logs", with("session_id", Value::Null), 422),
-    ] {
-        let reply = post(table, &body);
-        assert_eq!(reply.status, status, "{body}: {reply:?}");
-    }
-    let all = served.get(&ada, "/rest/v1/agent_sessions").is(200).json();
-    assert_eq!(all.as_array().unwrap().len(), 1, "{all}");
 }
 
 #[test]

@@ -11,9 +11,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::upkeep;
 
-use super::super::input::{Answer, Parameters, reply};
-use super::super::problem::Problem;
-use super::super::state::{Call, Use};
+use super::input::{Answer, Parameters, reply};
+use super::problem::Problem;
+use super::state::{Call, Use};
 
 /// `GET /v1/users/me/export`
 pub(crate) async fn export_user(call: Call) -> Answer {

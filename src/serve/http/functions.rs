@@ -1,34 +1,193 @@
-//! Searches of the source documents over this memory: hybrid search for procedures, semantic search
-//! for typed memories.
+//! Functions of the source documents: edge functions below `/functions/v1/`, compatible with `functions.invoke` of
+//! supabase-js, and database functions below `/rest/v1/rpc/`, as `PostgREST` offers them, compatible with `rpc`:
+//! hybrid search for procedures, semantic search for typed memories.
 //!
-//! A vector from a client must come from this memory's embedder; zeros may pad it to the 1,536
-//! dimensions of the source documents' tables.
+//! The server computes the vectors of edge functions, whose errors are `{"error": message}`, as in the source
+//! documents. Arguments of database functions are named; those with a default are optional. Their rows are
+//! filtered and sorted as those of a table. A vector from a client must come from this memory's embedder; zeros
+//! may pad it to the 1,536 dimensions of the source documents' tables.
 
 use std::ops::RangeInclusive;
 
+use memctl_search::{Fusion, Rrf};
 use schemars::JsonSchema;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 
 use crate::model::{Kind, Memory, MemoryType, Procedure, Record, Trust};
 use crate::notes::indexing::Filter;
 use crate::notes::{self, FindOptions, Found};
-use crate::serve::arguments::Bounds;
+use crate::serve::arguments::{Bounds, LONGEST_QUERY, text};
 use crate::store;
 use crate::store::workspace::Workspace;
-use memctl_search::{Fusion, Rrf};
 
-use super::super::problem::Problem;
+use super::input::{Answer, Body, reply};
+use super::problem::Problem;
+use super::query::Query;
+use super::state::{Call, Use};
+use super::tables::{MemoryRow, options};
 
-/// Maximum dimension of a vector.
-const DIMENSIONS: usize = 4_096;
+/// Default similarity threshold. The source document's 0.7 is above the similarity of paraphrases
+/// with common embedders, including ours, and its client never sends another value.
+const THRESHOLD: f64 = 0.2;
+
+/// Default similarity threshold of the database function.
+const THRESHOLD_OF_RPC: f64 = 0.7;
+
 /// Results of a search for procedures.
-pub(super) const PROCEDURES: Bounds = Bounds::of(0, 10, 200);
+const PROCEDURES: Bounds = Bounds::of(0, 10, 200);
 /// Results of a search for memories.
-pub(super) const MEMORIES: Bounds = Bounds::of(0, 5, 200);
+const MEMORIES: Bounds = Bounds::of(0, 5, 200);
 /// Rank constants of reciprocal rank fusion.
 const RANK_CONSTANT: Bounds = Bounds::of(0, 50, 1_000_000);
+/// Maximum dimension of a vector.
+const LARGEST_VECTOR: usize = 4_096;
+
+/// Search for procedures.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct HybridBody {
+    /// Search query.
+    #[schemars(length(min = 1), regex(pattern = r"\S"))]
+    query: String,
+    /// Maximum number of results, 0 to 200; default 10.
+    #[schemars(range(min = PROCEDURES.least, max = PROCEDURES.most))]
+    match_count: Option<i64>,
+}
+
+/// `POST /functions/v1/hybrid-search-context-eng`
+pub(crate) async fn hybrid(call: Call, Body(body): Body<HybridBody>) -> Answer {
+    let search = Hybrid {
+        query_text: text("query", body.query, LONGEST_QUERY)?,
+        match_count: body.match_count,
+        ..Hybrid::default()
+    };
+    let why = "serve hybrid-search-context-eng";
+    let work = call.work(Use::Any, why, async move |workspace| search.rows(workspace));
+    reply(&work.await?)
+}
+
+/// Search for typed memories.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct ReadBody {
+    /// Search query.
+    #[schemars(length(min = 1), regex(pattern = r"\S"))]
+    query: String,
+    /// Only memories of this type.
+    memory_type: Option<MemoryType>,
+    /// Minimum similarity, from -1 to 1; default 0.2.
+    #[schemars(range(min = -1, max = 1))]
+    match_threshold: Option<f64>,
+    /// Maximum number of results, 0 to 200; default 5.
+    #[schemars(range(min = MEMORIES.least, max = MEMORIES.most))]
+    match_count: Option<i64>,
+}
+
+/// `POST /functions/v1/agent-memory-read`
+pub(crate) async fn read(call: Call, Body(body): Body<ReadBody>) -> Answer {
+    let search = Near {
+        query: text("query", body.query, LONGEST_QUERY)?,
+        match_threshold: body.match_threshold.or(Some(THRESHOLD)),
+        match_count: body.match_count,
+        memory_type: body.memory_type,
+        ..Near::default()
+    };
+    let work = call.work(
+        Use::Any,
+        "serve agent-memory-read",
+        async move |workspace| search.rows(workspace),
+    );
+    reply(&Read {
+        results: work.await?,
+    })
+}
+
+/// Typed memory to store.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct WriteBody {
+    /// Text of the memory.
+    #[schemars(length(min = 1), regex(pattern = r"\S"))]
+    content: String,
+    /// One of the five memory types.
+    memory_type: MemoryType,
+    /// Metadata: the fields of the type, and any others.
+    #[schemars(with = "Option<Map<String, Value>>")]
+    metadata: Option<Box<RawValue>>,
+    /// Expiry: a time, a date, or a duration such as `30d`.
+    expires_at: Option<String>,
+}
+
+/// Stored memory.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Written {
+    memory: MemoryRow,
+}
+
+/// Memories that a query has found, most similar first.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Read {
+    results: Vec<SimilarRow>,
+}
+
+/// `POST /functions/v1/agent-memory-write`
+pub(crate) async fn write(call: Call, Body(body): Body<WriteBody>) -> Answer {
+    let options = options(
+        body.memory_type, body.content, body.metadata, body.expires_at,
+    )?;
+    let caller = call.caller.clone();
+    let work = call.work(
+        Use::Adds,
+        "serve agent-memory-write",
+        async move |workspace| {
+            // A memory that another copy has deleted must not be learned again.
+            workspace.store.catch_up()?;
+            MemoryRow::add(workspace, &caller, &options)
+        },
+    );
+    reply(&Written {
+        memory: work.await?,
+    })
+}
+
+/// `POST /rest/v1/rpc/hybrid_search_context_eng_memories`
+pub(crate) async fn hybrid_search(
+    call: Call,
+    query: Query,
+    Body(mut search): Body<Hybrid>,
+) -> Answer {
+    search.query_text = text("query_text", search.query_text, LONGEST_QUERY)?;
+    let why = "serve hybrid_search_context_eng_memories";
+    let work = call.work(Use::Any, why, async move |workspace| search.rows(workspace));
+    query.reply(&work.await?)
+}
+
+/// `POST /rest/v1/rpc/match_memory`
+pub(crate) async fn match_memory(call: Call, query: Query, Body(search): Body<Near>) -> Answer {
+    if search.query_embedding.is_none() {
+        return Err(Problem::unfit(
+            "`query_embedding` is null",
+            "give a vector; `/v1/embeddings` returns one",
+        ));
+    }
+    let user = search.filter_user_id.as_deref();
+    if user.is_some_and(|user| user != call.caller.user.as_str()) {
+        return query.reply::<SimilarRow>(&[]);
+    }
+    let why = "serve match_memory";
+    let work = call.work(Use::Any, why, async move |workspace| search.rows(workspace));
+    query.reply(&work.await?)
+}
+
+/// Answers for an unknown function.
+pub(crate) async fn unknown_rpc() -> Problem {
+    Problem::new(
+        404,
+        "function",
+        "unknown function",
+        "the functions are hybrid_search_context_eng_memories and match_memory",
+    )
+}
 
 /// Search for procedures: the arguments of `hybrid_search_context_eng_memories`.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -36,23 +195,23 @@ const RANK_CONSTANT: Bounds = Bounds::of(0, 50, 1_000_000);
 pub(crate) struct Hybrid {
     /// Search query.
     #[schemars(length(min = 1), regex(pattern = r"\S"))]
-    pub(super) query_text: String,
+    query_text: String,
     /// Vector of this memory's embedder, as a list or as text; computed if absent.
     #[serde(default, deserialize_with = "vector")]
     #[schemars(with = "Option<VectorForm>")]
-    pub(super) query_embedding: Option<Vec<f32>>,
+    query_embedding: Option<Vec<f32>>,
     /// Maximum number of results, 0 to 200; default 10.
     #[schemars(range(min = PROCEDURES.least, max = PROCEDURES.most))]
-    pub(super) match_count: Option<i64>,
+    match_count: Option<i64>,
     /// Weight of the keyword ranking; default 1.
     #[schemars(range(min = 0, max = 1_000_000))]
-    pub(super) full_text_weight: Option<f64>,
+    full_text_weight: Option<f64>,
     /// Weight of the semantic ranking; default 1.
     #[schemars(range(min = 0, max = 1_000_000))]
-    pub(super) semantic_weight: Option<f64>,
+    semantic_weight: Option<f64>,
     /// Rank constant: a larger value favours the first ranks less; default 50.
     #[schemars(range(min = RANK_CONSTANT.least, max = RANK_CONSTANT.most))]
-    pub(super) rrf_k: Option<i64>,
+    rrf_k: Option<i64>,
 }
 
 /// Row of `hybrid_search_context_eng_memories`.
@@ -77,12 +236,8 @@ pub(crate) struct Metadata {
 
 impl Hybrid {
     /// Returns the best matching procedures.
-    pub(super) fn rows(
-        self,
-        workspace: &Workspace,
-        counts: Bounds,
-    ) -> Result<Vec<RankedRow>, Problem> {
-        let count = counts.check("match_count", self.match_count)?;
+    fn rows(self, workspace: &Workspace) -> Result<Vec<RankedRow>, Problem> {
+        let count = PROCEDURES.check("match_count", self.match_count)?;
         let weight = |name, given: Option<f64>| number(name, given.unwrap_or(1.0), 0.0..=1e6);
         let keyword = weight("full_text_weight", self.full_text_weight)?;
         let semantic = weight("semantic_weight", self.semantic_weight)?;
@@ -143,21 +298,21 @@ impl Hybrid {
 pub(crate) struct Near {
     /// Text to embed if there is no vector.
     #[serde(skip)]
-    pub(super) query: String,
+    query: String,
     /// Vector of this memory's embedder, as a list or as text.
     #[serde(deserialize_with = "vector")]
     #[schemars(with = "VectorForm")]
-    pub(super) query_embedding: Option<Vec<f32>>,
+    query_embedding: Option<Vec<f32>>,
     /// Minimum similarity, from -1 to 1; default 0.7.
     #[schemars(range(min = -1, max = 1))]
-    pub(super) match_threshold: Option<f64>,
+    match_threshold: Option<f64>,
     /// Maximum number of results, 0 to 200; default 5.
     #[schemars(range(min = MEMORIES.least, max = MEMORIES.most))]
-    pub(super) match_count: Option<i64>,
+    match_count: Option<i64>,
     /// Only memories of this type.
-    pub(super) memory_type: Option<MemoryType>,
+    memory_type: Option<MemoryType>,
     /// Id of the caller; another user's id returns nothing.
-    pub(super) filter_user_id: Option<String>,
+    filter_user_id: Option<String>,
 }
 
 /// Row of `match_memory`.
@@ -173,14 +328,9 @@ pub(crate) struct SimilarRow {
 
 impl Near {
     /// Returns the caller's memories above the similarity threshold, most similar first.
-    pub(super) fn rows(
-        self,
-        workspace: &Workspace,
-        counts: Bounds,
-        usual_threshold: f64,
-    ) -> Result<Vec<SimilarRow>, Problem> {
-        let count = counts.check("match_count", self.match_count)?;
-        let threshold = self.match_threshold.unwrap_or(usual_threshold);
+    fn rows(self, workspace: &Workspace) -> Result<Vec<SimilarRow>, Problem> {
+        let count = MEMORIES.check("match_count", self.match_count)?;
+        let threshold = self.match_threshold.unwrap_or(THRESHOLD_OF_RPC);
         let threshold = number("match_threshold", threshold, -1.0..=1.0)?;
         if count == 0 {
             return Ok(Vec::new());
@@ -251,13 +401,13 @@ pub(crate) enum VectorForm {
 }
 
 /// Parses a vector.
-pub(super) fn vector<'de, D: Deserializer<'de>>(reader: D) -> Result<Option<Vec<f32>>, D::Error> {
+fn vector<'de, D: Deserializer<'de>>(reader: D) -> Result<Option<Vec<f32>>, D::Error> {
     let vector = match Option::<VectorForm>::deserialize(reader)? {
         None => return Ok(None),
         Some(VectorForm::List(list)) => list,
         Some(VectorForm::Text(text)) => serde_json::from_str(&text).map_err(D::Error::custom)?,
     };
-    if vector.is_empty() || vector.len() > DIMENSIONS || vector.iter().any(|x| !x.is_finite()) {
+    if vector.is_empty() || vector.len() > LARGEST_VECTOR || vector.iter().any(|x| !x.is_finite()) {
         return Err(D::Error::custom("a vector has 1 to 4096 finite numbers"));
     }
     Ok(Some(vector))
@@ -265,7 +415,7 @@ pub(super) fn vector<'de, D: Deserializer<'de>>(reader: D) -> Result<Option<Vec<
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     use super::*;
 

@@ -17,8 +17,8 @@ use serde_json::value::RawValue;
 
 use crate::model::moment;
 
-use super::super::input::{Answer, pairs, reply};
-use super::super::problem::Problem;
+use super::input::{Answer, pairs, reply};
+use super::problem::Problem;
 
 /// Maximum number of rows in an answer.
 const MOST: usize = 1_000;
@@ -49,7 +49,7 @@ impl Row {
 
 /// Conditions of a request on rows.
 #[derive(Default)]
-pub(in super::super) struct Query {
+pub(super) struct Query {
     columns: Option<Vec<String>>,
     filters: Vec<(String, Filter)>,
     order: Vec<Sorted>,
@@ -87,23 +87,6 @@ enum Filter {
     Is(Option<bool>),
     /// Compared with one of the values, it is one of these.
     Compared(&'static [Ordering], Vec<String>),
-}
-
-/// Query parameters, for the description.
-#[derive(JsonSchema)]
-#[expect(
-    dead_code,
-    reason = "the names of filters are columns, so the parameters are read by hand"
-)]
-pub(crate) struct QueryParameters {
-    /// Columns, separated by commas; default all.
-    select: Option<String>,
-    /// Columns to sort by, such as `created_at.desc`.
-    order: Option<String>,
-    /// Maximum number of rows.
-    limit: Option<u32>,
-    /// Number of rows to skip.
-    offset: Option<u32>,
 }
 
 impl Filter {

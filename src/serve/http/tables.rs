@@ -6,7 +6,7 @@
 //! also makes the vectors: one of a client is accepted, and not kept.
 //!
 //! Deliberately absent: updates and deletions. Records are corrected and removed by the commands, which keep
-//! their history.
+//! their history. Sessions and lines of their logs are written by `memctl session`, or in SQL.
 
 use schemars::JsonSchema;
 use serde::de::IgnoredAny;
@@ -15,36 +15,30 @@ use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
 
 use crate::lessons;
-use crate::model::{
-    ActionType, Kind, LogStatus, Memory, MemoryType, Procedure, Record, Session, SessionState,
-    Trust,
-};
-use crate::notes::sessions::{self, NewAction, NewSession, SessionChange};
-use crate::notes::{self, AddOptions};
-use crate::serve::arguments::{LONGEST_TEXT, text, word};
+use crate::model::{Kind, Memory, MemoryType, Procedure, Record, Session, Trust};
+use crate::notes::{self, AddOptions, sessions};
+use crate::serve::arguments::{LONGEST_TEXT, text};
 use crate::serve::token::Caller;
 use crate::store::workspace::Workspace;
 use crate::store::{LogSelection, Selection};
 
-use super::super::input::{Answer, Items};
-use super::super::problem::Problem;
-use super::super::state::{Call, Use};
+use super::functions::{Metadata, VectorForm};
+use super::input::{Answer, Items};
+use super::problem::Problem;
 use super::query::{Query, Row};
-use super::recall::{self, Metadata};
-
-/// Row of a table that shows the caller's records of one kind.
-pub(crate) trait Shows: Serialize + JsonSchema + From<Self::Of> + 'static {
-    /// Record of a row.
-    type Of: Record;
-}
+use super::state::{Call, Use};
 
 /// `GET /rest/v1/…`: the caller's rows. The read of those in the answer is audited.
-pub(crate) async fn select<T: Shows>(call: Call, query: Query) -> Answer {
+pub(crate) async fn select<R, T>(call: Call, query: Query) -> Answer
+where
+    R: Record + 'static,
+    T: From<R> + Serialize + JsonSchema + 'static,
+{
     let work = call.work(Use::Any, "serve rows", async move |workspace| {
-        let records = workspace.store.list::<T::Of>(&Selection::default())?;
+        let records = workspace.store.list::<R>(&Selection::default())?;
         let rows: Vec<T> = records.records.into_iter().map(T::from).collect();
         let rows = query.choose(&rows)?;
-        note_read(workspace, T::Of::KIND, &rows);
+        note_read(workspace, R::KIND, &rows);
         query.answer(rows)
     });
     work.await
@@ -76,10 +70,6 @@ pub(crate) struct MemoryRow {
     expires_at: Option<String>,
     /// Trust level.
     trust: Trust,
-}
-
-impl Shows for MemoryRow {
-    type Of = Memory;
 }
 
 impl From<Memory> for MemoryRow {
@@ -149,7 +139,7 @@ pub(crate) struct NewMemory {
     expires_at: Option<String>,
     /// Ignored: the server makes the vector of the text.
     #[serde(rename = "embedding")]
-    #[schemars(with = "Option<recall::VectorForm>")]
+    #[schemars(with = "Option<VectorForm>")]
     _embedding: Option<IgnoredAny>,
 }
 
@@ -162,14 +152,8 @@ pub(crate) async fn insert_memories(
     let mut all = Vec::new();
     for row in rows {
         is_own(&call, row.user_id.as_deref())?;
-        let NewMemory {
-            memory_type,
-            content,
-            metadata,
-            expires_at,
-            ..
-        } = row;
-        all.push(options(memory_type, content, metadata, expires_at)?);
+        let (memory_type, content) = (row.memory_type, row.content);
+        all.push(options(memory_type, content, row.metadata, row.expires_at)?);
     }
     let caller = call.caller.clone();
     let work = call.work(Use::Writes, "serve agent_memory", async move |workspace| {
@@ -205,10 +189,6 @@ pub(crate) struct SessionRow {
     session: Session,
 }
 
-impl Shows for SessionRow {
-    type Of = Session;
-}
-
 impl From<Session> for SessionRow {
     fn from(session: Session) -> Self {
         Self {
@@ -216,129 +196,6 @@ impl From<Session> for SessionRow {
             session,
         }
     }
-}
-
-/// Session to store.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct NewSessionRow {
-    /// The caller; another user is refused.
-    user_id: Option<String>,
-    /// State; default `initializing`.
-    status: Option<String>,
-    /// Name of the current step.
-    current_step: Option<String>,
-    /// Progress in percent, from 0 to 100.
-    progress_percentage: Option<i64>,
-    /// Number of steps; default 8.
-    total_steps: Option<u64>,
-    /// Names of the completed steps.
-    #[serde(default)]
-    completed_steps: Vec<String>,
-    /// Reason of the state `error`.
-    error_message: Option<String>,
-    /// Data of the agent.
-    #[schemars(with = "Option<Map<String, Value>>")]
-    session_data: Option<Box<RawValue>>,
-}
-
-/// `POST /rest/v1/agent_sessions`
-pub(crate) async fn insert_sessions(
-    call: Call,
-    query: Query,
-    Items(rows): Items<NewSessionRow>,
-) -> Answer {
-    for row in &rows {
-        is_own(&call, row.user_id.as_deref())?;
-    }
-    let work = call.work(
-        Use::Writes,
-        "serve agent_sessions",
-        async move |workspace| {
-            let new = rows.into_iter().map(|row| NewSession {
-                data: row.session_data,
-                total_steps: row.total_steps,
-                step: row.current_step,
-                change: SessionChange {
-                    status: row.status.as_deref().map(SessionState::from),
-                    percent: row.progress_percentage,
-                    completed: row.completed_steps,
-                    error: row.error_message,
-                    ..SessionChange::default()
-                },
-            });
-            let started = sessions::start_all(workspace, new.collect())?;
-            let rows = started.into_iter().map(|new| new.session.into());
-            Ok(rows.collect::<Vec<SessionRow>>())
-        },
-    );
-    query.inserted(&work.await?)
-}
-
-/// Line of the log of agents to store.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct NewLogRow {
-    /// Session of the caller.
-    session_id: String,
-    /// The caller; another user is refused.
-    user_id: Option<String>,
-    /// Step that the action belongs to.
-    step_name: String,
-    /// Tool that acted.
-    tool_name: Option<String>,
-    /// Kind of the action.
-    #[schemars(extend("enum" = ActionType::NAMES))]
-    action_type: String,
-    /// Input; any JSON.
-    #[schemars(with = "Option<Value>")]
-    input_data: Option<Box<RawValue>>,
-    /// Output; any JSON.
-    #[schemars(with = "Option<Value>")]
-    output_data: Option<Box<RawValue>>,
-    /// Reason of the agent.
-    reasoning: Option<String>,
-    /// Confidence, from 0 to 1.
-    confidence_score: Option<f64>,
-    /// Duration in milliseconds.
-    execution_time_ms: Option<u64>,
-    /// Progress or result.
-    #[schemars(extend("enum" = LogStatus::NAMES))]
-    status: String,
-    /// Error of a failed action.
-    error_message: Option<String>,
-}
-
-/// `POST /rest/v1/agent_execution_logs`: as in the source document, each line belongs to a session.
-pub(crate) async fn insert_logs(call: Call, query: Query, Items(rows): Items<NewLogRow>) -> Answer {
-    for row in &rows {
-        is_own(&call, row.user_id.as_deref())?;
-        word("action_type", &row.action_type, ActionType::NAMES)?;
-        word("status", &row.status, LogStatus::NAMES)?;
-    }
-    let work = call.work(
-        Use::Writes,
-        "serve agent_execution_logs",
-        async move |workspace| {
-            let actions = rows.into_iter().map(|row| {
-                let action = NewAction {
-                    step: row.step_name,
-                    tool: row.tool_name,
-                    action: row.action_type.as_str().into(),
-                    status: row.status.as_str().into(),
-                    input: row.input_data,
-                    output: row.output_data,
-                    reasoning: row.reasoning,
-                    confidence: row.confidence_score,
-                    took_ms: row.execution_time_ms,
-                    error: row.error_message,
-                };
-                (row.session_id, action)
-            });
-            Ok(sessions::log_actions(workspace, actions.collect())?.lines)
-        },
-    );
-    query.inserted(&work.await?)
 }
 
 /// `GET /rest/v1/agent_execution_logs`: the lines of the caller, or of one session, oldest first. Lines belong to
@@ -370,7 +227,7 @@ pub(crate) struct NewProcedure {
     metadata: Map<String, Value>,
     /// Ignored: the server makes the vector of the text.
     #[serde(rename = "embedding")]
-    #[schemars(with = "Option<recall::VectorForm>")]
+    #[schemars(with = "Option<VectorForm>")]
     _embedding: Option<IgnoredAny>,
 }
 
@@ -384,10 +241,6 @@ pub(crate) struct ProcedureRow {
     embedding: Option<Vec<f32>>,
     created_dt: String,
     trust: Trust,
-}
-
-impl Shows for ProcedureRow {
-    type Of = Procedure;
 }
 
 impl From<Procedure> for ProcedureRow {
