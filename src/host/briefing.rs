@@ -6,7 +6,7 @@
 use crate::lessons::telling;
 use crate::lessons::telling::hint::render_pitfalls;
 use crate::lessons::telling::scratch::LessonScratch;
-use crate::lessons::telling::service::{HintService, Moment};
+use crate::lessons::telling::service::HintService;
 use crate::model::{Kind, Reflexion};
 use crate::rules::acting::Tables;
 use crate::rules::in_use::{LOOKED_AT, filled, lines, session_rules, waits};
@@ -49,7 +49,7 @@ impl HintService<'_> {
                     scratch.lessons_at_start.clone_from(&briefing.lessons);
                 });
             drop(changed);
-            self.log_delivered(session, Moment::Start, &ids);
+            self.log_delivered(session, "start", None, &ids);
         }
         let mut text = briefing.rules;
         if !briefing.observed.is_empty() {

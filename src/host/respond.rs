@@ -11,7 +11,6 @@ use serde_json::{Value, json};
 use super::{Event, EventKind, HookCall, Host, LONGEST_ANSWER};
 use crate::lessons::storage::patterns::learn_at_once;
 use crate::lessons::telling::hint::{Hint, MAX_HINTS};
-use crate::lessons::telling::service::Moment;
 use crate::lessons::{HintOptions, NewestCalls, append_message, telling};
 use crate::model::CallAction;
 use crate::rules::hearing::{MadeCall, Message, QUESTION, retain};
@@ -66,11 +65,10 @@ impl HookCall<'_> {
                 let tool = event.tool.as_deref();
                 let learned = hints.succeeded(&session, tool, &event.input, &event.output)?;
                 let project = here.project_name().unwrap_or_default();
-                for recovered in learned.iter().filter(|_| !here.is_of_user) {
+                for pattern in learned.iter().filter(|_| !here.is_of_user) {
                     // A pattern that cannot be stored now is learnt from the session later, and keeps no note back.
                     drop(learn_at_once(
-                        hints.store, recovered, &event.session_id, &project, hints.now,
-                        hints.random,
+                        hints.store, pattern, &event.session_id, &project, hints.now, hints.random,
                     ));
                 }
                 noted
@@ -125,7 +123,7 @@ impl HookCall<'_> {
         })?;
         if !warning.ids.is_empty() {
             let ids: Vec<&str> = warning.ids.iter().map(String::as_str).collect();
-            hints.log_delivered(session, Moment::Call(self.event.tool.as_deref()), &ids);
+            hints.log_delivered(session, "call", self.event.tool.as_deref(), &ids);
         }
         Ok(warning)
     }

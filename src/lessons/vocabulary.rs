@@ -68,8 +68,6 @@ pub(crate) struct Vocabulary {
     pub(crate) identities: WordList,
     /// Last words of names that ask for a file or a directory.
     pub(crate) path_names: WordList,
-    /// Last words of names that take one of a few harmless words.
-    pub(crate) plain_names: WordList,
     /// Words of names that choose a part, give consent, or hold for one case.
     pub(crate) narrowing_names: WordList,
     /// Words of names that set the rules of a checker.
@@ -126,8 +124,6 @@ pub(crate) struct Vocabulary {
     pub(crate) refusals: WordList,
     /// Messages about a thing that is not there.
     pub(crate) missing_things: WordList,
-    /// Remarks that a call is to fail.
-    pub(crate) expected_failures: WordList,
     /// Messages about a program or a subcommand that is not there.
     pub(crate) missing_programs: WordList,
     /// Messages about a module or a program that a call needs.

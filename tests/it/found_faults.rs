@@ -42,7 +42,7 @@ fn hints(workspace: &Workspace, directory: &Path, error: &str, command: &str) ->
     report["hints"].as_array().unwrap().clone()
 }
 
-const ERROR: &str = "Error: PORT is not set";
+const ERROR: &str = "Error: NPM_CONFIG is not set";
 
 #[test]
 #[cfg_attr(windows, ignore = "it needs git")]
@@ -63,7 +63,12 @@ fn item_10_a_project_is_what_git_says() {
     };
     run(&shop, &["init"]);
     let failed = "npm start";
-    let text = session(&shop.join("src"), failed, ERROR, "PORT=3001 npm start");
+    let text = session(
+        &shop.join("src"),
+        failed,
+        ERROR,
+        "NPM_CONFIG=conf/dev.json npm start",
+    );
     std::fs::write(outside.path().join("s.jsonl"), text).unwrap();
     run(&shop, &["learn", "../s.jsonl"]);
     let told = |directory: &Path| hints(&workspace, directory, ERROR, failed).len();
@@ -96,7 +101,7 @@ fn item_10_what_was_learnt_in_a_directory_holds_there() {
     let error = "make: *** No rule to make target 'pack'.  Stop.";
     workspace.write(
         "s.jsonl",
-        session(&root.join("shop"), failed, error, "make -C .. pack"),
+        session(&root.join("shop"), failed, error, "make -C build pack"),
     );
     workspace.json(&["learn", "s.jsonl"]);
     let told = |directory: &str| hints(&workspace, &root.join(directory), error, failed).len();

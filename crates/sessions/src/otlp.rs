@@ -27,6 +27,19 @@ pub(super) struct Reader {
     spans: Vec<Span>,
 }
 
+/// Span with the relevant fields.
+#[derive(Debug)]
+struct Span {
+    /// Trace id in hexadecimal.
+    trace: String,
+    /// Start time in nanoseconds since 1970; 0 if missing.
+    start: i64,
+    /// Name of the session, if the span has it.
+    session: Option<String>,
+    /// Call, of a span that is one of a tool.
+    step: Option<Step>,
+}
+
 /// Reads traces from one document with several lines.
 pub(super) fn document(text: &str, calls: &mut Calls) {
     let mut reader = Reader::default();
@@ -47,129 +60,26 @@ impl LineFormat for Reader {
         let mut spans = std::mem::take(&mut self.spans);
         spans.sort_by_key(|span| span.start);
         // A conversation can span several traces, and only some of their spans name it.
-        let mut names: BTreeMap<&str, &str> = BTreeMap::new();
+        let mut names: BTreeMap<String, String> = BTreeMap::new();
         for span in &spans {
-            if let Some(name) = span.conversation() {
-                names.entry(&span.trace).or_insert(name);
+            if let Some(name) = &span.session {
+                names.entry(span.trace.clone()).or_insert(name.clone());
             }
         }
-        let session = |span: &Span| {
-            let of_trace = || names.get(&*span.trace).copied();
-            let name = span.conversation().or_else(of_trace);
-            name.unwrap_or(&span.trace).to_owned()
-        };
-        let mut sessions: Vec<(String, Vec<&Span>)> = Vec::new();
-        for span in &spans {
-            let name = session(span);
+        let mut sessions: Vec<(String, Vec<Step>)> = Vec::new();
+        for span in spans {
+            let of_trace = || names.get(&span.trace).cloned();
+            let name = span.session.or_else(of_trace).unwrap_or(span.trace);
             match sessions.iter_mut().find(|(other, _)| *other == name) {
-                Some((_, spans)) => spans.push(span),
-                None => sessions.push((name, vec![span])),
+                Some((_, steps)) => steps.extend(span.step),
+                None => sessions.push((name, span.step.into_iter().collect())),
             }
         }
         if let Some((name, _)) = sessions.first().filter(|(name, _)| !name.is_empty()) {
             calls.session(name);
         }
-        let in_order = sessions.into_iter().flat_map(|(_, spans)| spans);
-        for span in in_order.filter(|span| span.is_tool()) {
-            calls.call(span.step());
-        }
-    }
-}
-
-/// One span with the relevant fields.
-#[derive(Debug, Clone, Default, PartialEq)]
-struct Span {
-    /// Trace id in hexadecimal.
-    trace: String,
-    /// Span id in hexadecimal.
-    id: String,
-    /// Start time in nanoseconds since 1970; 0 if missing.
-    start: u64,
-    /// Attributes of the resource and the span; those of the span take precedence.
-    attributes: Map<String, Value>,
-    /// `true` if the status is an error.
-    failed: bool,
-    /// Status message.
-    message: String,
-    /// Recorded exceptions as `type: message`.
-    exceptions: Vec<String>,
-}
-
-impl Span {
-    /// Text attribute; `None` if it is empty or has another type.
-    fn text(&self, name: &str) -> Option<&str> {
-        let text = self.attributes.get(name)?.as_str();
-        text.filter(|text| !text.is_empty())
-    }
-
-    /// Structured attribute, directly or as JSON text.
-    fn data(&self, name: &str) -> Option<Value> {
-        match self.attributes.get(name)? {
-            Value::String(text) => Some(text::value(text)),
-            value => Some(value.clone()),
-        }
-    }
-
-    /// Name of the session, if the span has it.
-    fn conversation(&self) -> Option<&str> {
-        CONVERSATION.iter().find_map(|name| self.text(name))
-    }
-
-    /// Returns `true` for a call of a tool.
-    fn is_tool(&self) -> bool {
-        let operation = self.text("gen_ai.operation.name");
-        self.text("gen_ai.tool.name").is_some()
-            && operation.is_none_or(|operation| operation == "execute_tool")
-    }
-
-    /// Start time as RFC 3339; `None` if missing.
-    fn time(&self) -> Option<String> {
-        let nanoseconds = i64::try_from(self.start).ok().filter(|at| *at > 0)?;
-        let at = chrono::DateTime::from_timestamp_nanos(nanoseconds);
-        Some(at.to_rfc3339_opts(chrono::SecondsFormat::Micros, true))
-    }
-
-    /// Step of a call.
-    fn step(&self) -> Step {
-        let exit_code = self.data("process.exit.code");
-        let exit_code = exit_code.and_then(|code| text::code(&code));
-        let error = self.text("error.type");
-        let failed = self.failed || error.is_some() || exit_code.is_some_and(|code| code != 0);
-        let mut output = self
-            .data("gen_ai.tool.call.result")
-            .map(|value| messages::words(&value))
-            .unwrap_or_default();
-        if failed {
-            let mut why = self.exceptions.join("\n");
-            if why.is_empty() {
-                why.clone_from(&self.message);
-            }
-            // The error type is useful only without any other text.
-            if why.is_empty() && output.is_empty() {
-                why.push_str(error.unwrap_or_default());
-            }
-            if !output.contains(&why) {
-                output = format!("{why}\n{output}");
-            }
-        }
-        Step {
-            native_id: self
-                .text("gen_ai.tool.call.id")
-                .or(Some(&self.id))
-                .map(str::to_owned),
-            tool: self.text("gen_ai.tool.name").unwrap_or_default().to_owned(),
-            input: match self.data("gen_ai.tool.call.arguments") {
-                // Plain text is a command or code for an interpreter.
-                Some(Value::String(text)) => json!({ "command": text }),
-                arguments => arguments.unwrap_or_default(),
-            },
-            output: text::output(output.trim_end()),
-            is_error: Some(failed),
-            exit_code,
-            time: self.time(),
-            cwd: self.text("process.working_directory").map(str::to_owned),
-            answered: true,
-            ..Step::default()
+        for step in sessions.into_iter().flat_map(|(_, steps)| steps) {
+            calls.call(step);
         }
     }
 }
@@ -178,17 +88,13 @@ impl Span {
 ///
 /// # Errors
 ///
-/// The actual content of the value, as text.
+/// The reason, as text.
 fn spans(value: &Value) -> Result<Vec<Span>, String> {
     let mut found = Vec::new();
     let all = value
         .as_array()
         .map_or(std::slice::from_ref(value), Vec::as_slice);
     for data in all {
-        let others = ["resourceLogs", "resourceMetrics"];
-        if others.iter().any(|name| !data[name].is_null()) {
-            return Err("it holds logs or metrics, and no traces".to_owned());
-        }
         if data["resourceSpans"].is_null() {
             return Err("it has no `resourceSpans`".to_owned());
         }
@@ -202,43 +108,94 @@ fn spans(value: &Value) -> Result<Vec<Span>, String> {
     Ok(found)
 }
 
+/// Reads a span. Its attributes take precedence over those of the resource.
 fn read(span: &Value, of_resource: &Map<String, Value>) -> Span {
-    let text = |name: &str| text::of(&span[name]).to_owned();
-    let status = &span["status"];
-    let code = &status["code"];
     let mut all = of_resource.clone();
     all.extend(attributes(span));
-    let exceptions = list(span, "events").iter().map(attributes);
-    let exceptions = exceptions.filter_map(|of_event| {
-        let text = |name: &str| of_event.get(name).and_then(Value::as_str);
-        let message = text("exception.message").or(text("exception.stacktrace"));
-        match (text("exception.type"), message) {
-            // A message that includes its type is kept as a terminal would show it.
-            (Some(kind), Some(message)) if !message.contains(": ") => {
-                Some(format!("{kind}: {message}"))
-            }
-            (kind, message) => message.or(kind).map(str::to_owned),
-        }
-    });
+    let start = span["startTimeUnixNano"].as_i64();
+    // Exporters write numbers of 64 bits as text.
+    let start = start.or_else(|| text::of(&span["startTimeUnixNano"]).parse().ok());
+    let start = start.unwrap_or_default();
+    let session = CONVERSATION.iter().find_map(|name| text_of(&all, name));
+    let operation = text_of(&all, "gen_ai.operation.name");
+    let is_call = operation.is_none_or(|operation| operation == "execute_tool");
+    let tool = text_of(&all, "gen_ai.tool.name").filter(|_| is_call);
     Span {
-        trace: text("traceId"),
-        id: text("spanId"),
-        start: number(&span["startTimeUnixNano"]),
-        attributes: all,
-        failed: code == 2 || code == "STATUS_CODE_ERROR",
-        message: text::of(&status["message"]).to_owned(),
-        exceptions: exceptions.collect(),
+        trace: text::of(&span["traceId"]).to_owned(),
+        start,
+        session: session.map(str::to_owned),
+        step: tool.map(|tool| step(tool, span, &all, start)),
     }
+}
+
+/// Step of a call.
+fn step(tool: &str, span: &Value, attributes: &Map<String, Value>, start: i64) -> Step {
+    let data = |name: &str| match attributes.get(name) {
+        Some(Value::String(text)) => text::value(text),
+        value => value.cloned().unwrap_or_default(),
+    };
+    let status = &span["status"];
+    let exit_code = text::code(&data("process.exit.code"));
+    let error = text_of(attributes, "error.type");
+    let is_error = error.is_some()
+        || status["code"] == 2
+        || status["code"] == "STATUS_CODE_ERROR"
+        || exit_code.is_some_and(|code| code != 0);
+    let mut output = messages::words(&data("gen_ai.tool.call.result"));
+    if is_error {
+        let exceptions: Vec<String> = list(span, "events").iter().filter_map(exception).collect();
+        let mut why = exceptions.join("\n");
+        if why.is_empty() {
+            text::of(&status["message"]).clone_into(&mut why);
+        }
+        // The error type is useful only without any other text.
+        if why.is_empty() && output.is_empty() {
+            why.push_str(error.unwrap_or_default());
+        }
+        if !output.contains(&why) {
+            output = format!("{why}\n{output}");
+        }
+    }
+    let time = (start > 0).then(|| chrono::DateTime::from_timestamp_nanos(start));
+    let id = text_of(attributes, "gen_ai.tool.call.id").or(span["spanId"].as_str());
+    Step {
+        native_id: id.map(str::to_owned),
+        tool: tool.to_owned(),
+        input: match data("gen_ai.tool.call.arguments") {
+            // Plain text is a command or code for an interpreter.
+            Value::String(text) => json!({ "command": text }),
+            arguments => arguments,
+        },
+        output: text::output(output.trim_end()),
+        is_error: Some(is_error),
+        exit_code,
+        time: time.map(|at| at.to_rfc3339_opts(chrono::SecondsFormat::Micros, true)),
+        cwd: text_of(attributes, "process.working_directory").map(str::to_owned),
+        answered: true,
+        ..Step::default()
+    }
+}
+
+/// Exception of an event, as a terminal would show it: its type, unless the message has that.
+fn exception(event: &Value) -> Option<String> {
+    let all = attributes(event);
+    let message = text_of(&all, "exception.message").or(text_of(&all, "exception.stacktrace"));
+    match (text_of(&all, "exception.type"), message) {
+        (Some(kind), Some(message)) if !message.contains(": ") => {
+            Some(format!("{kind}: {message}"))
+        }
+        (kind, message) => message.or(kind).map(str::to_owned),
+    }
+}
+
+/// Text of an attribute; `None` if it is empty or has another type.
+fn text_of<'a>(attributes: &'a Map<String, Value>, name: &str) -> Option<&'a str> {
+    let text = attributes.get(name)?.as_str();
+    text.filter(|text| !text.is_empty())
 }
 
 fn list<'a>(value: &'a Value, name: &str) -> &'a [Value] {
     value[name].as_array().map_or(&[], Vec::as_slice)
-}
-
-/// Number of 64 bits, which exporters write as text.
-fn number(value: &Value) -> u64 {
-    let text = || text::of(value).parse().ok();
-    value.as_u64().or_else(text).unwrap_or(0)
 }
 
 fn attributes(of: &Value) -> Map<String, Value> {
@@ -256,14 +213,10 @@ fn plain(any: &Value) -> Value {
         return Value::Null;
     };
     match kind.as_str() {
-        "intValue" => value.as_i64().map_or_else(
-            || {
-                text::of(value)
-                    .parse::<i64>()
-                    .map_or(Value::Null, Value::from)
-            },
-            Value::from,
-        ),
+        "intValue" => {
+            let number = value.as_i64().or_else(|| text::of(value).parse().ok());
+            number.map_or(Value::Null, Value::from)
+        }
         "arrayValue" => list(value, "values").iter().map(plain).collect(),
         "kvlistValue" => list(value, "values").iter().filter_map(pair).collect(),
         _ => value.clone(),
@@ -396,19 +349,20 @@ mod tests {
                 "status": {"code": 2, "message": "no"},
             }]}],
         }]});
-        let found = spans(&text).unwrap();
-        let span = &found[0];
+        let of_resource = &text["resourceSpans"][0];
+        let span = &of_resource["scopeSpans"][0]["spans"][0];
+        let all = attributes(span);
         for (name, value) in [
-            ("service.name", json!("s")),
             ("n", json!(7)),
             ("b", json!(true)),
             ("l", json!(["x", 0.5])),
             ("o", json!({"k": 1})),
         ] {
-            assert_eq!(span.attributes[name], value);
+            assert_eq!(all[name], value);
         }
-        assert_eq!((span.failed, &*span.exceptions[0]), (true, "E: m"));
-        assert_eq!(span.time().unwrap(), "2023-11-14T22:13:20.000000Z");
+        let named = attributes(&of_resource["resource"]);
+        assert_eq!(named["service.name"], "s");
+        assert_eq!(exception(&span["events"][0]).unwrap(), "E: m");
         assert!(spans(&json!({"resourceLogs": []})).is_err());
         assert!(spans(&json!({})).is_err());
         let odd = json!({"resourceSpans": [{}, 7, {"scopeSpans": [{"spans": [null]}]}]});

@@ -20,10 +20,6 @@ use crate::lessons::session::calls::{SessionCall, SessionCalls, setting};
 const DETOUR: usize = 3;
 /// Number of calls that are looked back at.
 const BACK: usize = 12;
-/// Number of calls in which another form follows its failure.
-const SOON: usize = 8;
-/// Minimum length of a telling word.
-const TELLING: usize = 4;
 
 /// A call that worked, and the failure or the search before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,8 +35,7 @@ pub(crate) struct FoundOut {
 /// Finds what a session found out, in the order of its calls.
 pub(crate) fn found_out(session: &SessionCalls) -> Vec<FoundOut> {
     let mut all = recoveries(session);
-    let others = other_forms(&session.calls);
-    for found in others.into_iter().chain(detours(&session.calls)) {
+    for found in detours(&session.calls) {
         let is_same = |existing: &FoundOut| {
             existing.worked == found.worked
                 || existing.failed.is_some() && existing.failed == found.failed
@@ -69,41 +64,6 @@ fn recoveries(session: &SessionCalls) -> Vec<FoundOut> {
     found.collect()
 }
 
-/// Failures after which the same program soon worked with something new: an option, a path, a variable.
-/// An edit in between makes it a repair.
-fn other_forms(calls: &[SessionCall]) -> Vec<FoundOut> {
-    let mut all = Vec::new();
-    for (at, failed) in calls.iter().enumerate().filter(|(_, call)| call.failed) {
-        let Some((command, work)) = failed.command().and_then(|c| Some((c, Work::of(c)?))) else {
-            continue;
-        };
-        let after = calls.iter().enumerate().skip(at + 1).take(SOON);
-        let unedited = after.take_while(|(_, call)| call.command().is_some() || looks(call));
-        let worked = unedited.filter(|(_, call)| !call.failed).find(|(_, call)| {
-            let other = call.command().and_then(Work::of);
-            other.is_some_and(|other| {
-                let is_new = |word: &String| !command.contains(word.as_str());
-                is_alike(&work.name, &other.name) && other.telling.iter().any(is_new)
-            })
-        });
-        if let Some((worked, _)) = worked {
-            all.push(FoundOut {
-                failed: Some(at),
-                worked,
-                effort: worked - at,
-            });
-        }
-    }
-    all
-}
-
-/// Returns `true` if one name of programs is the other, or its beginning.
-fn is_alike(a: &str, b: &str) -> bool {
-    let (short, long) = if a.len() <= b.len() { (a, b) } else { (b, a) };
-    long.strip_prefix(short)
-        .is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
-}
-
 /// Finds commands that first worked after several looks around.
 fn detours(calls: &[SessionCall]) -> Vec<FoundOut> {
     let mut all = Vec::new();
@@ -124,7 +84,10 @@ fn detours(calls: &[SessionCall]) -> Vec<FoundOut> {
         }
         let recent = &before[before.len().saturating_sub(BACK)..];
         let effort = recent.iter().map(|(_, things)| things).sum();
-        let is_shown = |seen: &(usize, usize)| shows(&calls[seen.0], &work.unguessed);
+        let is_shown = |(seen, _): &(usize, usize)| {
+            let mut words = work.unguessed.iter();
+            words.any(|word| calls[*seen].output.contains(word))
+        };
         if effort >= DETOUR && recent.iter().any(is_shown) {
             let seen = recent.iter().map(|(seen, _)| *seen);
             all.push(FoundOut {
@@ -145,9 +108,7 @@ fn detours(calls: &[SessionCall]) -> Vec<FoundOut> {
 struct Work {
     /// Programs with their subcommands.
     name: String,
-    /// Words that nobody guesses: options, paths, variables.
-    telling: Vec<String>,
-    /// The options and variables of them. A path is in each listing.
+    /// Words that nobody guesses: options and variables. A path is in each listing.
     unguessed: Vec<String>,
 }
 
@@ -163,22 +124,11 @@ impl Work {
         if names.is_empty() || command.split_whitespace().any(is_help) {
             return None;
         }
-        let is_telling = |word: &&str| {
-            word.len() >= TELLING
-                && word.contains(['-', '/', '=', '_', ':', '.'])
-                && word.contains(char::is_alphabetic)
-        };
         let words = command.split_whitespace();
         let words = words.map(|word| word.trim_matches(['"', '\'', '`', '(', ')', ';', ',']));
-        let telling: Vec<String> = words.filter(is_telling).map(str::to_owned).collect();
         Some(Self {
             name: names.join(" && "),
-            unguessed: telling
-                .iter()
-                .filter_map(|word| setting(word))
-                .map(str::to_owned)
-                .collect(),
-            telling,
+            unguessed: words.filter_map(setting).map(str::to_owned).collect(),
         })
     }
 }
@@ -205,12 +155,6 @@ fn things_looked_at(call: &SessionCall) -> usize {
         "read", "grep", "glob", "search", "ls", "list", "fetch", "view",
     ];
     usize::from(reads.iter().any(|name| tool.contains(name)))
-}
-
-/// Returns `true` if the output of a call shows one of these words.
-fn shows(call: &SessionCall, words: &[String]) -> bool {
-    let is_shown = |word: &String| word.len() >= TELLING && call.output.contains(word.as_str());
-    words.iter().any(is_shown)
 }
 
 #[cfg(test)]

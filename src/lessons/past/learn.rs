@@ -123,9 +123,6 @@ pub struct EpisodeReport {
     /// The reason in words: which part of a `one_off` holds only once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<&'static str>,
-    /// Another cure of the same failure, which nobody may be told.
-    #[serde(skip)]
-    refused: Option<Pattern>,
     /// Steps from the failure to the recovery.
     pub steps_wasted: usize,
 }
@@ -152,7 +149,6 @@ impl EpisodeReport {
             root_cause: redacted(&episode.error_line),
             no_fix: none.as_ref().map(|none| none.reason),
             why: none.as_ref().map(|none| none.why),
-            refused: none.and_then(|none| none.refused).map(|refused| *refused),
             fix,
         }
     }
@@ -235,7 +231,6 @@ fn take(
     let found = found.map(|one| EpisodeReport::of(path, steps, one));
     let found: Vec<EpisodeReport> = found.collect();
     let has_pattern = found.iter().any(|episode| episode.fix.is_some());
-    let is_news = has_pattern || found.iter().any(|episode| episode.refused.is_some());
     let before = (report.learned.len(), report.merged.len());
     report.transcripts.push(TranscriptReport {
         path: path.to_owned(),
@@ -249,14 +244,11 @@ fn take(
         },
         problems: session.broken.clone(),
     });
-    if !report.dry_run && is_news {
+    if !report.dry_run && has_pattern {
         let mut writer = records.writer()?;
         let workspace = workspace(records.store.directory().parent(), session, options);
         let mut existing = patterns::existing(&writer)?;
         for episode in &found {
-            if let Some(refused) = &episode.refused {
-                patterns::silence(&mut writer, &mut existing, refused, &workspace)?;
-            }
             let Some(pattern) = &episode.fix else {
                 continue;
             };

@@ -4,8 +4,7 @@
 use std::collections::HashSet;
 
 use super::difference::{difference, tokens};
-use crate::lessons::call::{Call, Run, Simple};
-use crate::lessons::vocabulary::WORDS;
+use crate::lessons::call::{Call, Simple};
 use crate::model::Pattern;
 use crate::model::text::{one_line, telling_words};
 
@@ -28,84 +27,7 @@ pub(super) enum ChangeKind {
     Environment,
     Prefix,
     Quoting,
-    /// An option stands elsewhere.
-    Order,
     Text,
-}
-
-/// Word of a pattern in the place of an argument that varies.
-const VARIES: &str = "…";
-
-/// Returns `true` if a word of a pattern stands for any argument, and the other word is one that destroys nothing.
-fn is_varied(word: &str, argument: &str) -> bool {
-    let mut parts = argument.split(|c: char| !c.is_ascii_alphanumeric());
-    word == VARIES
-        && !argument.starts_with('-')
-        && !parts.any(|part| WORDS.destroys.contains(&part.to_ascii_lowercase()))
-}
-
-/// Returns what two patterns of one failure have in common: the first, with a mark for the argument in which the
-/// failing calls differ. `None` if they differ in more, or the cures do.
-pub(crate) fn common(own: &Pattern, other: &Pattern) -> Option<Pattern> {
-    let (change, new) = (Change::of(own)?, Change::of(other)?);
-    let (a, b) = (&change.failing, &new.failing);
-    let is_one_program = a.program() == b.program()
-        && (Run::of(a).name == Run::of(b).name || !WORDS.layered.contains(a.program()));
-    if a.is_tool || change.is_of_text() || !is_one_program || !change.agrees(&new) {
-        return None;
-    }
-    let pairs = a.words.iter().zip(&b.words).enumerate();
-    let mut differing = pairs.filter(|(_, (a, b))| a != b && !is_varied(a, b));
-    let is_alike =
-        a.words.len() == b.words.len() && a.environment == b.environment && a.body == b.body;
-    match (differing.next(), differing.next()) {
-        _ if !is_alike => None,
-        (None, _) => Some(own.clone()),
-        (Some((at, (_, other))), None) if is_varied(VARIES, other) => varied(own, &change, at),
-        _ => None,
-    }
-}
-
-/// Returns a pattern with a mark in the place of each of its arguments.
-pub(crate) fn wider(pattern: &Pattern) -> Vec<Pattern> {
-    let Some(change) = Change::of(pattern) else {
-        return Vec::new();
-    };
-    let places = 1..change.failing.words.len();
-    places
-        .filter_map(|at| varied(pattern, &change, at))
-        .collect()
-}
-
-/// Returns a pattern with a mark in the place of an argument, if it is written once in each call.
-fn varied(pattern: &Pattern, change: &Change, at: usize) -> Option<Pattern> {
-    let words = &change.failing.words;
-    let argument = words.get(at).filter(|word| !word.starts_with('-'))?;
-    if words.iter().any(|word| word == VARIES) {
-        return None;
-    }
-    let is_it = |word: &&str| word.trim_end() == argument;
-    let mark = |text: &str| -> String {
-        let words = text.split_inclusive(char::is_whitespace);
-        let marked = words.map(|word| match Some(word).filter(is_it) {
-            Some(word) => word.replacen(argument.as_str(), VARIES, 1),
-            None => word.to_owned(),
-        });
-        marked.collect()
-    };
-    let is_once = |code: &str| code.split(char::is_whitespace).filter(is_it).count() == 1;
-    if !is_once(&pattern.failing_code) || !is_once(&pattern.working_code) {
-        return None;
-    }
-    let varied = Pattern {
-        failing_code: mark(&pattern.failing_code),
-        working_code: mark(&pattern.working_code),
-        tool: mark(&pattern.tool),
-        ..pattern.clone()
-    };
-    Change::of(&varied)
-        .is_some_and(|varied| varied.agrees(change))
-        .then_some(varied)
 }
 
 impl Change {
@@ -129,7 +51,7 @@ impl Change {
                 && failing.words.len() == other.words.len()
                 && failing.environment == other.environment
                 && same(&failing.body, &other.body)
-                && words.all(|(at, (a, b))| a == b || at > 0 && (is_varied(a, b) || same(a, b)))
+                && words.all(|(at, (a, b))| a == b || at > 0 && same(a, b))
         };
         // A client that names no arguments, or no tool, gives a text alone.
         let is_text = |other: &Simple| {
@@ -212,7 +134,7 @@ impl Change {
             let mut words = failing.words.iter().zip(&now.words);
             now.body == failing.body
                 && now.words.len() >= failing.words.len()
-                && words.all(|(a, b)| a == b || is_varied(a, b))
+                && words.all(|(a, b)| a == b)
                 && failing
                     .environment
                     .iter()
@@ -220,7 +142,7 @@ impl Change {
         };
         let name = |word: &str| word.split('=').next().map(str::to_owned);
         let is_named = |added: &String| code.split_whitespace().any(|now| name(now) == name(added));
-        // Other quotes, and another order.
+        // Other quotes.
         let is_of_same_words = self.added.is_empty() && self.dropped.is_empty();
         let call = Call::of(code, None).unwrap_or_default();
         !failing.is_tool
@@ -340,41 +262,6 @@ mod tests {
         let quoted = of("grep -rn f(x) src", "grep -rn 'f(x)' src", "syntax error");
         let is_missing = |change: Change| change.is_missing_in("grep -rn 'f(x)' src");
         assert!(!quoted.is_some_and(is_missing));
-    }
-
-    #[test]
-    fn calls_that_differ_in_an_argument_have_the_rest_in_common() {
-        let pattern = |failing: &str, working: &str| Pattern {
-            error_line: "pack: no such season".to_owned(),
-            failing_code: failing.to_owned(),
-            working_code: working.to_owned(),
-            ..Pattern::default()
-        };
-        let of = |place: &str| {
-            let failing = format!("bin/pack {place} --fast");
-            pattern(&failing, &format!("{failing} --season dry"))
-        };
-        let made = common(&of("delta"), &of("coast")).unwrap();
-        assert_eq!(made.failing_code, "bin/pack … --fast");
-        assert_eq!(made.working_code, "bin/pack … --fast --season dry");
-        assert_eq!(common(&made, &of("hills")), Some(made.clone()));
-        assert!(wider(&of("hills")).contains(&made));
-        assert_eq!(common(&made, &of("purge")), None);
-        let change = Change::of(&made).unwrap();
-        let line = "pack: no such season";
-        let fits = |code: &str| change.fits(&Call::of(code, Some("Bash")).unwrap(), line);
-        assert!(fits("bin/pack hills --fast") && change.is_missing_in("bin/pack hills --fast"));
-        assert!(!fits("bin/pack hills") && !fits("bin/pack purge --fast"));
-        let other = pattern(
-            "bin/pack coast --fast",
-            "bin/pack coast --fast --season wet",
-        );
-        assert_eq!(common(&of("delta"), &other), None);
-        let more = pattern("bin/pack a b", "bin/pack a b --season dry");
-        let others = pattern("bin/pack c d", "bin/pack c d --season dry");
-        assert_eq!(common(&more, &others), None);
-        let verb = |verb: &str| pattern(&format!("git {verb}"), &format!("HOOKS=a git {verb}"));
-        assert_eq!(common(&verb("push"), &verb("pull")), None);
     }
 
     #[test]

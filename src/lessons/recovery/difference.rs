@@ -86,9 +86,6 @@ fn between(old: &Simple, new: &Simple, line: &str) -> Option<Change> {
             return make(ChangeKind::Text, dropped, added);
         }
     }
-    if !old.is_tool && is_reordered(&old.words, &new.words, line) {
-        return make(ChangeKind::Order, Vec::new(), Vec::new());
-    }
     let added = options(&old.words, &new.words)?;
     // Of a tool, each argument is a name and a value.
     if old.is_tool && added.len() != 2 {
@@ -154,27 +151,6 @@ fn prefix(old: &[String], new: &[String]) -> Option<(Vec<String>, Vec<String>)> 
     let is_same = versioned(basename(a)) == versioned(basename(b));
     (a != b && rest == others && is_same && !basename(a).is_empty())
         .then(|| (vec![a.clone()], vec![b.clone()]))
-}
-
-/// Returns `true` if one option that the error names, maybe with its value, stands elsewhere, and all other words in
-/// their order.
-fn is_reordered(old: &[String], new: &[String], line: &str) -> bool {
-    let without = |words: &[String], at: usize, length: usize| {
-        let rest = words[..at].iter().chain(&words[at + length..]);
-        rest.cloned().collect::<Vec<_>>()
-    };
-    let is_moved = |at: usize, length: usize| {
-        let Some(block) = old.get(at..at + length) else {
-            return false;
-        };
-        let rest = without(old, at, length);
-        let mut places = (1..new.len()).filter(|to| new.get(*to..to + length) == Some(block));
-        // Without the word of the error, the value may be an operand, and the source of a copy became its target.
-        let is_named =
-            block[0].starts_with("--") && tokens(line).contains(&block[0][2..].to_owned());
-        is_named && places.any(|to| without(new, to, length) == rest)
-    };
-    old.len() == new.len() && (1..old.len()).any(|at| is_moved(at, 1) || is_moved(at, 2))
 }
 
 /// Options with a value, and `NAME=value`, that were added, with everything else as it was. An option without
@@ -309,7 +285,6 @@ mod tests {
             ("make build && rtk bun test", "bun test"),
             ("ruby run.rb", "ruby -Ilib run.rb"),
             ("bin/load --kind a", "bin/load --kind a -"),
-            ("bin/pack red --error web", "bin/pack --error web red"),
             (
                 "sq a.db 'select a from rows/b.csv'",
                 "sq a.db \"select a from 'rows/b.csv'\"",
@@ -374,6 +349,7 @@ mod tests {
             ),
             ("node --eval 'a(1, 2)'", "node --eval 'await a(1, 2)'"),
             ("make --fast all", "make all"),
+            ("bin/pack red --error web", "bin/pack --error web red"),
             ("cp a b", "cp b a"),
             ("bin/pack red --to web", "bin/pack --to web red"),
             ("cp --sync a b", "cp b --sync a"),

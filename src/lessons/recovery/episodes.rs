@@ -3,17 +3,15 @@
 //!
 //! Precision comes first. Most errors in a session are expected, given up or external, and learning
 //! from those is worse than not learning. A success must have the same goal, with more certainty
-//! the farther away it is. Errors that the agent or the user calls expected are ignored.
+//! the farther away it is.
 
 use memctl_sessions::{Remark, Speaker, Step};
 
 use super::goal::{Goal, GoalKind};
 use super::goal_match::{Match, same_goal};
 use super::outcome::{CallOutcome, outcome};
-use crate::lessons::call::{Simple, commands};
 use crate::lessons::failure::error_line::error_line;
 use crate::lessons::failure::normalised;
-use crate::lessons::vocabulary::WORDS;
 
 /// Failure with its recovery.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,7 +67,7 @@ pub fn analyse(steps: &[Step], remarks: &[Remark]) -> Analysis {
             continue;
         }
         analysis.failures.push(judged[at].step.index);
-        if used[at] || !judged[at].step.has_input() || is_expected(&judged[at], remarks) {
+        if used[at] || !judged[at].step.has_input() {
             continue;
         }
         if let Some((tried, success, found)) = overcome(&judged, at) {
@@ -95,7 +93,6 @@ pub fn analyse(steps: &[Step], remarks: &[Remark]) -> Analysis {
 fn overcome(judged: &[Judged<'_>], at: usize) -> Option<(Vec<usize>, usize, Match)> {
     let failed = &judged[at];
     let search = failed.goal.is_search();
-    let missing = search && says_missing(&failed.step.output);
     let mut tried = vec![at];
     // Uncertain success, and the last position up to which a more certain one is preferred.
     let mut unsure: Option<(Match, usize, usize)> = None;
@@ -107,10 +104,6 @@ fn overcome(judged: &[Judged<'_>], at: usize) -> Option<(Vec<usize>, usize, Matc
         // A call whose input the file does not hold may have done anything.
         if now.step.side != failed.step.side || !now.step.has_input() {
             continue;
-        }
-        // A missing thing that is created later does not count as recovered.
-        if missing && now.outcome == CallOutcome::Done && makes(now, failed) {
-            return None;
         }
         // A page of help and a look around reach no goal.
         if now.outcome == CallOutcome::Done
@@ -202,44 +195,4 @@ impl<'a> Judged<'a> {
             goal,
         }
     }
-}
-
-/// Returns true if an error reports a missing thing.
-pub(crate) fn says_missing(error: &str) -> bool {
-    let lower = error[..error.floor_char_boundary(2_000)].to_ascii_lowercase();
-    WORDS.missing_things.occur_in(&lower)
-}
-
-/// Returns true if a step creates what another was looking for.
-pub(crate) fn makes(now: &Judged<'_>, failed: &Judged<'_>) -> bool {
-    let creates = |simple: &Simple| {
-        matches!(
-            simple.program(),
-            "mkdir" | "touch" | "cp" | "mv" | "ln" | "git"
-        )
-    };
-    let line = now.step.command().unwrap_or_default();
-    let simples = commands(&line).into_iter().filter(creates);
-    let mut made: Vec<String> = simples.flat_map(|simple| simple.words).collect();
-    if let GoalKind::Edit(paths, _) = &now.goal.kind {
-        made.clone_from(paths);
-    }
-    failed.goal.looked_for().iter().any(|wanted| {
-        let wanted = wanted.trim_start_matches("./").trim_end_matches('/');
-        wanted.len() > 2 && made.iter().any(|path| path.contains(wanted))
-    })
-}
-
-/// Returns true if a remark right before or after the step says that it should fail.
-pub(crate) fn is_expected(failed: &Judged<'_>, remarks: &[Remark]) -> bool {
-    let index = failed.step.index;
-    let about = remarks
-        .iter()
-        .filter(|remark| remark.before == index || remark.before == index + 1);
-    let is_announced = |remark: &Remark| {
-        WORDS
-            .expected_failures
-            .occur_in(&remark.text.to_ascii_lowercase())
-    };
-    about.into_iter().any(is_announced)
 }

@@ -134,19 +134,6 @@ impl Goal {
         matches!(self.kind, GoalKind::Read(_))
     }
 
-    /// Paths that a search or read refers to.
-    pub(crate) fn looked_for(&self) -> Vec<&str> {
-        match &self.kind {
-            GoalKind::Read(path) => vec![path],
-            GoalKind::Shell(runs) => runs
-                .iter()
-                .filter(|run| run.looks)
-                .flat_map(|run| run.operands.iter().map(String::as_str))
-                .collect(),
-            _ => Vec::new(),
-        }
-    }
-
     /// Name of the goal, for people.
     pub(crate) fn name(&self) -> String {
         match &self.kind {

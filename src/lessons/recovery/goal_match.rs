@@ -121,16 +121,7 @@ fn asked_otherwise(failed: &[Run], later: &[Run]) -> bool {
 }
 
 fn runs(failed: &Run, later: &Run) -> Match {
-    // `docker-compose up` and `docker compose up`.
-    let as_words = |run: &Run| run.name.replacen('-', " ", 1);
-    // `./x --fast pack` and `./x pack`.
-    let is_behind = |short: &Run, long: &Run| {
-        let rest = long.name.strip_prefix(&short.name);
-        let subcommand = rest.and_then(|rest| rest.strip_prefix(' '));
-        subcommand.is_some_and(|name| short.values.iter().any(|value| value == name))
-    };
-    let is_named = failed.name == later.name || as_words(failed) == as_words(later);
-    if !is_named && !is_behind(failed, later) && !is_behind(later, failed) {
+    if failed.name != later.name {
         return Match::No;
     }
     if !failed.code.is_empty() || !later.code.is_empty() {

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::goal::{Goal, GoalKind};
 use super::observation::only_observes;
-use crate::lessons::call::{Run, commands};
+use crate::lessons::call::Run;
 use crate::lessons::failure::error_line::{is_stated, plain, unframed};
 use crate::lessons::vocabulary::WORDS;
 use memctl_shell::basename;
@@ -35,10 +35,6 @@ pub(crate) fn outcome(step: &Step, goal: &Goal) -> CallOutcome {
     // The host refused the call, regardless of its flag.
     if step.output.trim_start().starts_with("<tool_use_error>") {
         return CallOutcome::Failed;
-    }
-    // The agent reads the code itself: neither a failure nor a success is certain.
-    if step.is_error != Some(true) && echoes_a_failure(step) {
-        return CallOutcome::Void;
     }
     // If the host sets a flag, the command itself printed this text.
     let code = match step.is_error {
@@ -107,23 +103,6 @@ fn is_answer(step: &Step, goal: &Goal, code: Option<i32>) -> bool {
     probes && (lines.is_empty() || goal.ends_in_probe() && !lines.iter().any(|l| is_shell_error(l)))
 }
 
-/// Returns true if a command prints its exit code last, as in `make; echo "exit: $?"`, and it is not 0.
-fn echoes_a_failure(step: &Step) -> bool {
-    let prints_code = step.command().is_some_and(|line| {
-        let last = commands(&line).pop();
-        last.is_some_and(|last| {
-            let is_echo = last.words.first().is_some_and(|word| word == "echo");
-            is_echo && last.words.iter().any(|word| word.contains("$?"))
-        })
-    });
-    let digits = step.output.trim_end().rsplit(|c: char| !c.is_ascii_digit());
-    let mut digits = digits.map(str::parse::<u32>);
-    prints_code
-        && digits
-            .next()
-            .is_some_and(|code| code.is_ok_and(|code| code != 0))
-}
-
 /// Exit code that some hosts append to an output.
 pub(super) fn code_at_the_end(output: &str) -> Option<i32> {
     let from = output.ceil_char_boundary(output.len().saturating_sub(200));
@@ -149,10 +128,6 @@ pub(crate) fn reads_as_failed(output: &str) -> bool {
     let lines = output.lines().rev().map(str::trim);
     let mut near_the_end = lines.filter(|line| !line.is_empty()).take(60);
     near_the_end.any(|line| {
-        // This pip message does not prevent the installation.
-        if line.starts_with("ERROR: pip's dependency resolver") {
-            return false;
-        }
         WORDS.failed_lines.begin(line)
             || is_shell_error(line)
             || line.contains(" panicked at ")
@@ -267,35 +242,17 @@ fn short_refusal(text: &str) -> bool {
             || (lower.contains(" does not exist") && lower.len() < 200))
 }
 
-/// `{"error": "…"}`, `{"success": false}`, `{"status": "error"}`.
+/// `{"error": "…"}`, `{"success": false}`, `{"ok": false}`.
 fn refused_in_json(text: &str) -> bool {
-    let Some(value) = text
-        .starts_with('{')
-        .then(|| serde_json::from_str::<Value>(text).ok())
-    else {
-        return false;
-    };
-    let value = value.unwrap_or_default();
-    let is_said = |name: &&str| match &value[*name] {
+    let is_object = text.starts_with('{');
+    let read = is_object.then(|| serde_json::from_str::<Value>(text).ok());
+    let value = read.flatten().unwrap_or_default();
+    let is_said = |name: &str| match &value[name] {
         Value::Bool(error) => *error,
         Value::String(error) => !error.is_empty(),
         Value::Array(errors) => !errors.is_empty(),
         Value::Object(error) => !error.is_empty(),
         _ => false,
     };
-    let is_code = |name: &&str| {
-        value[*name]
-            .as_u64()
-            .is_some_and(|code| (400..600).contains(&code))
-    };
-    let status = value["status"]
-        .as_str()
-        .unwrap_or_default()
-        .to_ascii_lowercase();
-    ["error", "errors"].iter().any(is_said)
-        || ["success", "ok"].iter().any(|name| value[*name] == false)
-        || ["status_code", "statusCode", "code", "status"]
-            .iter()
-            .any(is_code)
-        || ["error", "failed", "failure"].contains(&status.as_str())
+    is_said("error") || is_said("errors") || value["success"] == false || value["ok"] == false
 }

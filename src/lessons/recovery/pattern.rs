@@ -40,16 +40,10 @@ pub struct NoPattern {
     pub reason: &'static str,
     /// The reason in words.
     pub why: &'static str,
-    /// Calls of it, if the value that was added alone keeps it from being one: another cure of the same failure.
-    pub refused: Option<Box<Pattern>>,
 }
 
 const fn none(reason: &'static str, why: &'static str) -> NoPattern {
-    NoPattern {
-        reason,
-        why,
-        refused: None,
-    }
+    NoPattern { reason, why }
 }
 
 const fn one_off(why: &'static str) -> NoPattern {
@@ -134,20 +128,16 @@ pub fn of_episode(
     }
     // Output of a search is content of one place.
     let printed = if is_search { "" } else { worked.output.trim() };
-    let pattern = Pattern {
+    if !are_accepted(&change, &line) {
+        return Err(one_off("the added value may hold only once, or for a part"));
+    }
+    Ok(Pattern {
         error_key: keep(&episode.error_key).into_string(),
         error_line: keep(&without_people(&episode.error_line)).into_string(),
         failing_code: failing,
         working_code: working,
         success_output: keep(printed).cut(MAX_OUTPUT),
         tool: keep(&episode.goal).into_string(),
-    };
-    if are_accepted(&change, &line) {
-        return Ok(pattern);
-    }
-    Err(NoPattern {
-        refused: Some(Box::new(pattern)),
-        ..one_off("the added value may hold only once, or for a part")
     })
 }
 
@@ -203,32 +193,14 @@ pub(crate) fn of_files(tool: &str) -> bool {
     !call::is_shell(&tool) && WORDS.file_tools.occur_in(&tool)
 }
 
-/// Returns `true` if a test runner or a checker ran and reports a finding, which another option does not solve. Its
-/// report on its own call, such as an unknown option or a missing module, is no finding.
+/// Returns `true` if a test runner or a checker ran and reports a finding, which another option does not solve.
 fn is_verdict(step: &Step, line: &str) -> bool {
     let goal = Goal::of(step);
     let name = goal.name();
     let mut words = name.split(|c: char| !c.is_ascii_alphanumeric());
     let is_checker = words.any(|word| WORDS.verdict_programs.contains(word));
-    let is_of_call = || {
-        let lower = line.to_ascii_lowercase();
-        // `make check` runs `check`, which asks for an option or a variable.
-        let is_by_program = name
-            .split(' ')
-            .any(|own| line.split(':').next() == Some(own));
-        let mut named = line.split_whitespace();
-        let names_option = named.any(|word| {
-            let word = word.trim_start_matches(['`', '\'', '"', '(']);
-            let variable = word.split_once('=').map_or("", |(name, _)| name);
-            let is_part = |b: u8| b.is_ascii_uppercase() || b == b'_';
-            word.starts_with("--") || variable.len() > 2 && variable.bytes().all(is_part)
-        });
-        is_by_program
-            || names_option
-            || is_stated(line)
-            || is_shell_error(line)
-            || WORDS.missing_programs.occur_in(&lower)
-    };
+    // A report on the call itself, such as a missing module, is no finding.
+    let is_of_call = || lacks(line) || is_stated(line) || is_shell_error(line);
     let is_finding = || holds_verdict(&step.output) || is_checker && !is_of_call();
     !goal.is_search() && !is_of_surroundings(line) && is_finding()
 }
@@ -347,12 +319,6 @@ mod tests {
         );
         check("./check.sh", "check.sh: no target is set", false);
         check("make check", "no target: set --target=web", false);
-        check(
-            "make check",
-            "check: no box: give BOX=red or BOX=all",
-            false,
-        );
-        check("make check", "give BOX=red or BOX=all", false);
         check("npm run lint", "npm error Missing script: \"lint\"", false);
         check(
             "pytest --all",

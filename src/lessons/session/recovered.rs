@@ -11,18 +11,15 @@ use memctl_sessions::Step;
 use super::calls::{NewestCalls, SessionCall};
 use super::clean;
 use crate::lessons::recovery::episodes::{Episode, NEAR_WITHIN, analyse};
-use crate::lessons::recovery::pattern::{self, NoPattern};
+use crate::lessons::recovery::pattern;
 use crate::model::Pattern;
 use crate::store::Scoped;
 
 /// Number of calls; a failure that is older is given up.
 const MOST: usize = 16;
 
-/// Recovery of a running session: its pattern, or why it has none.
-pub(crate) type Recovered = Result<Pattern, NoPattern>;
-
-/// Returns the failures that a call of the log has recovered. A message of the person since then may be what helped.
-pub(crate) fn recovered(store: &Scoped, session: &str, call: &SessionCall) -> Vec<Recovered> {
+/// Returns the patterns of the failures that a call of the log has recovered. A message of the person since then may be what helped.
+pub(crate) fn recovered(store: &Scoped, session: &str, call: &SessionCall) -> Vec<Pattern> {
     let NewestCalls {
         mut calls,
         before_message,
@@ -33,8 +30,8 @@ pub(crate) fn recovered(store: &Scoped, session: &str, call: &SessionCall) -> Ve
     recovered_by_last(calls.get(before_message..).unwrap_or_default())
 }
 
-/// Returns the failures that the last of these calls has recovered.
-fn recovered_by_last(calls: &[SessionCall]) -> Vec<Recovered> {
+/// Returns the patterns of the failures that the last of these calls has recovered.
+fn recovered_by_last(calls: &[SessionCall]) -> Vec<Pattern> {
     let Some(first) = calls.iter().position(|call| call.failed) else {
         return Vec::new();
     };
@@ -48,7 +45,7 @@ fn recovered_by_last(calls: &[SessionCall]) -> Vec<Recovered> {
     };
     let episodes = analyse(&steps, &[]).episodes;
     let over = episodes.iter().filter(is_over);
-    over.map(|episode| pattern::of_episode(episode, &steps, &clean))
+    over.filter_map(|episode| pattern::of_episode(episode, &steps, &clean).ok())
         .collect()
 }
 
@@ -64,7 +61,7 @@ mod tests {
         let made: Vec<SessionCall> = made.collect();
         let worked = (0..made.len()).filter(|at| !made[*at].failed);
         let found = worked.map(|at| {
-            let patterns = recovered_by_last(&made[..=at]).into_iter().flatten();
+            let patterns = recovered_by_last(&made[..=at]).into_iter();
             patterns.map(|one| one.working_code).collect::<Vec<_>>()
         });
         assert_eq!(found.collect::<Vec<_>>(), expected);

@@ -9,8 +9,7 @@ use chrono::{DateTime, Utc};
 use serde_json::json;
 use serde_json::value::RawValue;
 
-use crate::lessons::recovery::change::{Change, common, wider};
-use crate::lessons::session::recovered::Recovered;
+use crate::lessons::recovery::change::Change;
 use crate::lessons::storage::advice::covers;
 use crate::lessons::storage::table::prepare;
 use crate::model::text::one_line;
@@ -76,41 +75,14 @@ pub(crate) fn store(
             };
             own == *new || own.is_of_other_names(new, &line)
         };
-        let is_of_one = || is_alike() || common(own, pattern).is_some();
-        one_line(&own.error_line) == line && (is_equal() || is_of_one())
+        one_line(&own.error_line) == line && (is_equal() || is_alike())
     };
-    // A pattern that was deleted on purpose for any argument does not come back for one.
-    for wider in wider(pattern) {
-        let content = procedure(wider, "")?.content();
-        if let Some(removed) = writer.store().tombstone_of(Kind::Procedure, &content)? {
-            return Ok(Stored::Forgotten(removed));
-        }
-    }
     let procedure = Procedure {
         state: state(pattern).to_owned(),
         origins: vec![origin.clone()],
         ..procedure(pattern.clone(), &stamp(now))?
     };
-    let stored = store_unless(writer, existing, procedure, &is_same, now)?;
-    if let Stored::Again(id) = &stored {
-        let twin = existing.iter_mut().find(|one| one.procedure_id == *id);
-        widen(writer, twin, pattern)?;
-    }
-    Ok(stored)
-}
-
-/// Leaves in a pattern what it has in common with another one, unless a person has approved it as it is.
-fn widen(writer: &mut Writer, twin: Option<&mut Procedure>, other: &Pattern) -> Result<(), Error> {
-    let Some(twin) = twin.filter(|twin| twin.is_episode()) else {
-        return Ok(());
-    };
-    let both = twin.pattern.as_ref().and_then(|own| common(own, other));
-    if let Some(both) = both.filter(|both| twin.pattern.as_ref() != Some(both)) {
-        let changes = [("pattern", raw(&both)?), ("data", document(&both)?)];
-        writer.update(Kind::Procedure, &twin.procedure_id, &changes)?;
-        twin.pattern = Some(both);
-    }
-    Ok(())
+    store_unless(writer, existing, procedure, &is_same, now)
 }
 
 /// Stores a procedure, or counts up the one that is the same.
@@ -224,45 +196,17 @@ fn state(pattern: &Pattern) -> &'static str {
     }
 }
 
-/// Retires what nobody has approved of the same failure and another cure: nobody knows which one is right.
-pub(crate) fn silence(
-    writer: &mut Writer,
-    existing: &mut [Procedure],
-    other: &Pattern,
-    project: &str,
-) -> Result<(), Error> {
-    let Some(change) = Change::of(other) else {
-        return Ok(());
-    };
-    let is_other = |own: &Pattern| {
-        let is_same = one_line(&own.error_line) == one_line(&other.error_line);
-        let own = Change::of(own).filter(|_| is_same);
-        own.is_some_and(|own| own.is_about(&change, &other.error_line) && !own.agrees(&change))
-    };
-    for own in existing {
-        let is_here = own.is_of(&|name| same_project(name, project));
-        if own.is_episode() && is_here && own.pattern.as_ref().is_some_and(is_other) {
-            "retired".clone_into(&mut own.state);
-            let changes = [("state", raw(&own.state)?)];
-            writer.update(Kind::Procedure, &own.procedure_id, &changes)?;
-        }
-    }
-    Ok(())
-}
-
-/// Stores the pattern of a running session, or silences what another cure contradicts. Does nothing if another process holds the lock, or the records are
+/// Stores the pattern of a running session. Does nothing if another process holds the lock, or the records are
 /// elsewhere; the end of the session learns it then.
 pub(crate) fn learn_at_once(
     store: &Scoped,
-    recovered: &Recovered,
+    pattern: &Pattern,
     session: &str,
     project: &str,
     now: DateTime<Utc>,
     random: fn() -> String,
 ) -> Result<(), Error> {
-    let refused = recovered.as_ref().err();
-    let is_dull = refused.is_some_and(|none| none.refused.is_none());
-    if is_dull || store.is_apart()? {
+    if store.is_apart()? {
         return Ok(());
     }
     let mut writer = match store.write(&mut || random()) {
@@ -276,11 +220,6 @@ pub(crate) fn learn_at_once(
         ..Origin::default()
     };
     let mut existing = existing(&writer)?;
-    if let Ok(pattern) = recovered {
-        self::store(&mut writer, &mut existing, pattern, &origin, now)?;
-    }
-    if let Some(other) = refused.and_then(|none| none.refused.as_ref()) {
-        silence(&mut writer, &mut existing, other, project)?;
-    }
+    self::store(&mut writer, &mut existing, pattern, &origin, now)?;
     prepare(writer.store())
 }

@@ -17,14 +17,14 @@ use serde_json::{Value, json};
 use crate::lessons::failure::Failure;
 use crate::lessons::session::calls::{SessionCall, SessionHead, append_call};
 use crate::lessons::session::marks::Marks;
-use crate::lessons::session::recovered::{Recovered, recovered};
+use crate::lessons::session::recovered::recovered;
 use crate::lessons::storage::table::prepare;
 use crate::lessons::storage::tidy::is_demoted;
 use crate::lessons::telling;
 use crate::lessons::telling::hint::{Hint, HintOutcome, MAX_RULES, Pitfall};
 use crate::lessons::telling::matching;
 use crate::lessons::telling::scratch::{Credit, LessonScratch};
-use crate::model::{ActionType, ExecutionLog, Kind, Procedure, Trust};
+use crate::model::{ActionType, ExecutionLog, Kind, Pattern, Procedure, Trust};
 use crate::store::workspace::{Error, Scribe, data, milliseconds};
 use crate::store::{Here, Scoped};
 
@@ -139,14 +139,14 @@ impl HintService<'_> {
     }
 
     /// Records a successful call in a session, and credits the hints that it followed. Its texts are redacted
-    /// already. Returns the failures that it recovered.
+    /// already. Returns the patterns of the failures that it recovered.
     pub fn succeeded(
         &self,
         session: &str,
         tool: Option<&str>,
         code: &str,
         output: &str,
-    ) -> Result<Vec<Recovered>, Error> {
+    ) -> Result<Vec<Pattern>, Error> {
         if self.store.directory().is_read_only() {
             return Ok(Vec::new());
         }
@@ -247,19 +247,10 @@ impl HintService<'_> {
                     scratch.showed("", &lessons[..count], &call, true);
                 })?;
             let ids: Vec<&str> = lessons[..count].iter().map(|one| one.id.as_str()).collect();
-            self.log_delivered(session, Moment::Call(tool), &ids);
+            self.log_delivered(session, "call", tool, &ids);
         }
         Ok(text)
     }
-}
-
-/// Moment at which an agent is told records, besides a failing call.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Moment<'a> {
-    /// Start of a session or a subagent.
-    Start,
-    /// Call of a tool, if it has a name.
-    Call(Option<&'a str>),
 }
 
 impl HintService<'_> {
@@ -270,18 +261,10 @@ impl HintService<'_> {
         self.log(session, "hint", tool, [input, json!({ "hints": ids })]);
     }
 
-    /// Adds the records that an agent was told to the action log.
-    pub(crate) fn log_delivered(&self, session: &str, moment: Moment<'_>, ids: &[&str]) {
-        let (at, tool) = match moment {
-            Moment::Start => ("start", None),
-            Moment::Call(tool) => ("call", tool),
-        };
-        self.log(
-            session,
-            "told",
-            tool,
-            [json!({ "at": at }), json!({ "told": ids })],
-        );
+    /// Adds the records that an agent was told to the action log. `at` is `start`, or `call` of a tool, if it has a name.
+    pub(crate) fn log_delivered(&self, session: &str, at: &str, tool: Option<&str>, ids: &[&str]) {
+        let delivered = [json!({ "at": at }), json!({ "told": ids })];
+        self.log(session, "told", tool, delivered);
     }
 
     /// Adds a line to the action log. No agent waits for a sync to disk, and a failed write keeps nothing back

@@ -210,58 +210,6 @@ fn an_empty_search_is_an_answer() {
 }
 
 #[test]
-fn file_created_later_explains_a_failed_search() {
-    let steps = flagged(&[
-        (
-            "Bash",
-            json!({"command": "ls ./app/new"}),
-            "ls: ./app/new: No such file or directory",
-            true,
-        ),
-        ("Bash", json!({"command": "mkdir -p ./app/new"}), "", false),
-        ("Bash", json!({"command": "ls ./app/new"}), "", false),
-        (
-            "Read",
-            json!({"file_path": "/w/x.md"}),
-            "File does not exist.",
-            true,
-        ),
-        (
-            "Write",
-            json!({"file_path": "/w/x.md", "content": "a"}),
-            "ok",
-            false,
-        ),
-        ("Read", json!({"file_path": "/w/x.md"}), "a", false),
-    ]);
-    assert_eq!(pairs(&steps), []);
-}
-
-#[test]
-fn a_failure_that_is_expected_is_none() {
-    let steps = shell(&[
-        (
-            "cargo test new_rule",
-            "Exit code 101\nerror: test failed",
-            true,
-        ),
-        ("cargo test new_rule", "ok", false),
-    ]);
-    let remarks = |text: &str| {
-        vec![Remark {
-            before: 0,
-            by: Speaker::Agent,
-            text: text.to_owned(),
-        }]
-    };
-    assert_eq!(
-        pairs_with(&steps, &remarks("The new test should fail now.")),
-        []
-    );
-    assert_eq!(pairs_with(&steps, &remarks("Let me run it.")).len(), 1);
-}
-
-#[test]
 fn failures_that_are_given_up_are_none() {
     let steps = shell(&[
         ("deploy.sh staging", "Exit code 1\nno rights", true),
