@@ -22,7 +22,6 @@ pub(crate) mod forget;
 pub(crate) mod import;
 pub mod merge;
 pub(crate) mod reindex;
-mod runs;
 pub(crate) mod stats;
 pub(crate) mod status;
 pub mod undo;

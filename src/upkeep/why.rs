@@ -24,7 +24,7 @@ use crate::model::{
 };
 use crate::store::workspace::{Error, Workspace, document, locate};
 use crate::store::{Entry, Scoped, Selection, TrustSnapshot, shown_project};
-use crate::upkeep::runs;
+use crate::upkeep::stats::runs;
 use crate::upkeep::status::damage;
 
 /// Outcome of [`why()`].

@@ -281,14 +281,15 @@ impl Import<'_> {
     /// without records for deletions.
     fn log_lines(
         &mut self,
-        mut given: BTreeMap<String, Vec<String>>,
+        given: BTreeMap<String, Vec<String>>,
         report: &mut ImportReport,
     ) -> Result<Vec<(&'static str, Vec<String>)>, Error> {
-        let mut files: Vec<(&str, Role)> = logs().collect();
-        files.sort_by_key(|(_, role)| *role == Role::Tombstones);
         let mut new = Vec::new();
-        for (name, role) in files {
-            let Some(texts) = given.remove(name) else {
+        for (name, texts) in given {
+            let Some((name, role)) = logs().find(|(log, _)| *log == name) else {
+                let what = format!("a line of `{name}`");
+                let reason = "memctl has no such log";
+                report.skip(Skipped::some(texts.len() as u64, what, reason));
                 continue;
             };
             if role == Role::Account {
@@ -313,14 +314,13 @@ impl Import<'_> {
                     }
                 }
             }
-            new.push((name, lines));
+            new.push((role, name, lines));
         }
-        for (name, texts) in given {
-            let what = format!("a line of `{name}`");
-            let reason = "memctl has no such log";
-            report.skip(Skipped::some(texts.len() as u64, what, reason));
-        }
-        Ok(new)
+        new.sort_by_key(|(role, ..)| *role == Role::Tombstones);
+        Ok(new
+            .into_iter()
+            .map(|(_, name, lines)| (name, lines))
+            .collect())
     }
 
     /// Returns the line to store, `None` if it exists here, or the reason to skip it.

@@ -4,25 +4,27 @@
 //! Unrecorded values are `None`, never 0. Observations are no proof: runs with rules may be right
 //! more often for other reasons.
 //!
-//! `collect` reads the records, in one pass over the store. A week begins on Monday and ends on Sunday, in UTC. Weeks
+//! The records are read in one pass over the store; `runs` counts those of skills. A week begins on Monday and ends on Sunday, in UTC. Weeks
 //! without data are left out.
 //!
 //! Intervals of shares are Wilson's, which also hold for small counts and for shares near 0 and 1.
 #![expect(clippy::cast_precision_loss, reason = "counts of what happened stay far below 2^52")]
 
-mod collect;
+pub(super) mod runs;
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use chrono::{DateTime, Datelike as _, Days, NaiveDate, NaiveDateTime};
-use serde::Serialize;
+use runs::Runs;
+use serde::{Deserialize, Serialize};
 
-use crate::model::{CallAction, Evidence, Receipts};
+use crate::model::{
+    CallAction, Correction, Evidence, Kind, Procedure, Receipts, Record as _, Reflexion, Session,
+};
 use crate::notes::find::rounded;
-use crate::store::workspace::{Error, redacting_writer};
-
-pub use crate::upkeep::stats::collect::stats;
+use crate::store::workspace::{Error, Workspace, redacting_writer};
+use crate::store::{Entry, LateCalls, Selection};
 
 /// Statistics on the value of memory. Shares and rates are from 0 to 1.
 #[derive(Debug, Default, Serialize, schemars::JsonSchema)]
@@ -201,6 +203,209 @@ pub fn save_page(path: &Path, page: &str) -> Result<Vec<&'static str>, Error> {
     redacting_writer::create(path, page)
 }
 
+/// Maximum number of rules, and of lessons, in a report.
+const TOLD: usize = 20;
+
+/// Returns statistics on the value of memory, for all records in the scope.
+pub fn stats(workspace: &Workspace) -> Result<StatsReport, Error> {
+    let all = Selection::default();
+    let mut weeks = Weeks::default();
+    let mut warnings = Vec::new();
+    let corrections = workspace.store.list::<Correction>(&all)?;
+    let executions = workspace.store.positions(Kind::Execution)?;
+    let problems = executions.problems().cloned().collect();
+    let runs = Runs::of(
+        &workspace.store, &executions, &corrections.records, &mut weeks,
+    )?;
+    let mut rules = workspace.store.list::<Reflexion>(&all)?;
+    let procedures = workspace.store.list::<Procedure>(&all)?;
+    for problem in [
+        problems, corrections.problems, rules.problems, procedures.problems,
+    ]
+    .concat()
+    {
+        warnings.push(problem.to_string());
+    }
+    let procedures = procedures.records;
+    warnings.extend(LateCalls::of(workspace.store.directory()).sentence());
+    let at_calls = at_calls(workspace, &rules.records);
+    rules.records.retain(|rule| !rule.is_candidate());
+    let mut learning = Learning {
+        corrections: corrections.records.len() as u64,
+        reflexions: rules.records.len() as u64,
+        validated: rules
+            .records
+            .iter()
+            .filter(|rule| rule.validated_by_test)
+            .count() as u64,
+        procedures: procedures.len() as u64,
+        ..Learning::default()
+    };
+    let of_rule = |rule: &Reflexion| {
+        runs.prompts_with(&rule.reflexion_id, &rule.merged_from, &rule.created_at)
+    };
+    let of_lesson =
+        |one: &Procedure| runs.prompts_with(&one.procedure_id, &one.merged_from, &one.created_at);
+    let reused = rules.records.iter().filter(|rule| {
+        let told = rule.evidence().shown + rule.receipts().told;
+        told + of_rule(rule) > 0
+    });
+    let lessons = procedures
+        .iter()
+        .filter(|one| one.evidence().shown + of_lesson(one) > 0);
+    let reused = reused.count() + lessons.count();
+    learning.reused = Part::new(reused as u64, learning.reflexions + learning.procedures);
+    let rule_times = rules.records.iter().map(|rule| &rule.created_at);
+    let lesson_times = procedures.iter().map(|one| &one.created_at);
+    for time in rule_times.chain(lesson_times) {
+        weeks.count(day(time), |week| week.learned += 1);
+    }
+    let sessions = sessions(workspace, &mut weeks)?;
+    learning.a_week = weeks.a_week(learning.reflexions + learning.procedures);
+    let hints = hints(&procedures);
+    let rules = rules.records.iter().map(|rule| {
+        let mut evidence = rule.evidence();
+        evidence.shown = evidence.shown.max(of_rule(rule));
+        used(&rule.reflexion_id, &rule.skill, &rule.rule, evidence)
+    });
+    let rules = most_used(rules);
+    let lessons = procedures.iter().map(|one| {
+        let tool = one.pattern.as_ref().map_or("", |pattern| &pattern.tool);
+        used(&one.procedure_id, tool, &one.summary(), one.evidence())
+    });
+    let lessons = most_used(lessons);
+    Ok(StatsReport {
+        days: weeks.days(),
+        weeks: weeks.newest(),
+        executions: runs.end(),
+        sessions,
+        hints,
+        learning,
+        rules,
+        lessons,
+        at_calls,
+        warnings,
+    })
+}
+
+/// Counts in the record of an agent's session.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct SessionData {
+    native_id: String,
+    steps: u64,
+    failures: u64,
+    hints_shown: u64,
+    hints_helped: u64,
+    rules_at_calls: u64,
+    rules_heeded: u64,
+    tokens: Option<f64>,
+}
+
+/// Means of the sessions of agents, told something at a call and not.
+fn sessions(workspace: &Workspace, weeks: &mut Weeks) -> Result<AgentSessions, Error> {
+    let (mut told, mut not_told) = (Vec::new(), Vec::new());
+    let take = &mut |entry: Entry| {
+        let Ok(session) = entry.parse::<Session>() else {
+            return;
+        };
+        let data = serde_json::from_str(session.session_data.get()).ok();
+        let Some(data) = data.filter(|data: &SessionData| !data.native_id.is_empty()) else {
+            return;
+        };
+        weeks.count(day(&session.started_at), |week| {
+            week.sessions += 1;
+            week.calls += data.steps;
+            week.failed += data.failures;
+            week.told += data.rules_at_calls;
+            week.heeded += data.rules_heeded;
+            week.hints += data.hints_shown;
+            week.helped += data.hints_helped;
+        });
+        match data.hints_shown + data.rules_at_calls {
+            0 => not_told.push(data),
+            _ => told.push(data),
+        }
+    };
+    // A record that cannot be read is named where sessions are listed.
+    let all = Selection::default();
+    drop(workspace.store.each_entry(Kind::Session, &all, take)?);
+    let means = |all: &[SessionData]| {
+        let of = |value: &dyn Fn(&SessionData) -> Option<f64>| {
+            mean(&all.iter().filter_map(value).collect::<Vec<_>>()).map(rounded)
+        };
+        SessionMeans {
+            sessions: all.len() as u64,
+            calls: of(&|one| Some(one.steps as f64)),
+            failed: of(&|one| Some(one.failures as f64)),
+            tokens: of(&|one| one.tokens).map(f64::round),
+        }
+    };
+    Ok(AgentSessions {
+        told: means(&told),
+        not_told: means(&not_told),
+    })
+}
+
+/// Rules that act on calls, most told first.
+fn at_calls(workspace: &Workspace, rules: &[Reflexion]) -> Vec<RuleAtCalls> {
+    let own = workspace.store.approvals().own_words();
+    let all = rules.iter().filter(|rule| !rule.seen_by.is_empty());
+    let all = all.map(|rule| RuleAtCalls {
+        id: rule.reflexion_id.clone(),
+        rule: rule.rule.clone(),
+        action: rule.action,
+        receipts: rule.receipts(),
+        active: rule.action != CallAction::Off && own.lets_act(rule),
+    });
+    let mut all: Vec<RuleAtCalls> = all.collect();
+    all.retain(|rule| rule.active || rule.receipts.told > 0);
+    all.sort_by_key(|rule| std::cmp::Reverse(rule.receipts.told));
+    all
+}
+
+fn used(id: &str, about: &str, text: &str, evidence: Evidence) -> Used {
+    Used {
+        id: id.to_owned(),
+        about: about.to_owned(),
+        text: text.to_owned(),
+        evidence,
+        confidence: rounded(evidence.posterior()),
+    }
+}
+
+fn most_used(all: impl Iterator<Item = Used>) -> Vec<Used> {
+    let mut all: Vec<Used> = all
+        .filter(|used| used.evidence != Evidence::default())
+        .collect();
+    all.sort_by_key(|used| {
+        let Evidence {
+            shown,
+            helped,
+            harmed,
+        } = used.evidence;
+        std::cmp::Reverse((shown, helped + harmed))
+    });
+    all.truncate(TOLD);
+    all
+}
+
+/// Sum of the evidence of lessons.
+fn hints(procedures: &[Procedure]) -> Hints {
+    let mut evidence = Evidence::default();
+    for one in procedures.iter().map(Procedure::evidence) {
+        evidence.shown += one.shown;
+        evidence.helped += one.helped;
+        evidence.harmed += one.harmed;
+    }
+    // Another program may have counted outcomes only.
+    let outcomes = evidence.helped + evidence.harmed;
+    Hints {
+        precision: Part::new(evidence.helped, evidence.shown.max(outcomes)),
+        evidence,
+    }
+}
+
 fn quotient(count: u64, of: u64) -> Option<f64> {
     (of > 0).then(|| rounded(count as f64 / of as f64))
 }
@@ -274,7 +479,7 @@ pub struct Week {
 }
 
 /// Parses the day of a time in a record. Python writes some times without a zone, and means UTC.
-pub(super) fn day(text: &str) -> Option<NaiveDate> {
+fn day(text: &str) -> Option<NaiveDate> {
     let with_zone = DateTime::parse_from_rfc3339(text).map(|time| time.to_utc().date_naive());
     let plain =
         || NaiveDateTime::parse_from_str(text, "%Y-%m-%dT%H:%M:%S%.f").map(|time| time.date());

@@ -146,28 +146,25 @@ pub fn revert_with_user_store(
     dry_run: bool,
 ) -> Result<UndoReport, Error> {
     let mut done = revert(workspace, name, true)?;
-    let lines = user.store.changes()?;
-    let is_there = |change: &Change<'_>| change.name == done.change.name && !change.is_undone;
-    let other = changes_of(&lines).iter().any(is_there);
     let name = done.change.name.clone();
+    let lines = user.store.changes()?;
+    let is_it = |change: &Change<'_>| change.name == name && !change.is_undone;
+    let is_there = changes_of(&lines).iter().any(is_it);
     let of_user = |dry_run| -> Result<Vec<Undone>, Error> {
-        let steps = if other {
-            revert(user, Some(&name), dry_run)?.steps
-        } else {
-            Vec::new()
-        };
-        let named = steps.into_iter().map(|step| Undone {
-            target: with_origin(&step.target, USER_STORE),
-            ..step
-        });
-        Ok(named.collect())
+        if !is_there {
+            return Ok(Vec::new());
+        }
+        Ok(revert(user, Some(&name), dry_run)?.steps)
     };
     let mut steps = of_user(true)?;
     if !dry_run {
         done = revert(workspace, Some(&name), false)?;
         steps = of_user(false)?;
     }
-    done.steps.extend(steps);
+    done.steps.extend(steps.into_iter().map(|step| Undone {
+        target: with_origin(&step.target, USER_STORE),
+        ..step
+    }));
     Ok(done)
 }
 

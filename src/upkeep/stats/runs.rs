@@ -1,31 +1,33 @@
-//! Table of the executions: the records in their prompts, and what statistics count.
+//! Runs of skills: a table of the records in their prompts and of what statistics count, and these counts.
 //!
 //! An execution has a kilobyte or more of input and output, which neither `why` nor `stats` needs. The table has some
 //! terms for each, of which the lowest bits say what the others are: a hash, or a number without its lowest bits.
 
+use std::collections::{HashMap, HashSet};
+
 use chrono::{Datelike as _, NaiveDate};
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::stats::day;
-use crate::model::{Execution, Kind, Outcome};
-use crate::store::workspace::Error;
-use crate::store::{Scoped, Terms};
+use super::{Executions, Latency, Part, Weeks, day, mean, percentile, rounded};
+use crate::model::{Correction, Execution, Kind, Outcome, Record as _, Trust};
+use crate::store::workspace::{Error, dollars};
+use crate::store::{Positions, Scoped, Terms};
 
 /// Version of the terms. A change invalidates saved tables.
 const VERSION: u64 = 3;
 
 /// Bits of a term that say what it is: one of the following.
-pub(super) const TAG: u64 = 0b111;
+const TAG: u64 = 0b111;
 /// Hash of a record in the prompt.
-pub(super) const IN_PROMPT: u64 = 0;
+const IN_PROMPT: u64 = 0;
 /// Hash of the id.
 const ID: u64 = 1;
-pub(super) const COST: u64 = 2;
-pub(super) const LATENCY: u64 = 3;
+const COST: u64 = 2;
+const LATENCY: u64 = 3;
 /// Input and output tokens, of a prompt without rules and with.
-pub(super) const TOKENS: [u64; 2] = [4, 5];
+const TOKENS: [u64; 2] = [4, 5];
 /// Day and outcome, without rules and with.
-pub(super) const JUDGED: [u64; 2] = [6, 7];
+const JUDGED: [u64; 2] = [6, 7];
 
 /// Outcomes by their number in a term. Every other is one without a verdict.
 const OUTCOMES: [Outcome; 4] = [
@@ -36,7 +38,7 @@ const OUTCOMES: [Outcome; 4] = [
 ];
 
 /// Opens the table.
-pub(super) fn table(store: &Scoped) -> Result<Terms, Error> {
+pub(in crate::upkeep) fn table(store: &Scoped) -> Result<Terms, Error> {
     store.terms(Kind::Execution, VERSION, &|text| {
         let run = serde_json::from_slice::<Execution>(text);
         run.map_or_else(|_| Vec::new(), |run| terms(&run))
@@ -75,7 +77,7 @@ fn in_prompt(id: &str, created: &str) -> u64 {
 
 /// Terms of all runs whose prompt held a record, which may have had other ids before merges. A run that does not say
 /// when its records were created counts for the one that has the id now.
-pub(super) fn with_record(id: &str, former: &[String], created: &str) -> Vec<u64> {
+pub(in crate::upkeep) fn with_record(id: &str, former: &[String], created: &str) -> Vec<u64> {
     let ids = std::iter::once(id).chain(former.iter().map(String::as_str));
     let mut terms: Vec<u64> = ids.map(|id| in_prompt(id, created)).collect();
     terms.push(in_prompt(id, ""));
@@ -85,20 +87,142 @@ pub(super) fn with_record(id: &str, former: &[String], created: &str) -> Vec<u64
 }
 
 /// Term of the run with an id.
-pub(super) fn of_id(id: &str) -> u64 {
+fn of_id(id: &str) -> u64 {
     tagged(ID, xxh3_64(id.as_bytes()))
 }
 
 /// Returns the number in a term.
-pub(super) fn number(term: u64) -> f64 {
+fn number(term: u64) -> f64 {
     f64::from_bits(term & !TAG)
 }
 
 /// Returns the day and the outcome in a term.
-pub(super) fn judged(term: u64) -> (Option<NaiveDate>, &'static Outcome) {
+fn judged(term: u64) -> (Option<NaiveDate>, &'static Outcome) {
     let day = i32::try_from(term >> 8).ok().filter(|day| *day > 0);
     let outcome = &OUTCOMES[(term >> 3 & 0b11) as usize];
     (day.and_then(NaiveDate::from_num_days_from_ce_opt), outcome)
+}
+
+/// Counters over runs, whose terms are read one by one.
+#[derive(Debug, Default)]
+pub(super) struct Runs {
+    report: Executions,
+    /// Numbers of right and of judged runs, without rules and with.
+    judged: [(u64, u64); 2],
+    /// Tokens of each run, without rules and with.
+    tokens: [Vec<f64>; 2],
+    latencies: Vec<f64>,
+    /// Number of runs with a known cost.
+    costs: u64,
+    /// Number of prompts that held a record, by its term.
+    prompts: HashMap<u64, u64>,
+}
+
+impl Runs {
+    pub(super) fn of(
+        store: &Scoped,
+        executions: &Positions,
+        corrections: &[Correction],
+        weeks: &mut Weeks,
+    ) -> Result<Self, Error> {
+        let terms = table(store)?;
+        // A correction passed on by an agent marks no run as wrong before a person approves it.
+        let counting = corrections.iter();
+        let counting = counting.filter(|one| one.trust() > Trust::Observed);
+        let holding = |id: &str| terms.holding(of_id(id), usize::MAX);
+        let corrected = counting.flat_map(|one| holding(&one.execution_id));
+        let corrected: HashSet<u32> = corrected.collect();
+        // Within a scope, the text of a run says if it is in it.
+        let seen: Option<HashSet<u32>> = (!store.sees_all()).then(|| {
+            let places = executions.places();
+            let seen = places.filter(|place| terms.entry(*place).is_some());
+            seen.collect()
+        });
+        let mut runs = Self::default();
+        for (term, place) in terms.postings() {
+            if seen.as_ref().is_none_or(|seen| seen.contains(&place)) {
+                runs.take(term, || corrected.contains(&place), weeks);
+            }
+        }
+        Ok(runs)
+    }
+
+    fn take(&mut self, term: u64, is_corrected: impl FnOnce() -> bool, weeks: &mut Weeks) {
+        let tag = term & TAG;
+        match tag {
+            IN_PROMPT => *self.prompts.entry(term).or_default() += 1,
+            COST => {
+                *self.report.cost_usd.get_or_insert_default() += number(term);
+                self.costs += 1;
+            }
+            LATENCY => self.latencies.push(number(term)),
+            _ => {
+                if let Some(side) = TOKENS.iter().position(|one| *one == tag) {
+                    self.tokens[side].push(number(term));
+                }
+                if let Some(side) = JUDGED.iter().position(|one| *one == tag) {
+                    self.judge(term, side, is_corrected, weeks);
+                }
+            }
+        }
+    }
+
+    fn judge(
+        &mut self,
+        term: u64,
+        side: usize,
+        is_corrected: impl FnOnce() -> bool,
+        weeks: &mut Weeks,
+    ) {
+        self.report.total += 1;
+        let (day, outcome) = judged(term);
+        let right = match outcome {
+            Outcome::Error => {
+                self.report.errors += 1;
+                None
+            }
+            _ if is_corrected() => Some(false),
+            Outcome::Rejected => Some(false),
+            Outcome::Accepted => Some(true),
+            Outcome::PendingReview | Outcome::Other(_) => {
+                self.report.unjudged += 1;
+                None
+            }
+        };
+        weeks.count(day, |week| {
+            week.judged += u64::from(right.is_some());
+            week.right += u64::from(right == Some(true));
+        });
+        if let Some(right) = right {
+            self.judged[side].0 += u64::from(right);
+            self.judged[side].1 += 1;
+        }
+    }
+
+    /// Returns the number of prompts that held a record.
+    pub(super) fn prompts_with(&self, id: &str, former: &[String], created: &str) -> u64 {
+        let terms = with_record(id, former, created);
+        terms.iter().filter_map(|term| self.prompts.get(term)).sum()
+    }
+
+    pub(super) fn end(self) -> Executions {
+        let [without, with] = self.judged.map(|(right, judged)| Part::new(right, judged));
+        let [tokens_without, tokens_with] = self.tokens.map(|all| mean(&all).map(f64::round));
+        let latency = Latency {
+            p50: rounded(percentile(&self.latencies, 0.5)),
+            p95: rounded(percentile(&self.latencies, 0.95)),
+        };
+        Executions {
+            right_with_rules: with,
+            right_without_rules: without,
+            tokens_with_rules: tokens_with,
+            tokens_without_rules: tokens_without,
+            cost_usd: self.report.cost_usd.map(dollars),
+            cost_unknown: self.report.total.saturating_sub(self.costs),
+            latency_ms: (!self.latencies.is_empty()).then_some(latency),
+            ..self.report
+        }
+    }
 }
 
 #[cfg(test)]
