@@ -274,10 +274,7 @@ fn parsed(path: &Path, text: &str) -> Result<Box<RawValue>, UserError> {
             "give JSON, such as {\"text\": \"…\"}, or a text",
         ));
     }
-    serde_json::from_str(text).map_err(|source| {
-        let path = path.to_owned();
-        Error::NotJson { path, source }.into()
-    })
+    serde_json::from_str(text).map_err(|error| Error::not_json(path, &error).into())
 }
 
 /// Error about the content of a file that the user named.

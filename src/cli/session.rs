@@ -1,7 +1,7 @@
 //! `session …`: commands on agent sessions.
 
 use clap::Args;
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde::Serialize;
 
 use crate::cli::context::Context;
@@ -272,11 +272,9 @@ fn show(context: &Context, args: &ShowArgs) -> Done<SessionReport> {
 
 /// Returns a parser for the known states, or for the final ones only.
 fn states(is_final: bool) -> impl TypedValueParser<Value = SessionState> {
-    let values = SessionState::all()
-        .zip(SessionState::names())
-        .filter(move |(state, _)| state.is_final() || !is_final)
-        .map(|(_, (name, is_listed))| PossibleValue::new(name).hide(!is_listed));
-    PossibleValuesParser::new(values).map(|name| SessionState::from(name.as_str()))
+    let names = SessionState::NAMES.iter().copied();
+    let names = names.filter(move |name| !is_final || SessionState::from(*name).is_final());
+    PossibleValuesParser::new(names).map(|name| SessionState::from(name.as_str()))
 }
 
 /// Result of a change to a session.

@@ -321,11 +321,7 @@ mod tests {
     fn engine_errors_have_their_kinds() {
         check(Error::usage("x", "y"), Kind::Usage, 2);
         check(Error::NoId("x".to_owned()), Kind::Input, 2);
-        let error = Error::NotJson {
-            path: path(),
-            source: json_error(),
-        };
-        check(error, Kind::Input, 2);
+        check(Error::not_json(&path(), &json_error()), Kind::Input, 2);
         check(Error::missing("x", "y"), Kind::NotFound, 2);
         let forgotten = Error::Forgotten {
             id: "REFL-1".to_owned(),

@@ -124,7 +124,7 @@ fn admitted(workspace: &Workspace, options: &AddOptions) -> Result<AddOptions, E
     let admitted = memctl_redact::admit(&options.content);
     let of_metadata = || memctl_redact::admit(metadata).quarantine;
     if let Some(reason) = admitted.quarantine.or_else(of_metadata) {
-        return Err(Error::Suspicious { reason });
+        return Err(Error::suspicious(&reason));
     }
     // Hints that this program showed the agent must not be learned again.
     let content =

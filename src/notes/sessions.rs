@@ -221,8 +221,7 @@ fn changes(
     let status = change.status.unwrap_or_else(|| session.status.clone());
     if status != session.status {
         if !status.is_known() {
-            let names: Vec<_> = SessionState::names().map(|(name, _)| name).collect();
-            let allowed = format!("one of {}", names.join(", "));
+            let allowed = format!("one of {}", SessionState::NAMES.join(", "));
             return Err(unfit("status", status.as_str(), &allowed));
         }
         set(&mut fields, "status", &status)?;

@@ -39,34 +39,21 @@ pub(crate) struct Case {
     pub(crate) similarity: f64,
 }
 
-/// Result of a search for the nearest case.
-#[derive(Debug)]
-pub(crate) enum Nearest {
-    /// This case is similar enough.
-    Case(Case),
-    /// No case is.
-    TooFar,
-    /// The skill has no cases.
-    NoCases,
-}
-
-/// Finds the most similar case with a similarity of at least `floor`, which must not be 0. Without a
-/// store, only examples are cases.
+/// Finds the most similar case with a similarity of at least `floor`, which must not be 0. How like two inputs are is
+/// the share of their weight that they have in common (a weighted Dice coefficient). Without a store, only examples
+/// are cases.
 pub(crate) fn nearest(
     store: Option<&Scoped>,
     skill: &SkillPath,
     examples: &[Example],
     input: &RawValue,
     floor: f64,
-) -> Result<Nearest, Error> {
+) -> Result<Option<Case>, Error> {
     let records = match store {
         Some(store) => Records::read(store, skill)?,
         None => Records::default(),
     };
     let cases = records.cases(examples);
-    if cases.is_empty() {
-        return Ok(Nearest::NoCases);
-    }
     let mut holding: HashMap<u64, u32> = HashMap::new();
     for feature in cases.iter().flat_map(|case| &case.features) {
         *holding.entry(*feature).or_default() += 1;
@@ -78,11 +65,19 @@ pub(crate) fn nearest(
         let holding = holding.get(&feature).copied().unwrap_or(1);
         (1.0 + count / f64::from(holding)).ln()
     };
-    let query = Weighed::of(features(input), &weight);
-    let compared = cases.iter().map(|case| {
-        let similarity = query.similarity(&case.features, &weight);
+    let query = features(input).into_iter();
+    let query: HashMap<u64, f64> = query.map(|one| (one, weight(one))).collect();
+    let sum: f64 = query.values().sum();
+    let compared = cases.iter().filter_map(|case| {
+        let features = case.features.iter();
+        let shared: f64 = features.clone().filter_map(|one| query.get(one)).sum();
+        if shared <= 0.0 {
+            return None;
+        }
+        let own: f64 = features.map(|one| weight(*one)).sum();
+        let similarity = 2.0 * shared / (sum + own);
         // Smaller differences are ties.
-        (case, (similarity * 1e6).round() / 1e6)
+        Some((case, (similarity * 1e6).round() / 1e6))
     });
     let near = compared.filter(|(_, similarity)| *similarity >= floor);
     // The last of the equally good ones.
@@ -90,13 +85,11 @@ pub(crate) fn nearest(
         let by_verdict = a.wrong.is_none().cmp(&b.wrong.is_none());
         by_verdict.then(of_a.total_cmp(of_b))
     });
-    Ok(best.map_or(Nearest::TooFar, |(case, similarity)| {
-        Nearest::Case(Case {
-            source: case.source.clone(),
-            output: case.output.to_owned(),
-            wrong: case.wrong.map(str::to_owned),
-            similarity,
-        })
+    Ok(best.map(|(case, similarity)| Case {
+        source: case.source.clone(),
+        output: case.output.to_owned(),
+        wrong: case.wrong.map(str::to_owned),
+        similarity,
     }))
 }
 
@@ -106,34 +99,6 @@ struct Known<'a> {
     output: &'a RawValue,
     wrong: Option<&'a str>,
     features: Vec<u64>,
-}
-
-/// Features of an input, with the weight of each.
-struct Weighed {
-    weights: HashMap<u64, f64>,
-    sum: f64,
-}
-
-impl Weighed {
-    fn of(features: Vec<u64>, weight: &dyn Fn(u64) -> f64) -> Self {
-        let weights = features
-            .into_iter()
-            .map(|feature| (feature, weight(feature)));
-        let weights: HashMap<u64, f64> = weights.collect();
-        let sum = weights.values().sum();
-        Self { weights, sum }
-    }
-
-    /// How like another input is: the share of their weight that they have in common (a weighted Dice coefficient).
-    fn similarity(&self, features: &[u64], weight: &dyn Fn(u64) -> f64) -> f64 {
-        let shared = features.iter().filter_map(|one| self.weights.get(one));
-        let shared: f64 = shared.sum();
-        if shared <= 0.0 {
-            return 0.0;
-        }
-        let own: f64 = features.iter().map(|one| weight(*one)).sum();
-        2.0 * shared / (self.sum + own)
-    }
 }
 
 /// Executions of a skill, and the corrections that count, both oldest first.
@@ -277,22 +242,18 @@ mod tests {
         "hr/a".parse().unwrap()
     }
 
-    /// Source, id of a rejecting correction, and similarity of the nearest case; or whether there are
-    /// cases at all.
-    type Told = Result<(String, Option<String>, f64), bool>;
+    /// Source, id of a rejecting correction, and similarity of the nearest case.
+    type Told = Option<(String, Option<String>, f64)>;
 
     fn ask(dir: &Path, examples: &[Example], input: &Value, floor: f64) -> Told {
         let store = Scoped::new(dir, Scope::All);
-        match nearest(Some(&store), &skill(), examples, &raw(input), floor).unwrap() {
-            Nearest::Case(case) => {
-                let of: Value = serde_json::from_str(case.output.get()).unwrap();
-                let name = case.source.trim_start_matches("examples/");
-                assert_eq!(of["of"], name.trim_end_matches(".json"));
-                Ok((case.source, case.wrong, case.similarity))
-            }
-            Nearest::TooFar => Err(true),
-            Nearest::NoCases => Err(false),
-        }
+        let found = nearest(Some(&store), &skill(), examples, &raw(input), floor).unwrap();
+        found.map(|case| {
+            let of: Value = serde_json::from_str(case.output.get()).unwrap();
+            let name = case.source.trim_start_matches("examples/");
+            assert_eq!(of["of"], name.trim_end_matches(".json"));
+            (case.source, case.wrong, case.similarity)
+        })
     }
 
     #[test]
@@ -309,11 +270,11 @@ mod tests {
         ];
         write(dir.path(), &executions, &[]);
         let source = |input| ask(dir.path(), &[], &input, 0.5).map(|told| (told.0, told.2));
-        assert_eq!(source(input), Ok(("EXEC-3".to_owned(), 1.0)));
-        assert_eq!(source(json!({})), Ok(("EXEC-5".to_owned(), 1.0)));
-        assert_eq!(source(json!({ "role": "Gardener" })), Err(true));
+        assert_eq!(source(input), Some(("EXEC-3".to_owned(), 1.0)));
+        assert_eq!(source(json!({})), Some(("EXEC-5".to_owned(), 1.0)));
+        assert_eq!(source(json!({ "role": "Gardener" })), None);
         write(dir.path(), &executions[3..4], &[]);
-        assert_eq!(source(json!({ "role": "Backend Engineer" })), Err(false));
+        assert_eq!(source(json!({ "role": "Backend Engineer" })), None);
     }
 
     #[test]
@@ -349,9 +310,9 @@ mod tests {
         let input = json!({ "role": "Cook" });
         let examples = [example("a", &input)];
         let found = nearest(None, &skill(), &examples, &raw(&input), 0.5).unwrap();
-        assert!(matches!(found, Nearest::Case(case) if case.source == "examples/a.json"));
+        assert!(matches!(found, Some(case) if case.source == "examples/a.json"));
         let none = nearest(None, &skill(), &[], &raw(&input), 0.5).unwrap();
-        assert!(matches!(none, Nearest::NoCases));
+        assert!(none.is_none());
     }
 
     #[test]
@@ -364,7 +325,7 @@ mod tests {
         let corrections = [correction("CORR-0", "EXEC-0", None, "")];
         let dir = tempfile::tempdir().unwrap();
         write(dir.path(), &executions, &corrections);
-        assert_eq!(ask(dir.path(), &[], &input, 0.1), Err(false));
+        assert_eq!(ask(dir.path(), &[], &input, 0.1), None);
     }
 
     #[test]
@@ -397,9 +358,9 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         write(dir.path(), &executions, &[]);
         let source = |n| ask(dir.path(), &[], &input(n), 0.99).map(|told| told.0);
-        assert_eq!(source(NEWEST + 1), Ok(id(NEWEST + 1)));
-        assert_eq!(source(2), Ok(id(2)));
-        assert_eq!(source(1), Err(true));
+        assert_eq!(source(NEWEST + 1), Some(id(NEWEST + 1)));
+        assert_eq!(source(2), Some(id(2)));
+        assert_eq!(source(1), None);
     }
 
     #[test]
@@ -426,6 +387,6 @@ mod tests {
             source == "examples/pine.json" && similarity > 0.4,
             "{source} {similarity}"
         );
-        assert_eq!(ask("fir"), Err(true));
+        assert_eq!(ask("fir"), None);
     }
 }

@@ -137,14 +137,6 @@ pub enum Error {
         /// Reason for the rejection.
         reason: String,
     },
-    /// File named by the user is not JSON.
-    #[error("`{}` is not JSON", path.display())]
-    NotJson {
-        /// Path of the file; `-` for standard input.
-        path: PathBuf,
-        /// Position and cause.
-        source: serde_json::Error,
-    },
     /// File named by the user cannot be read.
     #[error("cannot read `{}`", path.display())]
     Unreadable {
@@ -169,12 +161,6 @@ pub enum Error {
         /// Day of the deletion: `2026-02-20`.
         day: String,
     },
-    /// Text looks like a prompt injection and does not come from a person.
-    #[error("the text was not stored: {reason}")]
-    Suspicious {
-        /// Result of the screening, as a clause that starts with `it`.
-        reason: String,
-    },
     /// Model answered, but the execution could not be stored.
     #[error("the model answered, but the execution could not be stored; the answer is kept in `{}`", file.display())]
     NotStored {
@@ -192,6 +178,20 @@ impl Error {
     /// No record of this kind has this id, or one like it.
     pub(crate) fn not_found(kind: Kind, id: &str) -> Self {
         Self::NotFound(Some(kind), id.to_owned())
+    }
+
+    /// Refuses a file that is no JSON; `-` is the standard input.
+    pub(crate) fn not_json(path: &Path, error: &serde_json::Error) -> Self {
+        let path = path.display();
+        let hint = format!("check it with: python3 -m json.tool {path}");
+        Self::input(format!("`{path}` is not JSON: {error}"), hint)
+    }
+
+    /// Refuses a text that looks like a prompt injection and does not come from a person. The reason is a clause that
+    /// starts with `it`.
+    pub(crate) fn suspicious(reason: &str) -> Self {
+        let hint = "only a user can add it: memctl memory add --type TYPE --content \"…\"";
+        Self::input(format!("the text was not stored: {reason}"), hint)
     }
 
     /// Refuses a memory that does not fit its type, with all misfits, one sentence each.
@@ -366,10 +366,6 @@ impl Explain for Error {
                 Some(similar) => say(NotFound, &format!("memctl run {similar}")),
                 None => say(NotFound, "ls skills/*/"),
             },
-            Self::NotJson { path, .. } => {
-                let hint = format!("check it with: python3 -m json.tool {}", path.display());
-                say(Input, &hint)
-            }
             Self::Damaged(Problem {
                 kind: ProblemKind::Conflict,
                 ..
@@ -397,10 +393,6 @@ impl Explain for Error {
                 say(Input, hint)
             }
             Self::BadVector { .. } => say(Input, "memctl config show lists the embedder"),
-            Self::Suspicious { .. } => {
-                let hint = "only a user can add it: memctl memory add --type TYPE --content \"…\"";
-                say(Input, hint)
-            }
             Self::ModelName { .. } => {
                 let hint = "an installed agent needs no key: --model 'exec:claude -p'";
                 say(Input, hint)

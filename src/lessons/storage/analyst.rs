@@ -35,7 +35,7 @@ pub struct ProcedureReport {
 pub fn add_procedure(workspace: &Workspace, document: &RawValue) -> Result<ProcedureReport, Error> {
     let data = data(document)?;
     if let Some(reason) = memctl_redact::admit(data.get()).quarantine {
-        return Err(Error::Suspicious { reason });
+        return Err(Error::suspicious(&reason));
     }
     let mut writer = workspace.writer()?;
     let new = learned(data, ELSEWHERE, &workspace.timestamp());

@@ -232,7 +232,7 @@ impl Problem {
                 let hint = "use a token whose `domain_scope` covers it";
                 (403, Kind::Permission.name(), hint)
             }
-            Error::NoId(_) | Error::NotJson { .. } => (400, "input", "correct the request"),
+            Error::NoId(_) => (400, "input", "correct the request"),
             Error::BadVector { .. } => {
                 let hint = "give a vector of this memory's embedder: `/v1/embeddings` returns one";
                 (422, "input", hint)

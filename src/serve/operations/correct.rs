@@ -64,7 +64,7 @@ pub struct Corrected {
 /// Refuses the text of an agent with a prompt injection.
 pub(crate) fn screened(correction: &str) -> Result<(), Error> {
     match screen(correction).reason() {
-        Some(reason) => Err(Error::Suspicious { reason }),
+        Some(reason) => Err(Error::suspicious(&reason)),
         None => Ok(()),
     }
 }

@@ -236,7 +236,6 @@ fn user_error(error: Error) -> UserError {
             "find its id with `search`"
         }
         Error::OutOfScope(..) => "it is outside the scope of this server; do not use it",
-        Error::Suspicious { .. } => "only the user may add it, on the command line",
         _ => return error.into(),
     };
     UserError::from(error).with_hint(hint)

@@ -16,7 +16,7 @@ use serde_json::value::RawValue;
 use super::RunReport;
 use crate::model::error::Kind as ErrorKind;
 use crate::model::{NearestCase, SkillPath};
-use crate::skills::nearest::{Nearest, nearest};
+use crate::skills::nearest::nearest;
 use crate::skills::prompt::tokens;
 use crate::store::skill::{Skill, Skills};
 use crate::store::workspace::{Error, Workspace, dollars, milliseconds};
@@ -129,9 +129,8 @@ pub(super) fn answer_offline(
     report: &mut RunReport,
 ) -> Result<(), Error> {
     let start = Instant::now();
-    let examples = skills.examples(&skill.path)?;
-    let problems = examples.problems.iter().map(ToString::to_string);
-    report.warnings.extend(problems);
+    let mut examples = skills.examples(&skill.path)?;
+    report.warnings.append(&mut examples.problems);
     let store = (!report.stateless).then_some(&workspace.store);
     let floor = workspace.settings.min_similarity;
     let found = nearest(store, &skill.path, &examples.cases, input, floor)?;
@@ -139,7 +138,7 @@ pub(super) fn answer_offline(
     let percent = |share: f64| format!("{:.0}%", share * 100.0);
     let skill = &skill.path;
     let (nearest, replayable) = match found {
-        Nearest::Case(case) if is_requested || case.similarity >= NEARLY_THE_SAME => {
+        Some(case) if is_requested || case.similarity >= NEARLY_THE_SAME => {
             report.warnings.extend(case.wrong.map(|correction| format!(
                 "this output is known to be wrong: {correction} corrected it without saying what it \
                  should be; give that with `memctl correct {skill} --execution-id … --expected FILE`"
@@ -154,12 +153,11 @@ pub(super) fn answer_offline(
             });
             return Ok(());
         }
-        Nearest::Case(case) => (
+        Some(case) => (
             format!("the nearest is {} alike", percent(case.similarity)),
             true,
         ),
-        Nearest::TooFar => (format!("none is {} alike", percent(floor)), false),
-        Nearest::NoCases => ("it has no cases yet".to_owned(), false),
+        None => (format!("none is {} alike", percent(floor)), false),
     };
     let (message, hint) = if is_requested {
         (

@@ -148,7 +148,7 @@ fn input_or_sample(
     let text = skills.read(&path)?.unwrap_or_default();
     match serde_json::from_str(&text) {
         Ok(input) => Ok((input, Some(skills.shown(&path)))),
-        Err(source) => Err(Error::NotJson { path, source }),
+        Err(error) => Err(Error::not_json(&path, &error)),
     }
 }
 
