@@ -343,7 +343,7 @@ fn an_agent_amends_its_own_note_and_no_note_of_a_person() {
 }
 
 #[test]
-fn a_fix_that_is_remembered_is_the_next_hint() {
+fn a_fix_that_is_recorded_is_the_next_hint() {
     let workspace = remembering();
     let mut server = Server::greeted(&workspace, &["mcp"]);
     let error = "error: externally-managed-environment";
@@ -351,27 +351,22 @@ fn a_fix_that_is_remembered_is_the_next_hint() {
     let (known, text) = server.done("hint", &ask);
     assert_eq!(known["hints"], json!([]));
     assert!(text.contains("No hints"), "{text}");
-    let fix = json!({"failed": "pip install x", "error": error, "worked": "pip install --user x"});
-    let (kept, _) = server.done("remember", &json!({"fix": fix}));
-    assert_eq!(kept["id"], "PROC-001");
+    let failed = [
+        "record", "failure", "--code", "pip install x", "--error", error,
+    ];
+    workspace.json(&failed);
+    let code = ["--code", "pip install --user x", "--output", "done"];
+    let learned = workspace.json(&[&["record", "success"][..], &code].concat());
+    assert_eq!(learned["learned"], json!(["PROC-001"]));
     let (known, text) = server.done("hint", &ask);
     assert_eq!(known["hints"][0]["working_code"], "pip install --user x");
     assert!(
         text.contains("CORRECT:\n    pip install --user x"),
         "{text}"
     );
-    let both = json!({"content": "x", "fix": fix});
-    for wrong in [json!({}), both, json!({"fix": fix, "type": "task_memory"})] {
+    for wrong in [json!({}), json!({"content": "x", "fix": {}})] {
         server.refused("remember", &wrong, "input");
     }
-    // A displayed hint is not an error.
-    let shown = "<memctl-data-x>error: quota exceeded</memctl-data-x>";
-    let vague = json!({"fix": {"failed": "a", "error": shown, "worked": "b"}});
-    let said = server.refused("remember", &vague, "input");
-    assert!(said.contains("contains no error"), "{said}");
-    let empty = json!({"fix": {"failed": "a", "error": " ", "worked": "b"}});
-    let said = server.refused("remember", &empty, "input");
-    assert!(said.contains("`fix.error` is empty"), "{said}");
     server.end();
 }
 
@@ -476,7 +471,7 @@ fn error_names_the_next_step() {
         &mut server,
         "search",
         json!({"query": "x", "lmit": 2}),
-        "the arguments are `query`, `kind` (optional)",
+        "the arguments are query, kind",
     );
     check(
         &mut server,
@@ -763,8 +758,10 @@ fn answers_stay_within_their_room_and_say_what_had_none() {
         found["results"][0]["text"].as_str().unwrap().len() > 900,
         "{found}"
     );
-    let fix = json!({"failed": "make ".repeat(300), "error": "error: quota exceeded for disk", "worked": "make -j2 ".repeat(300)});
-    server.done("remember", &json!({"fix": fix}));
+    let (failed, worked) = ("make ".repeat(300), "make -j2 ".repeat(300));
+    let error = "error: quota exceeded for disk";
+    workspace.json(&["record", "failure", "--code", &failed, "--error", error]);
+    workspace.json(&["record", "success", "--code", &worked, "--output", "done"]);
     for room in [200, 1_500] {
         let ask = json!({"error": "error: quota exceeded for disk", "max_tokens": room});
         let (hints, text) = server.done("hint", &ask);

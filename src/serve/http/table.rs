@@ -27,11 +27,9 @@ use super::{functions, records, search, tables, users};
 pub(super) fn routes() -> Vec<Route> {
     vec![
         Route::new("get", "/healthz", get(healthz))
-            .named("health", "Status of the server")
-            .open(),
+            .named("health", "Status of the server"),
         Route::new("get", "/openapi.json", get(document))
-            .named("description", "This description")
-            .open(),
+            .named("description", "This description"),
         Route::new("post", "/functions/v1/hybrid-search-context-eng", post(functions::hybrid))
             .named("searchProcedures", "Search procedures by keywords and meaning")
             .answers::<Vec<RankedRow>>("The best procedures first")
@@ -166,7 +164,7 @@ const STORED: &str = "Stored; with `Prefer: return=representation` the rows";
 pub(super) fn router(server: &Server) -> Router {
     let (mut open, mut closed) = (Router::new(), Router::new());
     for route in routes() {
-        let routes = if route.is_open {
+        let routes = if route::OPEN.contains(&route.path) {
             &mut open
         } else {
             &mut closed

@@ -37,7 +37,7 @@ pub(crate) use correct::screened;
 pub use correct::{CorrectArgs, Corrected};
 pub(crate) use hint::hint_service;
 pub use hint::{HintArgs, Hints};
-pub use remember::{FixArgs, ForgetArgs, Forgotten, RememberArgs, Remembered};
+pub use remember::{ForgetArgs, Forgotten, RememberArgs, Remembered};
 pub use search::{Hit, SearchArgs, Searched};
 
 /// Notice in answers with unapproved records. Some agent hosts show a model only the data of an
@@ -54,7 +54,7 @@ pub enum Operation {
     Hint,
     /// Adds a lesson of the agent's session.
     Lesson,
-    /// Adds a note, or a failure with what worked.
+    /// Adds a note.
     Remember,
     /// Stores a correction that a person made to an execution.
     Correct,
@@ -133,7 +133,7 @@ impl Operation {
                 "remember",
                 "Remember",
                 Effect::Adds,
-                "Store a note (`content`), or what failed and what then worked (`fix`). It counts as observed until a person approves it.",
+                "Store a note for later work. It counts as observed until a person approves it.",
             ),
             Self::Correct => (
                 "correct",
@@ -199,11 +199,11 @@ impl Operation {
 
     fn read<A: DeserializeOwned>(self, arguments: Value) -> Result<A, UserError> {
         serde_json::from_value(arguments).map_err(|error| {
-            let takes: Vec<String> = fields(&self.schema());
-            UserError::input(
-                format!("invalid arguments for `{}`: {error}", self.name()),
-                format!("the arguments are {}", takes.join(", ")),
-            )
+            let message = format!("invalid arguments for `{}`: {error}", self.name());
+            let properties = self.schema().remove("properties").unwrap_or_default();
+            let names = properties.as_object().into_iter().flat_map(Map::keys);
+            let names: Vec<&str> = names.map(String::as_str).collect();
+            UserError::input(message, format!("the arguments are {}", names.join(", ")))
         })
     }
 }
@@ -340,22 +340,6 @@ fn either(mut one: Map<String, Value>, mut other: Map<String, Value>) -> Map<Str
     one
 }
 
-/// Returns the fields of a schema as `` `query` ``, or `` `limit` (optional) ``.
-fn fields(schema: &Map<String, Value>) -> Vec<String> {
-    let required = |name: &str| {
-        let names = schema.get("required").and_then(Value::as_array);
-        names.is_some_and(|names| names.iter().any(|required| required == name))
-    };
-    let properties = schema.get("properties").and_then(Value::as_object);
-    let names = properties.into_iter().flat_map(Map::keys);
-    names
-        .map(|name| {
-            let may_be_missing = if required(name) { "" } else { " (optional)" };
-            format!("`{name}`{may_be_missing}")
-        })
-        .collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -377,11 +361,8 @@ mod tests {
         assert_eq!(search["required"], serde_json::json!(["query"]));
         assert_eq!(search["properties"]["limit"]["type"], "integer");
         assert_eq!(search["properties"]["kind"]["enum"][0], "reflexion");
-        let fix = &Operation::Remember.schema()["properties"]["fix"];
-        assert_eq!(
-            fix["required"],
-            serde_json::json!(["failed", "error", "worked"])
-        );
+        let remember = Operation::Remember.schema();
+        assert_eq!(remember["required"], serde_json::json!(["content"]));
     }
 
     #[test]
@@ -390,7 +371,7 @@ mod tests {
             let arguments = serde_json::from_str(json).unwrap();
             let refused = Operation::Search.read::<SearchArgs>(arguments).unwrap_err();
             assert!(refused.message.contains(expected), "{}", refused.message);
-            assert!(refused.hint.unwrap().contains("`query`, `kind` (optional)"));
+            assert!(refused.hint.unwrap().contains("query, kind, skill"));
         };
         check("{}", "missing field `query`");
         check(r#"{"query": 3}"#, "invalid type: integer `3`");

@@ -1,5 +1,4 @@
-//! `remember` stores a finding of an agent: a note, or a failure with its solution. `lesson` stores a finding of
-//! a session, in the agent's words. `forget` deletes a record; an undo can restore it.
+//! `remember` stores a finding of an agent as a note. `lesson` stores a finding of a session, in the agent's words. `forget` deletes a record; an undo can restore it.
 //!
 //! Findings count as observed. Agents cannot store rules: rules come from corrections. A lesson is checked against
 //! the calls of the session first; a refusal names the field, the reason, and a form that would pass.
@@ -10,24 +9,21 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::to_raw_value;
 use serde_json::{Map, Value};
 
-use crate::lessons::{Asking, HintOptions, LessonArgs, Neighbour, PROMPT, Success};
+use crate::lessons::{Asking, LessonArgs, Neighbour, PROMPT};
 use crate::model::error::UserError;
 use crate::model::{Kind, MemoryType, Trust};
 use crate::notes::AddOptions;
 use crate::rules::RuleFiles;
-use crate::serve::arguments::{LONGEST_TEXT, text};
-use crate::serve::operations::hint::hint_service;
 use crate::serve::operations::{Report, token_budget, undo, user_error, with_warnings};
 use crate::store::workspace::{Workspace, level, locate};
 use crate::{notes, upkeep};
 
-/// Note, or failure with what worked, to store.
+/// Note to store.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RememberArgs {
     /// The note
-    #[serde(default)]
-    pub content: Option<String>,
+    pub content: String,
     /// Default `task_memory`: expires after 90 days
     #[schemars(extend("enum" = TYPES.map(MemoryType::name)))]
     #[serde(default, rename = "type")]
@@ -41,24 +37,6 @@ pub struct RememberArgs {
     /// Id of the note that it amends
     #[serde(default)]
     pub replaces: Option<String>,
-    /// The failure and what worked
-    #[serde(default)]
-    pub fix: Option<FixArgs>,
-}
-
-/// Failure and its recovery.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct FixArgs {
-    /// Command or code that failed
-    pub failed: String,
-    /// Error output
-    pub error: String,
-    /// Command or code that worked
-    pub worked: String,
-    /// Output of the recovery
-    #[serde(default)]
-    pub output: String,
 }
 
 /// Memory types in the schema, the most useful for an agent first.
@@ -73,8 +51,8 @@ const TYPES: [MemoryType; 5] = [
 /// Stored record.
 #[derive(Debug, Default, Serialize)]
 pub struct Remembered {
-    /// Id of the record; `None` if nothing was learned.
-    pub id: Option<String>,
+    /// Id of the record.
+    pub id: String,
     /// `true` if the record is new, `false` if it was known.
     pub added: bool,
     /// Trust level until a person approves the record.
@@ -85,9 +63,6 @@ pub struct Remembered {
     /// Expiry: RFC 3339, UTC; `None` if it never expires.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<String>,
-    /// Reason why nothing was learned; `None` if something was.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub not_learned: Option<&'static str>,
     /// Command with which a person approves it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub approve: Option<String>,
@@ -100,38 +75,20 @@ pub struct Remembered {
 }
 
 pub(super) fn remember(workspace: &Workspace, args: RememberArgs) -> Result<Remembered, UserError> {
-    let is_of_note = args.memory_type.is_some()
-        || args.metadata.is_some()
-        || args.expires_at.is_some()
-        || args.replaces.is_some();
-    match (args.content, args.fix) {
-        (Some(content), None) => {
-            let metadata = args.metadata.as_ref().map(to_raw_value).transpose();
-            note(
-                workspace,
-                &AddOptions {
-                    memory_type: args.memory_type.unwrap_or(MemoryType::TaskMemory),
-                    content,
-                    metadata: metadata?,
-                    expires_at: args.expires_at,
-                    replaces: args.replaces.into_iter().collect(),
-                },
-            )
-        }
-        (None, Some(given)) if !is_of_note => fix(workspace, given),
-        _ => Err(UserError::input(
-            "a call stores one thing: a note, or a `fix` without any other field",
-            "give a note in `content`, or the failing and the working code in `fix`",
-        )),
-    }
-}
-
-fn note(workspace: &Workspace, options: &AddOptions) -> Result<Remembered, UserError> {
-    let report = notes::add_observed(workspace, options).map_err(user_error)?;
+    let metadata = args.metadata.as_ref().map(to_raw_value).transpose();
+    let options = AddOptions {
+        memory_type: args.memory_type.unwrap_or(MemoryType::TaskMemory),
+        content: args.content,
+        metadata: metadata?,
+        expires_at: args.expires_at,
+        replaces: args.replaces.into_iter().collect(),
+    };
+    let report = notes::add_observed(workspace, &options).map_err(user_error)?;
+    let approve = format!("memctl approve {}", report.id);
     Ok(Remembered {
-        approve: report.added.then(|| approval(&report.id)),
+        approve: report.added.then_some(approve),
         undo: report.added.then(|| undo(workspace)).flatten(),
-        id: Some(report.id),
+        id: report.id,
         added: report.added,
         trust: "observed",
         expires_at: report.expires_at,
@@ -140,58 +97,12 @@ fn note(workspace: &Workspace, options: &AddOptions) -> Result<Remembered, UserE
     })
 }
 
-/// Records a failure and its recovery, in a separate session.
-fn fix(workspace: &Workspace, fix: FixArgs) -> Result<Remembered, UserError> {
-    let hint_service = hint_service(workspace, None);
-    let session = format!("remember/{}", (workspace.random)());
-    let failure = hint_service
-        .record_failure(&HintOptions {
-            error: text("fix.error", fix.error, LONGEST_TEXT)?,
-            command: Some(text("fix.failed", fix.failed, LONGEST_TEXT)?),
-            session: Some(session.clone()),
-            max_hints: 0,
-            ..HintOptions::default()
-        })
-        .map_err(user_error)?;
-    if failure.error_key.is_none() {
-        return Err(UserError::input(
-            "`fix.error` contains no error",
-            "give the lines that the failing call printed, such as `error: …` or a traceback",
-        ));
-    }
-    let report = hint_service
-        .record_success(&Success {
-            code: text("fix.worked", fix.worked, LONGEST_TEXT)?,
-            output: fix.output,
-            session,
-        })
-        .map_err(user_error)?;
-    let new = report.learned.into_iter().next();
-    let added = new.is_some();
-    Ok(Remembered {
-        approve: new.as_deref().map(approval),
-        undo: new.as_ref().and_then(|_| undo(workspace)),
-        id: new.or_else(|| report.merged.into_iter().next()),
-        added,
-        trust: "observed",
-        not_learned: report.not_learned,
-        ..Remembered::default()
-    })
-}
-
-fn approval(id: &str) -> String {
-    format!("memctl approve {id}")
-}
-
 impl Report for Remembered {
     fn text(&self, nonce: &str) -> String {
-        let mut text = match (&self.id, self.not_learned) {
-            (Some(id), _) if self.added => format!("Stored as {id}, {}.\n", self.trust),
-            (Some(id), _) => format!("{id} already says this.\n"),
-            (None, reason) => format!(
-                "Nothing was learned: {}.\n",
-                reason.unwrap_or("it contains no error")
-            ),
+        let mut text = if self.added {
+            format!("Stored as {}, {}.\n", self.id, self.trust)
+        } else {
+            format!("{} already says this.\n", self.id)
         };
         if let (Some(approve), Some(undo)) = (&self.approve, &self.undo) {
             text.extend([
@@ -304,7 +215,7 @@ pub(super) fn lesson(workspace: &Workspace, args: &LessonArgs) -> Result<Remembe
         ..near
     });
     Ok(Remembered {
-        id: Some(stored.id),
+        id: stored.id,
         added: stored.added,
         trust: stored.trust,
         near: near.collect(),
