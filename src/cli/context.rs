@@ -246,7 +246,6 @@ impl Context {
             providers: config::providers(&self.environment, &config)?,
             spare_dir: self.environment.temp_dir.clone(),
             group_commit: std::sync::Arc::default(),
-            seen_memories: std::sync::Arc::default(),
             now: self.environment.now,
             random,
         })

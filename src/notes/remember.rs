@@ -7,18 +7,15 @@
 //! A memory from an agent has trust `observed` until a person approves or repeats it. It is
 //! screened like tool output, and refused if it has a tombstone.
 
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-
 use chrono::{DateTime, TimeDelta, Utc};
 use memctl_files::json::{self, compact, string_field};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::model::{Kind, Memory, MemoryType, Misfit, OBSERVED, Record as _, Trust, ending, later};
-use crate::store::workspace::redacting_writer::redaction_warning;
-use crate::store::workspace::{Error, Workspace, raw, repair_warnings, stamp, warnings_of};
+use crate::store::workspace::{Error, Workspace, raw, stamp, warnings_of};
 use crate::store::writer::unreadable;
-use crate::store::{Scoped, Selection, SkipCondition, Writer};
+use crate::store::{Scoped, Selection, Writer};
 
 /// Memory to add.
 #[derive(Debug, Clone)]
@@ -199,33 +196,11 @@ fn new_memory(
     Ok((new, warnings))
 }
 
+/// Adds a memory, or renews the equal one.
 fn add(workspace: &Workspace, options: &AddOptions, trust: Trust) -> Result<AddReport, Error> {
     let (new, mut warnings) = new_memory(workspace, options, trust)?;
-    // Most memories are new. They are written together with those of other requests.
-    if let Some(unless) = unless_known(workspace, &new)? {
-        let removed = was_removed(&workspace.store, &new)?;
-        let added = workspace.add(new.clone(), Some(unless))?;
-        if let Some(memory) = added.record {
-            warnings.extend(removed);
-            warnings.extend(repair_warnings(added.repairs));
-            warnings.extend(redaction_warning(added.left_out));
-            return Ok(AddReport::of(memory, true, warnings));
-        }
-    }
-    add_again(workspace, new, options, trust, warnings)
-}
-
-/// Adds a memory under the lock, or renews the equal one.
-fn add_again(
-    workspace: &Workspace,
-    new: Memory,
-    options: &AddOptions,
-    trust: Trust,
-    mut warnings: Vec<String>,
-) -> Result<AddReport, Error> {
     let mut writer = workspace.writer()?;
-    let existing = writer.store().list::<Memory>(&Selection::default())?;
-    let same = existing.records.into_iter().find(equality(&new));
+    let same = equal_to(&new, writer.store())?;
     let added = same.is_none();
     let memory = if let Some(same) = same {
         warnings.push(format!("`{}` says the same already", same.id));
@@ -280,42 +255,25 @@ fn say_again(
     Ok(memory)
 }
 
-/// Returns the condition on which a new memory is not added; `None` if there may be an equal one.
-fn unless_known(workspace: &Workspace, new: &Memory) -> Result<Option<SkipCondition>, Error> {
-    let user = new.user_id.as_deref();
-    let digest = digest(new.memory_type.name(), user, &redacted(new));
-    let seen = &workspace.seen_memories;
-    let (is_likely, compared) =
-        seen.may_hold(&workspace.store, Kind::Memory, digest, &digest_of)?;
-    if is_likely {
-        return Ok(None);
-    }
-    let (says_same, now) = (equality(new), timestamp(workspace.now));
-    // Entries that say the same and have not expired.
-    let repeats = move |entry: &[u8]| {
-        let existing = serde_json::from_slice::<Memory>(entry);
-        existing.is_ok_and(|existing| {
-            let is_over = existing.expires_at.as_ref().is_some_and(|end| *end <= now);
-            !is_over && says_same(&existing)
-        })
-    };
-    Ok(Some(SkipCondition {
-        compared,
-        repeats: Box::new(repeats),
-    }))
-}
-
-/// Returns a check for memories that say the same as a new one.
-fn equality(new: &Memory) -> impl Fn(&Memory) -> bool + Send + use<> {
+/// Returns the memory that says the same as a new one.
+fn equal_to(new: &Memory, store: &Scoped) -> Result<Option<Memory>, Error> {
     let content = redacted(new);
     let metadata = compact(&memctl_redact::redact_json(new.metadata.get()).text);
-    let (memory_type, user_id) = (new.memory_type, new.user_id.clone());
-    move |existing| {
-        existing.content == content
-            && existing.memory_type == memory_type
-            && existing.user_id == user_id
-            && compact(existing.metadata.get()) == metadata
-    }
+    let mut same = None;
+    store.each_entry(Kind::Memory, &Selection::default(), &mut |entry| {
+        // Parsed only where the text is the same: there may be many.
+        let found = string_field(&entry.text, "content").filter(|found| *found == content);
+        let found = found.and_then(|_| entry.parse::<Memory>().ok());
+        let found = found.filter(|found| {
+            found.memory_type == new.memory_type
+                && found.user_id == new.user_id
+                && compact(found.metadata.get()) == metadata
+        });
+        if same.is_none() {
+            same = found;
+        }
+    })?;
+    Ok(same)
 }
 
 /// Returns a warning if an equal memory was removed.
@@ -329,21 +287,6 @@ fn was_removed(store: &Scoped, new: &Memory) -> Result<Option<String>, Error> {
 
 fn redacted(memory: &Memory) -> String {
     memctl_redact::redact(&memory.content).text.into_owned()
-}
-
-/// Returns a digest that memories with the same text, type and user share.
-fn digest(memory_type: &str, user: Option<&str>, content: &str) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    (memory_type, user, content).hash(&mut hasher);
-    hasher.finish()
-}
-
-/// Returns the digest of an entry; `None` if it has no content.
-fn digest_of(entry: &[u8]) -> Option<u64> {
-    let field = |name| string_field(entry, name);
-    let memory_type = field("memory_type").unwrap_or_default();
-    let content = field("content")?;
-    Some(digest(&memory_type, field("user_id").as_deref(), &content))
 }
 
 /// Formats a time as stored in memories.

@@ -61,11 +61,10 @@ pub fn log_execution(
     if !execution.reflexions_injected.is_empty() {
         return log_with_rules(workspace, execution);
     }
-    let added = workspace.add(execution, None)?;
-    let stored = added.record.ok_or(Error::Abandoned)?;
+    let added = workspace.add(&execution)?;
     let repaired = repair_warnings(added.repairs);
     let warnings = repaired.chain(redaction_warning(added.left_out)).collect();
-    Ok(LoggedExecution::of(stored, warnings))
+    Ok(LoggedExecution::of(added.execution, warnings))
 }
 
 /// Stores an execution, and counts it as evidence for the rules in its prompt.

@@ -64,7 +64,7 @@ pub use files::inventory::{
 };
 pub use files::tombstones::{ForgottenRecords, Tombstone};
 pub use index::terms::Terms;
-pub use index::{Compared, Derived, DerivedWriter, Positions, Repeats, SeenEntries, SkipCondition};
+pub use index::{Derived, DerivedWriter, Positions};
 pub use logs::LateCalls;
 pub use logs::shared::Unsent;
 pub use logs::{LogListing, LogSelection};
@@ -76,7 +76,7 @@ pub use primary::{Fetched, Primary, PrimaryChange, PrimaryName, Reached, SharedL
 pub use pulled::{Pulled, Puller};
 pub use sessions::{ProcessedFile, ProcessedFiles, SessionLog, SessionScratch};
 pub use trust::{Approvals, Basis, Note, TrustSnapshot, TrustedPart};
-pub use undo_journal::{Field, Line as ChangeLine, PlacedLine, Splice, Step};
+pub use undo_journal::{Field, Line as ChangeLine, Splice, Step};
 pub use writer::Writer;
 pub use writer::group_commit::{Added, GroupCommit};
 pub use writer::remove::{Expired, RemovalMode};

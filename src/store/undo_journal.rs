@@ -265,15 +265,6 @@ pub enum Step {
         /// The difference.
         splice: Splice,
     },
-    /// Lines of the execution log were removed or restored with their session.
-    Lines {
-        /// Id of the session.
-        id: String,
-        /// `true` if the lines were restored.
-        came: bool,
-        /// The lines.
-        lines: Vec<PlacedLine>,
-    },
     /// A change was reverted.
     Undone {
         /// Id of the reverted change.
@@ -290,22 +281,6 @@ pub struct Field {
     pub before: Option<String>,
     /// JSON text after; `None` if the field was removed.
     pub after: Option<String>,
-}
-
-/// A log line and its position.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct PlacedLine {
-    /// Byte offset in the log.
-    pub at: u64,
-    /// Text without the line break.
-    pub text: String,
-}
-
-impl PlacedLine {
-    /// Returns `true` if a log line, with or without its line break, is this one.
-    pub fn is(&self, line: &[u8]) -> bool {
-        line.strip_suffix(b"\n").unwrap_or(line) == self.text.as_bytes()
-    }
 }
 
 /// Difference between two texts: one replaced range.
@@ -352,8 +327,7 @@ impl Step {
             | Self::Edited { id, .. }
             | Self::Removed { id, .. }
             | Self::Moved { id, .. }
-            | Self::Approval { id, .. }
-            | Self::Lines { id, .. } => Some(id),
+            | Self::Approval { id, .. } => Some(id),
             Self::File { path, .. } => Some(path),
             Self::Undone { .. } => None,
         }
@@ -367,7 +341,6 @@ impl Step {
             | Self::Removed { kind, .. }
             | Self::Moved { kind, .. }
             | Self::Approval { kind, .. } => Some(*kind),
-            Self::Lines { .. } => Some(Kind::Session),
             Self::File { .. } | Self::Undone { .. } => None,
         }
     }

@@ -52,10 +52,10 @@ pub fn forget(workspace: &Workspace, id: &str, for_good: bool) -> Result<ForgetR
     let document = entry.as_ref().and_then(document);
     let of_rule = entry.as_ref().filter(|_| kind == Kind::Reflexion);
     let rule = of_rule.and_then(|entry| entry.parse::<Reflexion>().ok());
-    // The action log of a session goes first: after a crash the deletion can be repeated.
-    let session = entry.filter(|_| kind == Kind::Session);
+    // The actions of a session go first: after a crash the deletion can be repeated.
+    let session = entry.filter(|_| kind == Kind::Session && for_good);
     if let Some(Ok(session)) = session.map(|entry| entry.parse::<Session>()) {
-        writer.remove_execution_logs(&id, &session.names(), for_good)?;
+        writer.remove_execution_logs(&session.names())?;
     }
     if let Some(rule) = &rule {
         end_suspension(&mut writer, rule)?;

@@ -569,14 +569,16 @@ fn learned_lessons_are_logged() {
 }
 
 #[test]
-fn a_session_that_is_forgotten_takes_its_actions_with_it() {
+fn a_session_that_is_forgotten_for_good_takes_its_actions_with_it() {
     let (workspace, id) = started();
     let mut workspace = workspace;
     workspace.run(&LOG).succeeds();
     workspace.set("MEMCTL_NOW", "2026-02-20T12:50:00+00:00");
     workspace.run(&["session", "start"]).succeeds();
     workspace.run(&LOG).succeeds();
-    workspace.run(&["memory", "forget", &id]).succeeds();
+    workspace
+        .run(&["memory", "forget", &id, "--for-good"])
+        .succeeds();
     let lines = logged(&workspace);
     assert_eq!(
         (lines.len(), &lines[0]["session_id"]),

@@ -143,11 +143,6 @@ fn undo_restores_every_byte_of_a_command() {
     let log = workspace.read(".agentura/execution_logs.jsonl");
     there_and_back(&workspace, "a session", |workspace| {
         workspace.json(&["memory", "forget", session]);
-        assert!(
-            !workspace
-                .read(".agentura/execution_logs.jsonl")
-                .contains(session)
-        );
     });
     workspace.json(&["memory", "undo"]);
     assert_eq!(workspace.read(".agentura/execution_logs.jsonl"), log);

@@ -229,12 +229,13 @@ fn decode(quoted: &[u8]) -> Cow<'_, str> {
     Cow::Owned(String::from_utf8_lossy(inner).into_owned())
 }
 
-/// Returns the spans of the items of the array that starts here, up to the first damage.
-pub fn item_spans(text: &[u8], start: usize) -> Vec<Range<usize>> {
+/// Returns the texts of the items of an array, up to the first damage.
+pub fn items(array: &str) -> Vec<&str> {
+    let text = array.as_bytes();
     let mut found = Vec::new();
-    let mut at = skip_space(text, start + 1);
+    let mut at = skip_space(text, 1);
     while let Ok(end) = skip_value(text, at) {
-        found.push(at..end);
+        found.push(&array[at..end]);
         let next = skip_space(text, end);
         if text.get(next) != Some(&b',') {
             break;
@@ -242,12 +243,6 @@ pub fn item_spans(text: &[u8], start: usize) -> Vec<Range<usize>> {
         at = skip_space(text, next + 1);
     }
     found
-}
-
-/// Returns the texts of the items of an array.
-pub fn items(array: &str) -> Vec<&str> {
-    let spans = item_spans(array.as_bytes(), 0).into_iter();
-    spans.map(|span| &array[span]).collect()
 }
 
 /// Returns a text with others in place of its parts, which are given in their order.

@@ -25,8 +25,8 @@ use tokio::process::Child;
 
 use super::system::{Leader, begin_group};
 pub use super::system::{
-    LocalStream, Stop, USUAL_EDITOR, at_interrupt, connect, keep_file_size_limit_an_error,
-    limit_unreceived, noted_home, user,
+    LocalStream, Stop, USUAL_EDITOR, connect, keep_file_size_limit_an_error, limit_unreceived,
+    noted_home, user,
 };
 
 /// A running program and all programs that it has started. Dropping it kills them.
@@ -64,6 +64,18 @@ impl Drop for Group {
     fn drop(&mut self) {
         self.kill();
     }
+}
+
+/// Calls a function at the first interrupt. The process goes on.
+pub fn at_interrupt(act: impl FnOnce() + Send + 'static) -> io::Result<()> {
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = runtime.enable_all().build()?;
+    thread::spawn(move || {
+        if runtime.block_on(tokio::signal::ctrl_c()).is_ok() {
+            act();
+        }
+    });
+    Ok(())
 }
 
 /// Ends the process at an interrupt, while `is_on`.

@@ -7,11 +7,6 @@
 //! the valid files and is replaced as a whole, so a reader has a consistent state. If a listed file is missing,
 //! it was replaced; reading the manifest again helps.
 //!
-//! Beside the files: digests of the entries of a file in memory, by which a request knows if a record that it would add
-//! may be there. Only entries added since the last look are read; a replaced file is read again. The caller gets no
-//! text, so that entries of other users stay hidden: an existing digest only says that a search is worthwhile. Two texts
-//! may have one digest, and an entry may be expired or belong to somebody else.
-//!
 //! Deliberately absent: the meaning of the files, and waiting. A process that does not get the lock
 //! does not save.
 //!
@@ -22,14 +17,12 @@ pub(crate) mod terms;
 
 use std::collections::HashSet;
 use std::fs::File;
-use std::sync::{Mutex, PoisonError};
 
 use memctl_files::Directory;
 
 use crate::model::Kind;
 use crate::store::files::Map;
-use crate::store::files::data::offsets::Header;
-use crate::store::{AccessFilter, DERIVED, DataFile, Entry, Error, Problem, Scoped, Snapshot};
+use crate::store::{AccessFilter, DERIVED, Entry, Error, Problem, Scoped, Snapshot};
 
 const LOCK: &str = "lock";
 const LIST: &str = "list.json";
@@ -220,80 +213,6 @@ impl Positions {
     pub fn entry(&self, place: u32) -> Result<Option<(u64, Entry)>, Error> {
         let entry = self.any_entry(place)?;
         Ok(entry.filter(|(_, entry)| self.access.sees(self.kind, &entry.text)))
-    }
-}
-
-/// State of a file at which it was searched for an entry that says the same.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Compared {
-    generation: u64,
-    end: u64,
-}
-
-impl Compared {
-    pub(crate) fn of(header: &Header) -> Self {
-        Self {
-            generation: header.generation,
-            end: header.tail,
-        }
-    }
-
-    /// Returns the position behind which entries came until `now`; `None` if the file was replaced.
-    pub(crate) fn until(self, now: Self) -> Option<u64> {
-        let is_longer = self.generation == now.generation && self.end <= now.end;
-        is_longer.then_some(self.end)
-    }
-}
-
-/// Returns `true` for the JSON text of an entry that says the same.
-pub type Repeats = dyn Fn(&[u8]) -> bool + Send;
-
-/// Condition on which a record is not added.
-pub struct SkipCondition {
-    /// State of the file in which no entry said the same.
-    pub compared: Compared,
-    /// Comparison with the record.
-    pub repeats: Box<Repeats>,
-}
-
-/// Digests of the entries of the shared file of one kind.
-#[derive(Debug, Default)]
-pub struct SeenEntries(Mutex<Seen>);
-
-#[derive(Debug, Default)]
-struct Seen {
-    compared: Option<Compared>,
-    digests: HashSet<u64>,
-}
-
-impl SeenEntries {
-    /// Returns `true` if an entry may have this digest, and the state of the file that this holds
-    /// for. `digest_of` computes the digest of an entry's text.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`]
-    pub fn may_hold(
-        &self,
-        store: &Scoped,
-        kind: Kind,
-        digest: u64,
-        digest_of: &dyn Fn(&[u8]) -> Option<u64>,
-    ) -> Result<(bool, Compared), Error> {
-        let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let snapshot = store.file(DataFile::shared(kind)).snapshot()?;
-        let now = Compared::of(&snapshot.table.header);
-        // Until all is read, nothing is known to be compared.
-        let from = seen.compared.take().and_then(|before| before.until(now));
-        if from.is_none() {
-            seen.digests.clear();
-        }
-        let from = from.unwrap_or(0);
-        for row in snapshot.rows().rev().take_while(|row| row.at >= from) {
-            seen.digests.extend(digest_of(&snapshot.read(&row)?));
-        }
-        seen.compared = Some(now);
-        Ok((seen.digests.contains(&digest), now))
     }
 }
 

@@ -1,5 +1,6 @@
 //! The execution log of agents, `execution_logs.jsonl`: one action per line, append-only. Reads and writes of
-//! memories are actions too, logged without texts. Lines are removed only with their session, or by a purge.
+//! memories are actions too, logged without texts. Lines are removed only with a session that is
+//! forgotten for good, or by a purge.
 //!
 //! The log is read from its end, so that the newest actions cost the same in a log of any length.
 //! Lines are in time order; a reader that knows the start of a session reads no further back. Lines
@@ -7,9 +8,6 @@
 //! writes only their own.
 //!
 //! Deliberately absent: an index. Reading the lines of an old session also reads all later lines.
-//!
-//! Undo restores the lines of a session to their old positions: byte offsets are stable, because the log
-//! otherwise only grows.
 //!
 //! - `shared`: lines on their way to a database.
 //! - Here too: a count of the calls that ran although their rules were not checked in time. One byte of
@@ -26,7 +24,7 @@ use serde_json::value::RawValue;
 use crate::model::ExecutionLog;
 use crate::store::files::directory::EXECUTION_LOGS as FILE;
 use crate::store::files::log::{self, Sync};
-use crate::store::{DERIVED, Error, PlacedLine, Primary, Scoped, Step, Writer, atomic};
+use crate::store::{DERIVED, Error, Primary, Scoped, Writer};
 
 /// Number of consecutive lines before `since` after which reading stops. A single old line may come
 /// from a wrong clock.
@@ -205,94 +203,17 @@ pub(crate) fn read(line: &[u8]) -> Option<ExecutionLog> {
 
 impl Writer {
     /// Removes the lines of a session, given its names; all other lines keep their bytes. Returns
-    /// the number of removed lines. With `for_good`, the undo journal does not keep them.
-    pub fn remove_execution_logs(
-        &mut self,
-        id: &str,
-        sessions: &[String],
-        for_good: bool,
-    ) -> Result<usize, Error> {
-        let viewer = self.store().viewer().clone();
-        let lines = self.placed(&|line| {
-            let line = read(line).filter(|line| viewer.sees(line.user_id.as_deref()));
-            let session = line.and_then(|line| line.session_id);
-            session.is_some_and(|session| sessions.contains(&session))
-        })?;
-        if for_good {
-            self.take_out(&lines)?;
-            return Ok(lines.len());
-        }
-        self.change_lines(id, &lines, false)
-    }
-
-    /// Restores lines at their old positions, or after the lines there now, or removes restored lines at any position.
-    /// Skips lines that are as wanted. Returns the number of the others.
-    pub fn change_lines(
-        &mut self,
-        id: &str,
-        lines: &[PlacedLine],
-        come: bool,
-    ) -> Result<usize, Error> {
-        let there = self.placed(&|line| lines.iter().any(|other| other.is(line)))?;
-        let is_there = |line: &PlacedLine| there.iter().any(|other| other.text == line.text);
-        let changed: Vec<PlacedLine> = if come {
-            let missing = lines.iter().filter(|line| !is_there(line));
-            missing.cloned().collect()
-        } else {
-            there
-        };
-        if changed.is_empty() || !self.store().scope().allows(None) {
+    /// the number of removed lines.
+    pub fn remove_execution_logs(&mut self, sessions: &[String]) -> Result<u64, Error> {
+        if !self.store().scope().allows(None) {
             return Ok(0);
         }
-        self.journal(Step::Lines {
-            id: id.to_owned(),
-            came: come,
-            lines: changed.clone(),
-        });
-        if come {
-            self.put_in(&changed)?;
-        } else {
-            self.take_out(&changed)?;
-        }
-        Ok(changed.len())
-    }
-
-    fn take_out(&self, lines: &[PlacedLine]) -> Result<(), Error> {
-        let is_kept = |line: &[u8]| !lines.iter().any(|one| one.is(line));
-        log::retain(self.lock(), FILE, &is_kept).map(drop)
-    }
-
-    fn put_in(&self, lines: &[PlacedLine]) -> Result<(), Error> {
-        let old = log::whole(self.lock().directory(), FILE)?;
-        let mut new = Vec::with_capacity(old.len());
-        let mut back = lines.iter().peekable();
-        for line in old.split_inclusive(|b| *b == b'\n') {
-            while let Some(next) = back.next_if(|next| next.at <= new.len() as u64) {
-                new.extend([next.text.as_bytes(), b"\n"].concat());
-            }
-            new.extend_from_slice(line);
-        }
-        for line in back {
-            new.extend([line.text.as_bytes(), b"\n"].concat());
-        }
-        atomic::replace(self.lock().directory(), FILE, &new)
-    }
-
-    /// Returns the matching lines with their offsets; none if the scope excludes logs.
-    fn placed(&self, is_wanted: &dyn Fn(&[u8]) -> bool) -> Result<Vec<PlacedLine>, Error> {
-        let mut found = Vec::new();
-        if !self.store().scope().allows(None) {
-            return Ok(found);
-        }
-        let mut at = 0;
-        for line in log::whole(self.store().directory(), FILE)?.split_inclusive(|b| *b == b'\n') {
-            if let Some(text) = std::str::from_utf8(line).ok().filter(|_| is_wanted(line)) {
-                let text = text.trim_end_matches('\n').to_owned();
-                found.push(PlacedLine { at, text });
-            }
-            at += line.len() as u64;
-        }
-        Ok(found)
+        let viewer = self.store().viewer();
+        log::retain(self.lock(), FILE, &|line| {
+            let line = read(line).filter(|line| viewer.sees(line.user_id.as_deref()));
+            let session = line.and_then(|line| line.session_id);
+            session.is_none_or(|session| !sessions.contains(&session))
+        })
     }
 }
 
@@ -471,9 +392,7 @@ mod tests {
         let mut writer = store.write(&mut || "key".to_owned()).unwrap();
         let mut remove = |names: &[&str]| {
             let names: Vec<String> = names.iter().map(ToString::to_string).collect();
-            writer
-                .remove_execution_logs("SESS-1", &names, true)
-                .unwrap()
+            writer.remove_execution_logs(&names).unwrap()
         };
         assert_eq!((remove(&["c"]), remove(&["a", "host/a"])), (0, 2));
         assert_eq!(std::fs::read_to_string(&path).unwrap(), others);

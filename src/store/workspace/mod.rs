@@ -26,14 +26,11 @@ use serde_json::value::RawValue;
 
 use crate::model::error::message as chain;
 use crate::model::{
-    ActionType, Document, ExecutionLog, Kind, LogStatus, Record, Scope, SkillPath, Trust, Viewer,
-    by_kind, split_origin,
+    ActionType, Document, Execution, ExecutionLog, Kind, LogStatus, Record, Scope, SkillPath,
+    Trust, Viewer, by_kind, split_origin,
 };
 use crate::store::skill::{Skill, Skills};
-use crate::store::{
-    Added, AuditAction, Entry, GroupCommit, Problem, Scoped, SeenEntries, SkipCondition, Touched,
-    Writer,
-};
+use crate::store::{Added, AuditAction, Entry, GroupCommit, Problem, Scoped, Touched, Writer};
 
 pub use providers::{Chosen, Providers};
 
@@ -58,8 +55,6 @@ pub struct Workspace {
     pub random: fn() -> String,
     /// Writes that requests of this process share; a program with one request shares with nobody.
     pub group_commit: Arc<GroupCommit>,
-    /// Digests of the memories, for all requests of this process.
-    pub seen_memories: Arc<SeenEntries>,
 }
 
 /// Records of a workspace with the clock: enough for verbs that use no skill, setting or model.
@@ -168,14 +163,10 @@ impl Workspace {
         self.records().writer()
     }
 
-    /// Adds a record, in one write with the records of other requests of this process.
-    pub(crate) fn add<R: Record + Send + 'static>(
-        &self,
-        record: R,
-        unless: Option<SkipCondition>,
-    ) -> Result<Added<R>, Error> {
+    /// Adds an execution, in one write with those of other requests of this process.
+    pub(crate) fn add(&self, execution: &Execution) -> Result<Added, Error> {
         let group = &self.group_commit;
-        group.add(&self.store, record, unless, self.now, self.random)
+        group.add(&self.store, execution, self.now, self.random)
     }
 
     /// Stores a paid result that has no other place in its own file, next to the data files or in

@@ -1,4 +1,4 @@
-//! Adds records, with ids from the store. A record that says the same as an existing one is not added.
+//! Adds records, with ids from the store.
 //!
 //! Additions of one kind are written together: one transaction of the database, one append to the
 //! file, one wait for the disk. Each has its own caller, so that the records of several requests can
@@ -10,7 +10,6 @@ use chrono::{DateTime, Utc};
 use memctl_files::{hex, json};
 
 use crate::model::{self, IdShape, Kind, Record, Reflexion, Trust};
-use crate::store::index::{Compared, SkipCondition};
 use crate::store::primary::copy::Sent;
 use crate::store::trust::{Mac, UserKey, acts, digest_of, digest_of_patterns, parse};
 use crate::store::writer::readable;
@@ -36,7 +35,6 @@ pub(crate) struct Addition {
     is_own_word: bool,
     /// JSON text: as it was given, and once it has an id as it is stored.
     text: String,
-    unless: Option<SkipCondition>,
     now: DateTime<Utc>,
     state: State,
     /// Kinds of secrets redacted from it.
@@ -51,7 +49,6 @@ enum State {
     /// The text was written and then not found, because another program saved the file.
     Unsure,
     Refused(Error),
-    Repeated,
 }
 
 impl Addition {
@@ -60,7 +57,6 @@ impl Addition {
         store: Scoped,
         record: &R,
         now: DateTime<Utc>,
-        unless: Option<SkipCondition>,
     ) -> Result<Self, Error> {
         let kind = R::KIND;
         let field =
@@ -99,18 +95,16 @@ impl Addition {
             text: json::pretty(&redacted.text, 2),
             left_out: redacted.found,
             store,
-            unless,
             now,
             state: State::default(),
         })
     }
 
-    /// Returns the record as stored; `None` if an entry said the same already.
-    pub(crate) fn stored<R: Record>(self) -> Result<Option<R>, Error> {
+    /// Returns the record as stored.
+    pub(crate) fn stored<R: Record>(self) -> Result<R, Error> {
         match self.state {
             State::Refused(error) => Err(error),
-            State::Repeated => Ok(None),
-            State::Waiting | State::Unsure => Ok(Some(serde_json::from_str(&self.text)?)),
+            State::Waiting | State::Unsure => Ok(serde_json::from_str(&self.text)?),
         }
     }
 
@@ -139,20 +133,6 @@ impl Addition {
             json::compact(&there) == json::compact(&self.text)
         }))
     }
-
-    /// Returns `true` if an entry that the caller has not seen, or an earlier addition, says the same.
-    fn is_repeated(&self, snapshot: &Snapshot, earlier: &[String]) -> Result<bool, Error> {
-        let Some(unless) = &self.unless else {
-            return Ok(false);
-        };
-        let mut found = earlier.iter().any(|text| (unless.repeats)(text.as_bytes()));
-        let now = Compared::of(&snapshot.table.header);
-        let from = unless.compared.until(now).unwrap_or(0);
-        for row in snapshot.rows().rev().take_while(|row| row.at >= from) {
-            found = found || (unless.repeats)(&snapshot.read(&row)?);
-        }
-        Ok(found)
-    }
 }
 
 impl Writer {
@@ -174,11 +154,11 @@ impl Writer {
         now: DateTime<Utc>,
         named: u64,
     ) -> Result<R, Error> {
-        let mut new = Addition::of(self.store.clone(), record, now, None)?;
+        let mut new = Addition::of(self.store.clone(), record, now)?;
         new.named = named;
         self.append_each(R::KIND, &mut [&mut new])?;
         let left_out = std::mem::take(&mut new.left_out);
-        let stored = new.stored()?.ok_or(Error::Abandoned)?;
+        let stored = new.stored()?;
         self.left_out.extend(left_out);
         Ok(stored)
     }
@@ -215,7 +195,6 @@ impl Writer {
     ) -> Result<(), Error> {
         let mut ids = self.free_ids(snapshot)?;
         let mut there = Vec::new();
-        let mut texts: Vec<String> = Vec::new();
         let mut written: Vec<usize> = Vec::new();
         for (at, new) in all.iter_mut().enumerate() {
             if new.file != snapshot.of {
@@ -230,17 +209,10 @@ impl Writer {
                     continue;
                 }
                 State::Unsure | State::Waiting => new.state = State::Waiting,
-                State::Refused(_) | State::Repeated => continue,
-            }
-            if new.is_repeated(snapshot, &texts)? {
-                new.state = State::Repeated;
-                continue;
+                State::Refused(_) => continue,
             }
             match self.give_id(&mut ids, new) {
-                Ok(()) => {
-                    texts.push(new.text.clone());
-                    written.push(at);
-                }
+                Ok(()) => written.push(at),
                 Err(error) => new.state = State::Refused(error),
             }
         }

@@ -1,4 +1,4 @@
-//! Group commit: requests of one process that add records share a write.
+//! Group commit: requests of one process that add executions share a write.
 //!
 //! A request that finds no leader becomes the leader. It opens the writer, adds all that waits, and
 //! answers. Requests that arrive meanwhile form the next group, so a group is as large as the disk
@@ -14,8 +14,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use chrono::{DateTime, Utc};
 
-use crate::model::{Kind, Record};
-use crate::store::index::SkipCondition;
+use crate::model::{Execution, Kind};
 use crate::store::writer::append::Addition;
 use crate::store::{Error, Problem, Scoped};
 
@@ -44,11 +43,11 @@ impl std::fmt::Debug for GroupCommit {
     }
 }
 
-/// Record that was added.
+/// Execution that was added.
 #[derive(Debug)]
-pub struct Added<R> {
-    /// The record as stored; `None` if an entry said the same already.
-    pub record: Option<R>,
+pub struct Added {
+    /// The execution as stored.
+    pub execution: Execution,
     /// Kinds of secrets redacted from it.
     pub left_out: Vec<&'static str>,
     /// Crash damage that its writer has repaired.
@@ -62,18 +61,16 @@ struct Waiting {
 }
 
 impl GroupCommit {
-    /// Adds a record for the caller of `store`, in one write with the records of other requests.
-    #[expect(clippy::needless_pass_by_value, reason = "the record comes back as it is stored")]
-    pub fn add<R: Record + Send + 'static>(
+    /// Adds an execution for the caller of `store`, in one write with those of other requests.
+    pub fn add(
         &self,
         store: &Scoped,
-        record: R,
-        unless: Option<SkipCondition>,
+        execution: &Execution,
         now: DateTime<Utc>,
         random: fn() -> String,
-    ) -> Result<Added<R>, Error> {
+    ) -> Result<Added, Error> {
         // Checked first, so that a refusal waits for nobody.
-        let addition = Addition::of(store.held(), &record, now, unless)?;
+        let addition = Addition::of(store.held(), execution, now)?;
         let (reply, answer) = mpsc::sync_channel(1);
         let mut queue = self.queue();
         queue.waiting.push(Waiting { addition, reply });
@@ -83,7 +80,7 @@ impl GroupCommit {
                     let (mut addition, repairs) = answer?;
                     return Ok(Added {
                         left_out: std::mem::take(&mut addition.left_out),
-                        record: addition.stored()?,
+                        execution: addition.stored()?,
                         repairs,
                     });
                 }
@@ -128,37 +125,22 @@ impl Drop for Leader<'_> {
     }
 }
 
-/// Writes the requests of each kind in one write, and answers them.
+/// Writes the requests in one write, and answers them.
 fn commit(store: &Scoped, mut requests: Vec<Waiting>, random: fn() -> String) {
-    let mut writer = store.write(&mut || random()).map_err(Arc::new);
-    for kind in Kind::ALL {
-        let is_of_kind = |request: &Waiting| request.addition.kind == kind;
-        let (mut now, later): (Vec<_>, Vec<_>) = requests.into_iter().partition(is_of_kind);
-        requests = later;
-        if now.is_empty() {
-            continue;
-        }
-        let done = match &mut writer {
-            Ok(writer) => {
-                let additions = now.iter_mut().map(|request| &mut request.addition);
-                let done = writer.append_each(kind, &mut additions.collect::<Vec<_>>());
-                done.map(|()| writer.take_repairs()).map_err(Arc::new)
-            }
-            Err(error) => Err(Arc::clone(error)),
+    let done = store.write(&mut || random()).and_then(|mut writer| {
+        let additions = requests.iter_mut().map(|request| &mut request.addition);
+        writer.append_each(Kind::Execution, &mut additions.collect::<Vec<_>>())?;
+        Ok(writer.take_repairs())
+    });
+    let mut done = done.map_err(Arc::new);
+    for Waiting { addition, reply } in requests {
+        let answer = match &mut done {
+            // One of them reports what was repaired.
+            Ok(repairs) => Ok((addition, std::mem::take(repairs))),
+            Err(error) => Err(Error::Group(Arc::clone(error))),
         };
-        let (mut repairs, error) = match done {
-            Ok(repairs) => (repairs, None),
-            Err(error) => (Vec::new(), Some(error)),
-        };
-        for Waiting { addition, reply } in now {
-            let answer = match &error {
-                // One of them reports what was repaired.
-                None => Ok((addition, std::mem::take(&mut repairs))),
-                Some(error) => Err(Error::Group(Arc::clone(error))),
-            };
-            // A caller that is gone needs no answer.
-            drop(reply.send(answer));
-        }
+        // A caller that is gone needs no answer.
+        drop(reply.send(answer));
     }
 }
 
@@ -171,11 +153,10 @@ mod tests {
 
     use chrono::TimeDelta;
 
-    use crate::model::{Execution, Memory, Scope, Viewer};
+    use crate::model::{Scope, Viewer};
     use crate::store::files::directory::Lock;
-    use crate::store::index::Compared;
     use crate::store::trust::Approvals;
-    use crate::store::{AuditContext, DataFile, Selection};
+    use crate::store::{AuditContext, Selection};
     use memctl_files::Directory;
 
     use super::*;
@@ -196,14 +177,6 @@ mod tests {
         serde_json::from_str(&json).unwrap()
     }
 
-    fn memory(content: &str) -> Memory {
-        let json = format!(
-            r#"{{"id": "", "memory_type": "user_preferences", "content": "{content}", "metadata": {{}},
-            "created_at": "2026-01-01T00:00:10+00:00", "updated_at": "2026-01-01T00:00:10+00:00"}}"#
-        );
-        serde_json::from_str(&json).unwrap()
-    }
-
     /// Store of a user, whose change has this name.
     fn store(directory: &std::path::Path, user: usize) -> Scoped {
         Scoped::new(directory, Scope::All)
@@ -215,15 +188,6 @@ mod tests {
                 at: "2026-01-01T00:00:10Z".to_owned(),
                 change: format!("change-{user}"),
             })
-    }
-
-    /// Current state of the memories.
-    fn compared(store: &Scoped) -> Compared {
-        let snapshot = store
-            .file(DataFile::shared(Kind::Memory))
-            .snapshot()
-            .unwrap();
-        Compared::of(&snapshot.table.header)
     }
 
     /// Runs `work` on as many threads, which begin together.
@@ -254,8 +218,8 @@ mod tests {
             let add = |round: usize| {
                 // The clocks of requests differ by a second.
                 let now = now() - TimeDelta::seconds(i64::try_from((n + round) % 2).unwrap());
-                let added = group.add(&store, execution("hr/screen"), None, now, random);
-                added.unwrap().record.unwrap().execution_id
+                let added = group.add(&store, &execution("hr/screen"), now, random);
+                added.unwrap().execution.execution_id
             };
             (0..EACH).map(add).collect::<Vec<_>>()
         });
@@ -297,7 +261,7 @@ mod tests {
         let group = GroupCommit::default();
         let first = store(dir.path(), 0);
         group
-            .add(&first, execution("hr/screen"), None, now(), random)
+            .add(&first, &execution("hr/screen"), now(), random)
             .unwrap();
         let lock = Lock::take(dir.path(), Duration::from_secs(1)).unwrap();
         thread::scope(|scope| {
@@ -306,7 +270,7 @@ mod tests {
                 let store = store(dir.path(), n);
                 scope.spawn(move || {
                     group
-                        .add(&store, execution("hr/screen"), None, now(), random)
+                        .add(&store, &execution("hr/screen"), now(), random)
                         .unwrap();
                 });
             };
@@ -332,10 +296,10 @@ mod tests {
         let group = GroupCommit::default();
         let scope = Scope::parse("hr");
         let narrow = Scoped::new(dir.path(), scope).seen_by(Viewer::Owner);
-        let refused = group.add(&narrow, execution("law/review"), None, now(), random);
+        let refused = group.add(&narrow, &execution("law/review"), now(), random);
         assert!(matches!(refused, Err(Error::OutOfScope(..))));
-        let added = group.add(&narrow, execution("hr/screen"), None, now(), random);
-        assert!(added.unwrap().record.is_some());
+        let added = group.add(&narrow, &execution("hr/screen"), now(), random);
+        drop(added.unwrap());
     }
 
     #[test]
@@ -345,7 +309,7 @@ mod tests {
         let lock = Lock::take(dir.path(), Duration::from_secs(1)).unwrap();
         let results = at_once(5, |n| {
             let store = store(dir.path(), n).with_lock_limit(Duration::from_millis(30));
-            group.add(&store, execution("hr/screen"), None, now(), random)
+            group.add(&store, &execution("hr/screen"), now(), random)
         });
         for result in results {
             let Err(Error::Group(error)) = result else {
@@ -356,40 +320,8 @@ mod tests {
         drop(lock);
         let store = store(dir.path(), 0);
         group
-            .add(&store, execution("hr/screen"), None, now(), random)
+            .add(&store, &execution("hr/screen"), now(), random)
             .unwrap();
-    }
-
-    #[test]
-    fn of_equal_memories_at_once_one_is_added() {
-        let dir = tempfile::tempdir().unwrap();
-        let group = GroupCommit::default();
-        let unless = |compared: Compared, content: String| SkipCondition {
-            compared,
-            repeats: Box::new(move |entry| String::from_utf8_lossy(entry).contains(&content)),
-        };
-        let empty = compared(&store(dir.path(), 0));
-        let added = at_once(9, |n| {
-            let store = store(dir.path(), 0);
-            let content = format!("number {}", n % 3);
-            let unless = unless(empty, content.clone());
-            let added = group.add(&store, memory(&content), Some(unless), now(), random);
-            added.unwrap().record.is_some()
-        });
-        assert_eq!(added.into_iter().filter(|added| *added).count(), 3);
-        let store = store(dir.path(), 0);
-        let all = store.list::<Memory>(&Selection::default()).unwrap();
-        let texts: BTreeSet<String> = all.records.into_iter().map(|m| m.content).collect();
-        assert_eq!(texts.len(), 3);
-        // An entry that the caller has compared does not count, and a newer one does.
-        let seen = compared(&store);
-        let again = |compared| {
-            let unless = unless(compared, "number 1".to_owned());
-            let added = group.add(&store, memory("number 1"), Some(unless), now(), random);
-            added.unwrap().record.is_some()
-        };
-        assert!(again(seen));
-        assert!(!again(seen));
     }
 
     #[test]
@@ -397,19 +329,17 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let group = GroupCommit::default();
         let store = store(dir.path(), 0);
-        let panicking = SkipCondition {
-            compared: compared(&store),
-            repeats: Box::new(|_| panic!("on purpose")),
-        };
         group
-            .add(&store, memory("one"), None, now(), random)
+            .add(&store, &execution("hr/screen"), now(), random)
             .unwrap();
         let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            drop(group.add(&store, memory("two"), Some(panicking), now(), random));
+            drop(group.add(&store, &execution("hr/screen"), now(), || {
+                panic!("on purpose")
+            }));
         }));
         assert!(panicked.is_err());
         group
-            .add(&store, memory("three"), None, now(), random)
+            .add(&store, &execution("hr/screen"), now(), random)
             .unwrap();
         assert!(
             Lock::take(Directory::at(dir.path()), Duration::from_secs(1)).is_ok(),

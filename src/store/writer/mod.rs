@@ -14,8 +14,7 @@
 //!
 //! Files of the room:
 //!
-//! - `append`: also recognises records that say the same as another. `group_commit`: additions of several
-//!   requests in one write.
+//! - `group_commit`: additions of several requests in one write.
 //! - `local_files`: records that move between the local and the shared file of their kind, their two ids,
 //!   and references to them.
 //! - `transfer`: byte-for-byte export and import, and the move of a memory to a database.

@@ -270,14 +270,11 @@ impl Writer {
 
 #[cfg(test)]
 mod tests {
-    use std::cell::Cell;
     use std::fs;
 
-    use chrono::Utc;
-
     use super::*;
-    use crate::model::{Memory, Scope};
-    use crate::store::{SeenEntries, Selection};
+    use crate::model::Scope;
+    use crate::store::Selection;
 
     const ODD: &str = "{\"entries\": [\n{\"id\": \"MEM-001\",  \"x\": NaN},{\"id\":\"MEM-002\",\"n\": 1062.0}], \"format\": 1}";
 
@@ -346,55 +343,6 @@ mod tests {
         drop(writer);
         assert_eq!(all.count(Kind::Reflexion).unwrap(), 0);
         assert_eq!(all.inspect(Kind::Reflexion, &mut |_| {}).unwrap(), []);
-    }
-
-    #[test]
-    fn only_what_came_since_is_read_unless_the_file_was_replaced() {
-        let dir = tempfile::tempdir().unwrap();
-        let store = Scoped::new(dir.path(), Scope::All);
-        let path = dir.path().join(Kind::Memory.file());
-        let entries = |numbers: std::ops::Range<u64>| {
-            let entry = |n| format!(r#"    {{"id": "MEM-{n:03}", "content": "{n:01000}"}}"#);
-            let entries: Vec<String> = numbers.map(entry).collect();
-            format!("{{\n  \"entries\": [\n{}\n  ]\n}}\n", entries.join(",\n"))
-        };
-        let seen = SeenEntries::default();
-        let read = Cell::new(0);
-        let holds = |digest| {
-            read.set(0);
-            let digest_of = |entry: &[u8]| {
-                read.set(read.get() + 1);
-                let content = json::string_field(entry, "content")?;
-                content.parse().ok()
-            };
-            let (is_likely, _) = seen
-                .may_hold(&store, Kind::Memory, digest, &digest_of)
-                .unwrap();
-            (is_likely, read.get())
-        };
-        assert_eq!(holds(7), (false, 0));
-        // Files of this size have a table of offsets, which knows that one only grew.
-        fs::write(&path, entries(0..100)).unwrap();
-        assert_eq!(holds(7), (true, 100));
-        assert_eq!(holds(100), (false, 0));
-        let add = |content: &str| {
-            let json = format!(
-                r#"{{"id": "", "memory_type": "task_memory", "content": "{content}",
-                "metadata": {{}}, "created_at": "", "updated_at": ""}}"#
-            );
-            let memory: Memory = serde_json::from_str(&json).unwrap();
-            let random = &mut || "0123456789abcdef".to_owned();
-            let mut writer = store.write(random).unwrap();
-            writer.append(memory, Utc::now()).unwrap();
-        };
-        // The first writer makes the file private, which changes its state.
-        add("100");
-        assert!(holds(100).0);
-        add("101");
-        assert_eq!(holds(101), (true, 1));
-        fs::write(&path, entries(50..120)).unwrap();
-        assert_eq!(holds(7), (false, 70));
-        assert_eq!(holds(119), (true, 0));
     }
 }
 

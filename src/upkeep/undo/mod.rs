@@ -22,7 +22,7 @@ use crate::lessons::storage::table::prepare;
 use crate::model::{Kind, USER_STORE, with_origin};
 use crate::notes::indexing::Index;
 use crate::store::workspace::{Error, Workspace, repair_warnings};
-use crate::store::{ChangeLine, Field, PlacedLine, Scoped, Splice, Step};
+use crate::store::{ChangeLine, Field, Scoped, Splice, Step};
 use crate::upkeep::undo::steps::{dependents, perform};
 
 /// Change in a list.
@@ -75,8 +75,7 @@ pub struct Undone {
     pub did: &'static str,
     /// Id of a record, or path of a file.
     pub target: String,
-    /// Reverted content: field names, the summary of a record, a number of actions, or the file that a record
-    /// moved to.
+    /// Reverted content: field names, the summary of a record, or the file that a record moved to.
     pub what: String,
 }
 
@@ -292,7 +291,7 @@ pub(crate) fn changes_of(lines: &[ChangeLine]) -> Vec<Change<'_>> {
 /// Step of a revert, which brings one target back to its earlier state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RevertStep {
-    /// Id of the record, of the session of the lines, or path of the file.
+    /// Id of the record, or path of the file.
     pub(crate) target: String,
     /// Kind of the record; `None` for a file.
     pub(crate) kind: Option<Kind>,
@@ -322,12 +321,6 @@ pub(crate) enum Effect {
     Approval {
         digests: Vec<String>,
         is_approved: bool,
-    },
-    /// Restores or removes lines of the execution log.
-    Lines {
-        /// `true` to remove the lines.
-        go: bool,
-        lines: Vec<PlacedLine>,
     },
     /// Reverts splices of the file, last one first.
     File(Vec<Splice>),
@@ -368,7 +361,7 @@ fn fold<'a>(steps: impl Iterator<Item = &'a Step>) -> Vec<Effect> {
             (Step::Added { .. }, _) => {
                 let is_restored = |effect: &Effect| matches!(effect, Effect::Restore { .. });
                 let went = effects.iter().any(is_restored);
-                effects.retain(|effect| matches!(effect, Effect::Lines { .. }));
+                effects.clear();
                 effects.extend((!went).then_some(Effect::Remove));
             }
             (Step::Edited { fields, .. }, Some(Effect::Fields(earlier))) => {
@@ -388,10 +381,6 @@ fn fold<'a>(steps: impl Iterator<Item = &'a Step>) -> Vec<Effect> {
                 splices.push(splice.clone());
             }
             (Step::File { splice, .. }, _) => effects.push(Effect::File(vec![splice.clone()])),
-            (Step::Lines { came, lines, .. }, _) => effects.push(Effect::Lines {
-                go: *came,
-                lines: lines.clone(),
-            }),
             (Step::Moved { local, .. }, last) => {
                 // Fields of steps before and after the move are one effect.
                 let is_behind = matches!(last, Some(Effect::Fields(_)));

@@ -98,19 +98,6 @@ pub(super) fn perform(
                 }
                 undone("reverted", &id, "approval".to_owned())
             }
-            (Effect::Lines { go, lines }, _) => {
-                let count = if dry_run {
-                    lines.len()
-                } else {
-                    writer.change_lines(target, lines, !*go)?
-                };
-                let did = match (count, go) {
-                    (0, _) => "unchanged",
-                    (_, true) => "removed",
-                    (_, false) => "restored",
-                };
-                undone(did, target, format!("{count} actions"))
-            }
             (Effect::File(splices), _) => match RevertedFile::of(workspace, target, splices) {
                 Ok(file) => {
                     if !dry_run {

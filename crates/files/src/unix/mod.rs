@@ -2,16 +2,14 @@
 
 pub(super) mod files;
 
-use std::io::IsTerminal as _;
+use std::io::{self, IsTerminal as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
-use std::{io, thread};
 
 use rustix::process::{Pid, kill_process_group};
-use signal_hook::consts::{SIGINT, SIGXFSZ};
-use signal_hook::iterator::Signals;
+use signal_hook::consts::SIGXFSZ;
 use socket2::SockRef;
 use tokio::process::{Child, Command};
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -65,17 +63,6 @@ pub fn noted_home() -> Option<PathBuf> {
 /// Lets a write beyond the file size limit of the process fail, instead of ending the process.
 pub fn keep_file_size_limit_an_error() -> io::Result<()> {
     signal_hook::flag::register(SIGXFSZ, Arc::new(AtomicBool::new(true))).map(drop)
-}
-
-/// Calls a function at the first interrupt. The process goes on.
-pub fn at_interrupt(act: impl FnOnce() + Send + 'static) -> io::Result<()> {
-    let mut signals = Signals::new([SIGINT])?;
-    thread::spawn(move || {
-        if signals.forever().next().is_some() {
-            act();
-        }
-    });
-    Ok(())
 }
 
 /// Wait for an interrupt, a request to end or the end of the terminal, within an async runtime.

@@ -2,9 +2,9 @@
 
 pub(super) mod files;
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use std::{io, thread};
 
 use socket2::SockRef;
 use tokio::process::{Child, Command};
@@ -46,27 +46,6 @@ pub const fn noted_home() -> Option<PathBuf> {
 #[expect(clippy::unnecessary_wraps, reason = "it can fail on other systems")]
 pub const fn keep_file_size_limit_an_error() -> io::Result<()> {
     Ok(())
-}
-
-/// Calls a function at the first interrupt. The process goes on.
-pub fn at_interrupt(act: impl FnOnce() + Send + 'static) -> io::Result<()> {
-    let runtime = runtime()?;
-    let mut events = {
-        let _entered = runtime.enter();
-        ctrl_c()?
-    };
-    thread::spawn(move || {
-        if runtime.block_on(events.recv()).is_some() {
-            act();
-        }
-    });
-    Ok(())
-}
-
-fn runtime() -> io::Result<tokio::runtime::Runtime> {
-    tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
 }
 
 /// Handlers of Ctrl-C, Ctrl-Break, and the end of the console.
