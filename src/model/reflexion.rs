@@ -112,9 +112,6 @@ pub struct Reflexion {
     /// Empty means active.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub status: String,
-    /// Guardrail files below the skills directory that could not be written; the write is retried.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub guardrails_pending: Vec<String>,
     /// `true` if a person keeps the rule from being retired by its evidence.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub pinned: bool,

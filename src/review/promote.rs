@@ -136,7 +136,6 @@ fn rule_copy(rule: &Reflexion) -> Reflexion {
         validated_by_test: false,
         said: Vec::new(),
         also_corrected_by: Vec::new(),
-        guardrails_pending: Vec::new(),
         times_told: None,
         times_heeded: None,
         times_recurred: None,

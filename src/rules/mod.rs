@@ -5,7 +5,7 @@
 //!   person tells an agent in the chat. `reflect`: the words of the rule, by a model or the person's own.
 //! - `place`: the rule among its neighbours: one that it repeats is strengthened, one that it contradicts
 //!   is named. Candidates wait there for a person, and people join or keep apart what is near.
-//! - `guardrails`, `regression`: the section in the skill and the test case, and their removal.
+//! - `regression`: the test case and the section in the guardrails of the skill, and their removal.
 //! - `in_use`: rules in force, own and remote, and those for the start of a session.
 //! - `evidence`: prompts that held a rule, and how people judged the output. `verdict`: what a person says of an
 //!   output.
@@ -21,7 +21,6 @@
 pub(crate) mod acting;
 pub(crate) mod correct;
 pub mod evidence;
-pub(crate) mod guardrails;
 pub mod hearing;
 pub(crate) mod in_use;
 pub(crate) mod place;

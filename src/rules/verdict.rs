@@ -29,9 +29,6 @@ pub struct ReviewReport {
     pub reason: Option<String>,
     /// Rules that the rejection counts against.
     pub blamed: Vec<BlamedRule>,
-    /// Guardrail files that could not be written before, and now hold the rules of the skill.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub guardrails: Vec<String>,
     /// Non-fatal problems.
     pub warnings: Vec<String>,
 }
@@ -109,12 +106,10 @@ pub fn give_verdict(
     warnings.extend(repair_warnings(writer.take_repairs()));
     warnings.extend(redaction_warning(left_out));
     drop(writer);
-    let mut guardrails = Vec::new();
-    if let Ok(skill) = execution.skill.parse() {
-        guardrails = workspace.write_guardrails(&skill, None, &mut warnings);
-        if outcome == Outcome::Accepted {
-            warnings.extend(correction_of(workspace, &skill, &id)?);
-        }
+    if let Ok(skill) = execution.skill.parse()
+        && outcome == Outcome::Accepted
+    {
+        warnings.extend(correction_of(workspace, &skill, &id)?);
     }
     Ok(ReviewReport {
         execution_id: id,
@@ -123,7 +118,6 @@ pub fn give_verdict(
         outcome,
         reason,
         blamed,
-        guardrails,
         warnings,
     })
 }

@@ -15,7 +15,6 @@ use crate::model::{
     with_origin,
 };
 use crate::notes::{FindOptions, compare};
-use crate::rules::guardrails::is_pending;
 use crate::rules::in_use::{self, suspicion};
 use crate::skills::prompt::{self, Assembly, Choice, FITS_ALONE, Omitted};
 use crate::store::skill::Skill;
@@ -84,10 +83,6 @@ pub(crate) fn assemble(
         .filter(|rule| !rule.is_candidate() && !rule.observed);
     warnings.extend(shown.filter_map(suspicion));
     warnings.extend(untrusted(&rules));
-    warnings.extend(rules.iter().filter(|rule| is_pending(rule)).map(|rule| {
-        let id = &rule.reflexion_id;
-        format!("the guardrail of `{id}` is not written yet: memctl doctor --repair")
-    }));
     let path = skill.path.to_string();
     let may_fit = |procedure: &Procedure| procedure.skill.as_ref().is_none_or(|of| *of == path);
     let near = match input.filter(|_| procedures.iter().any(may_fit)) {

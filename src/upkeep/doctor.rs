@@ -32,15 +32,11 @@ pub struct DoctorReport {
     pub skills: Vec<String>,
     /// Repaired files.
     pub repaired: Vec<Repaired>,
-    /// Guardrails that could not be written yet.
-    pub guardrails: Vec<String>,
     /// Files with the conflict markers of a merge besides the data files, each with the way out.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unmerged: Vec<String>,
     /// Fields that two branches have set to different values.
     pub conflicts: Vec<MergeConflict>,
-    /// Guardrail files that are written now.
-    pub finished: Vec<String>,
     /// Links, pipes and devices among the data and skill files, which are never opened, and what
     /// keeps this user from reading or writing.
     pub irregular: Vec<String>,
@@ -69,12 +65,10 @@ impl DoctorReport {
 /// Checks the store; with `repair`, repairs torn and damaged files first.
 pub fn doctor(workspace: &Workspace, repair: bool) -> Result<DoctorReport, Error> {
     let mut repaired = Vec::new();
-    let mut finished = Vec::new();
     if repair {
         for file in DataFile::ALL {
             repaired.extend(workspace.store.repair(file, workspace.now)?);
         }
-        finished = finish_all_guardrails(workspace)?;
     }
     let Findings {
         mut problems,
@@ -82,7 +76,6 @@ pub fn doctor(workspace: &Workspace, repair: bool) -> Result<DoctorReport, Error
         dangling,
     } = read_all(&workspace.store)?;
     problems.extend(workspace.store.inspect_identity());
-    let guardrails: Vec<String> = workspace.pending_of(None)?.iter().map(pending).collect();
     let mut unmerged = unmerged_in(workspace.store.directory());
     let irregular = irregular(workspace);
     let rules = workspace.store.list::<Reflexion>(&Selection::default())?;
@@ -101,17 +94,14 @@ pub fn doctor(workspace: &Workspace, repair: bool) -> Result<DoctorReport, Error
             && dangling.is_empty()
             && conflicts.is_empty()
             && irregular.is_empty()
-            && guardrails.is_empty()
             && unmerged.is_empty(),
         problems,
         newer: newer.collect(),
         dangling,
         skills,
         repaired,
-        guardrails,
         unmerged,
         conflicts,
-        finished,
         irregular,
         late_calls: LateCalls::of(workspace.store.directory()).sentence(),
         git: Vec::new(),
@@ -131,18 +121,6 @@ fn irregular(workspace: &Workspace) -> Vec<String> {
         )
     });
     found.chain(unwritable).collect()
-}
-
-/// Retries every guardrail that could not be written. Returns the files that hold it now; the
-/// rest stays pending.
-fn finish_all_guardrails(workspace: &Workspace) -> Result<Vec<String>, Error> {
-    let pending = workspace.pending_of(None)?;
-    let skills = pending.iter().filter_map(|rule| rule.skill.parse().ok());
-    let skills: BTreeSet<SkillPath> = skills.collect();
-    let all = skills.iter();
-    Ok(all
-        .flat_map(|skill| workspace.write_guardrails(skill, None, &mut Vec::new()))
-        .collect())
 }
 
 /// Findings in the records.
@@ -262,16 +240,6 @@ fn check_skills(skills_dir: &Path, rules: &[Reflexion]) -> (Vec<String>, Vec<Str
         ));
     }
     (found, unmerged.collect())
-}
-
-/// Describes a rule whose guardrail is not written yet.
-fn pending(rule: &Reflexion) -> String {
-    format!(
-        "{} of {} does not stand in {} yet",
-        rule.reflexion_id,
-        rule.skill,
-        rule.guardrails_pending.join(", ")
-    )
 }
 
 /// Data file that a newer program wrote.

@@ -77,12 +77,10 @@ impl Report for DoctorReport {
             (Style::Warn, "format: ", newer.as_slice()),
             (Style::Dim, "hint: ", update.as_slice()),
             (Style::Warn, "merge: ", &merge),
-            (Style::Good, "finished ", &self.finished),
             (Style::Bad, "file: ", &self.irregular),
             (Style::Bad, "merge: ", &self.unmerged),
             (Style::Warn, "reference: ", &self.dangling),
             (Style::Warn, "calls: ", self.late_calls.as_slice()),
-            (Style::Warn, "guardrail: ", &self.guardrails),
             (Style::Warn, "skill: ", &self.skills),
             (Style::Warn, "git: ", &self.git),
             (Style::Dim, "git: ", self.git_offer.as_slice()),
@@ -106,9 +104,7 @@ impl Report for DoctorReport {
                 "once the merge is committed, only an editor can decide what stays; until then:",
             );
             page.note("hint: ", MERGE_AGAIN);
-        } else if !self.guardrails.is_empty()
-            || self.problems.iter().any(|p| p.kind.is_repairable())
-        {
+        } else if self.problems.iter().any(|p| p.kind.is_repairable()) {
             // All other problems need a person.
             if self.problems.iter().any(|p| p.kind == ProblemKind::Damage) {
                 page.dim("a repair takes out what is broken: to keep it, mend the line in an editor first");

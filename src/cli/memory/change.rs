@@ -170,7 +170,8 @@ impl Report for ForgetReport {
 /// List related rules, and near ones that nobody has related
 ///
 /// Shows the pairs of rules that wait in `review`, and those near in meaning among the newest 300. Only `--merge` and `--keep-both` change anything. A merged
-/// rule passes its counts, receipts, corrections, tests and patterns on to the kept one. Nothing is deleted.
+/// rule passes its counts, receipts, corrections and tests on to the kept one. Nothing is deleted, and a merge that would
+/// lose patterns is refused.
 ///
 /// ```console
 /// $ memctl memory conflicts hr/resume-screen
@@ -319,7 +320,6 @@ impl Report for Separated {
 impl Report for MergeReport {
     fn page(&self, page: &mut Page) {
         page.result("merged", &self.merged, self);
-        page.list("at calls", &self.patterns);
         page.dim(format!("to see its history: memctl why {}", self.merged));
     }
 }

@@ -100,8 +100,7 @@ pub(crate) fn follow_up(
     files
 }
 
-/// Writes the guardrail of a rule that is new, those that could not be written before, and the regression
-/// test. Without an execution there is no input to test with.
+/// Writes the guardrail of a rule that is new, and the regression test. Without an execution there is no input to test with.
 pub(crate) fn write_files(
     workspace: &Workspace,
     rule: &Reflexion,
@@ -110,9 +109,8 @@ pub(crate) fn write_files(
     warnings: &mut Vec<String>,
 ) -> RuleFiles {
     let mut files = RuleFiles::default();
-    if let Ok(skill) = rule.skill.parse() {
-        let new = Some(rule).filter(|_| is_new);
-        files.guardrails = workspace.write_guardrails(&skill, new, warnings);
+    if is_new {
+        files.guardrails = workspace.write_guardrail(rule, warnings);
     }
     if let Some((correction, execution)) = example {
         files.tests = workspace.write_tests(correction, execution, rule, warnings);

@@ -1,8 +1,8 @@
 //! Decisions of a person about rules: two are merged or kept apart.
 //!
 //! In a merge, the kept rule takes over the evidence, corrections and tests of the other one. The result is
-//! the same as if each correction had been recognised as a repetition. The other rule stays in the file and
-//! names the kept rule as its successor. One write changes both.
+//! the same as if each correction had been recognised as a repetition. A merge that would lose patterns is refused.
+//! The other rule stays in the file and names the kept rule as its successor. One write changes both.
 //!
 //! Out of scope: merging texts. A user who wants parts of both edits the kept rule.
 
@@ -13,7 +13,6 @@ use crate::model::{CallPattern, Evidence, Kind, Reflexion, RelatedRule, RuleRela
 use crate::rules::in_use::why_unused;
 use crate::rules::place::changes::{add_receipts, superseded, update_rules};
 use crate::rules::place::corrected_again;
-use crate::rules::{acting, checked};
 use crate::store::workspace::{Error, Workspace, locate, repair_warnings};
 
 /// Outcome of [`merge()`].
@@ -25,9 +24,6 @@ pub struct MergeReport {
     pub merged: String,
     /// Combined evidence of both rules.
     pub evidence: Evidence,
-    /// Patterns that the kept rule took over.
-    #[serde(skip)]
-    pub patterns: Vec<String>,
     /// Guardrail files that the merged rule was removed from.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub guardrails: Vec<String>,
@@ -74,72 +70,46 @@ pub fn merge(workspace: &Workspace, keep: &str, other: &str) -> Result<MergeRepo
             found.reason
         ));
     }
-    let mut patterns = Vec::new();
-    // Patterns of a rule that it contradicts would speak where the kept one is obeyed.
-    if agrees {
-        patterns = unite_calls(&mut kept, &merged, &mut warnings);
+    // Patterns of a rule that it contradicts would speak where the kept one is obeyed. Others would be lost.
+    if agrees && !covers_calls(&kept, &merged) {
+        let message = format!(
+            "`{keep}` has not all patterns and the answer of `{other}`, which would act at no call"
+        );
+        let hint = if covers_calls(&merged, &kept) {
+            format!("memctl memory conflicts --merge {other} {keep}")
+        } else {
+            format!("memctl memory conflicts --keep-both {keep} {other}")
+        };
+        return Err(Error::input(message, hint));
     }
+    let counts = [
+        merged.times_told, merged.times_heeded, merged.times_recurred, merged.times_overridden,
+    ];
+    add_receipts(&mut kept, counts.map(Option::unwrap_or_default));
     kept.take_over(&merged);
     for correction in std::iter::once(&merged.correction_id).chain(&merged.also_corrected_by) {
         corrected_again(&mut kept, correction, true);
     }
     let replaced = superseded(&merged, &keep);
-    let both = [(before.clone(), kept.clone()), (merged.clone(), replaced)];
-    update_rules(&mut writer, &both)?;
-    if !patterns.is_empty() || before.action != kept.action {
-        // They act on if the person let each of them act before.
-        let own = writer.store().approvals().own_words();
-        let may = |rule: &Reflexion| rule.seen_by.is_empty() || own.seals(rule);
-        if may(&before) && own.seals(&merged) {
-            writer.let_act(&keep)?;
-        } else {
-            warnings.push(format!(
-                "`{keep}` acts at no call before you approve its patterns: memctl approve {keep}"
-            ));
-        }
-        acting::prepare(writer.store())?;
-    }
+    update_rules(
+        &mut writer,
+        &[(before, kept.clone()), (merged.clone(), replaced)],
+    )?;
     warnings.extend(repair_warnings(writer.take_repairs()));
     let guardrails = workspace.change_guardrail(&mut writer, &merged, None, &mut warnings);
     Ok(MergeReport {
         evidence: kept.evidence(),
         kept: keep,
         merged: other,
-        patterns,
         guardrails,
         warnings,
     })
 }
 
-/// Adds the patterns and receipts of a rule to those of the kept one, with the stricter answer to a
-/// call. Returns the patterns that it did not have.
-fn unite_calls(
-    kept: &mut Reflexion,
-    merged: &Reflexion,
-    warnings: &mut Vec<String>,
-) -> Vec<String> {
-    let counts = [
-        merged.times_told, merged.times_heeded, merged.times_recurred, merged.times_overridden,
-    ];
-    add_receipts(kept, counts.map(Option::unwrap_or_default));
-    if merged.seen_by.is_empty() {
-        return Vec::new();
-    }
-    let has = |pattern: &&CallPattern| kept.seen_by.contains(pattern);
-    let new = merged.seen_by.iter().filter(|one| !has(one)).cloned();
-    let new: Vec<CallPattern> = new.collect();
-    let both = [&kept.seen_by[..], &new].concat();
-    if let Err(reason) = checked(&both) {
-        let (id, other) = (&kept.reflexion_id, &merged.reflexion_id);
-        warnings.push(format!(
-            "`{id}` does not take the patterns of `{other}`: {reason}"
-        ));
-        return Vec::new();
-    }
-    let own = (!kept.seen_by.is_empty()).then_some(kept.action);
-    kept.action = own.map_or(merged.action, |own| own.max(merged.action));
-    kept.seen_by = both;
-    new.into_iter().map(|pattern| pattern.matches).collect()
+/// Returns `true` if a rule acts at all calls that another one acts at, with an answer as strict.
+fn covers_calls(rule: &Reflexion, other: &Reflexion) -> bool {
+    let has = |pattern: &CallPattern| rule.seen_by.contains(pattern);
+    other.seen_by.is_empty() || other.seen_by.iter().all(has) && rule.action >= other.action
 }
 
 /// Judgement of a person or a model on two rules; `None` if there is none.

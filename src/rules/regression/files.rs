@@ -1,5 +1,5 @@
-//! Files of a rule in its skill: writes regression tests from corrections, reads them for `test`, and removes
-//! them and the guardrail section when the rule goes or gets a new text.
+//! Files of a rule in its skill: writes its section in the guardrail files and regression tests from corrections, reads
+//! them for `test`, and removes them when the rule goes or gets a new text.
 //!
 //! A file that a person has edited is never overwritten or removed: only text exactly as this program wrote
 //! it, of the same correction. A warning names such a file. No failure here stops the change of the rule, which is already stored. The
@@ -15,9 +15,9 @@ use serde::Serialize;
 
 use crate::model::error::message as chain;
 use crate::model::{Correction, Execution, Reflexion, SkillPath};
-use crate::rules::guardrails::guardrail_of;
 use crate::rules::regression::case::{self, Case};
 use crate::rules::regression::export;
+use crate::store::skill::guardrails::Guardrail;
 use crate::store::skill::{self, MAX_BYTES, Skills};
 use crate::store::workspace::redacting_writer;
 use crate::store::workspace::{Error, Workspace};
@@ -35,7 +35,41 @@ pub(crate) struct CaseFile {
     pub(crate) case: Result<Case, String>,
 }
 
+/// Advice for a guardrail that cannot be written.
+const AGAIN: &str = "mend the file, then `memctl undo`, and correct it again";
+
+/// Section of a rule in guardrail files.
+pub(crate) fn guardrail_of(rule: &Reflexion) -> Guardrail<'_> {
+    Guardrail {
+        title: "",
+        rule: &rule.rule,
+        correction_id: &rule.correction_id,
+    }
+}
+
 impl Workspace {
+    /// Adds the guardrail of a new rule to all guardrail files of its skill; its own is created if there is none. A
+    /// file that cannot be written loses no rule: a warning names it. Returns the files that hold it.
+    pub(crate) fn write_guardrail(
+        &self,
+        rule: &Reflexion,
+        warnings: &mut Vec<String>,
+    ) -> Vec<String> {
+        let (Ok(skill), Ok(skills)) = (rule.skill.parse(), self.skills()) else {
+            return Vec::new();
+        };
+        let mut written = Vec::new();
+        let done = self.writer().and_then(|mut writer| {
+            let mut files = SkillFiles::of(&skills, &skill, &mut writer);
+            let done = files.add_guardrail(rule, warnings);
+            written = files.changed;
+            done
+        });
+        let trouble = done.err();
+        warnings.extend(trouble.map(|error| not_added(&error)));
+        written
+    }
+
     /// Writes the regression test of a correction, if its skill exists. Returns the files that hold
     /// it.
     pub(crate) fn write_tests(
@@ -298,6 +332,10 @@ impl Workspace {
     }
 }
 
+fn not_added(error: &Error) -> String {
+    format!("the guardrail was not added: {}; {AGAIN}", chain(error))
+}
+
 /// Returns the rule and the rules that were merged into it.
 fn with_merged(writer: &Writer, rule: &Reflexion, skill: &SkillPath) -> Vec<Reflexion> {
     let of_skill = Selection::of(skill);
@@ -314,6 +352,41 @@ fn with_merged(writer: &Writer, rule: &Reflexion, skill: &SkillPath) -> Vec<Refl
 }
 
 impl SkillFiles<'_> {
+    /// Adds the section of a new rule to the guardrail files.
+    fn add_guardrail(&mut self, rule: &Reflexion, warnings: &mut Vec<String>) -> Result<(), Error> {
+        let mut files = self.skills.guardrail_files(self.skill)?;
+        if files.is_empty() && self.skills.load(self.skill).is_ok() {
+            let own = self.skills.place(self.skill, Path::new("GUARDRAILS.md"))?;
+            files.push(own);
+        }
+        for path in files {
+            if let Err(error) = self.add_section(&path, rule, warnings) {
+                warnings.push(not_added(&error));
+            }
+        }
+        Ok(())
+    }
+
+    fn add_section(
+        &mut self,
+        path: &Path,
+        rule: &Reflexion,
+        warnings: &mut Vec<String>,
+    ) -> Result<(), Error> {
+        let with_section = self.skills.with_guardrail(path, &guardrail_of(rule))?;
+        let before = self.skills.generated(path)?;
+        if let Some(text) = with_section {
+            return self.change(path, before.as_deref(), Some(&text));
+        }
+        if !before.unwrap_or_default().contains(&rule.rule) {
+            let (shown, id) = (self.skills.shown(path), &rule.correction_id);
+            warnings.push(format!(
+                "`{shown}` has another text as the guardrail of `{id}`, and stays as it is"
+            ));
+        }
+        Ok(())
+    }
+
     /// Removes the section of a rule from the guardrail files, or rewords it. An edited section stays.
     fn change_guardrails(
         &mut self,
