@@ -11,12 +11,10 @@
 //! Invariant: a rule that this user vouches for is never left out, moved back or superseded because of a
 //! record that they do not vouch for ([`TrustedPart::may_silence`]).
 
-use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 
 use chrono::{DateTime, Utc};
-use memctl_files::json;
 
 use crate::model::text::{later_first, one_line, told_line};
 use crate::model::{CHAT, Kind, Reflexion, UTILITY_FLOOR, with_origin};
@@ -150,8 +148,6 @@ pub(crate) const LOOKED_AT: usize = 500;
 pub(crate) const TOLD: usize = 5;
 /// Maximum length of a line, in characters.
 pub(crate) const LINE: usize = 240;
-/// Number of newest executions whose skills count as run here.
-const RUNS: usize = 50;
 
 /// Rules for a session, best first.
 #[derive(Debug, Default)]
@@ -172,7 +168,7 @@ pub(crate) const RULE: usize = 600;
 enum Relevance {
     /// People said it in this project.
     Project,
-    /// It is for every skill, or for one that is here or ran here.
+    /// It is for every skill, or for one that is here.
     Skill,
     Other,
 }
@@ -192,18 +188,10 @@ pub(crate) fn session_rules(
     rules.retain(|rule| rule.is_in_use() && here.covers(rule));
     let mut seen = HashSet::new();
     rules.retain(|rule| seen.insert((rule.skill.clone(), rule.rule.clone())));
-    let skills: HashSet<&str> = rules.iter().map(|rule| rule.skill.as_str()).collect();
-    let skills = skills.into_iter().filter(|skill| !skill.is_empty());
-    let (present, absent): (Vec<&str>, Vec<&str>) = skills.partition(|skill| here.has_skill(skill));
-    let mut used: HashSet<String> = present.into_iter().map(str::to_owned).collect();
-    // Executions are read only for skills that are not here.
-    if !absent.is_empty() {
-        used.extend(skills_run(store)?);
-    }
     let relevance = |rule: &Reflexion| match rule.skill.as_str() {
         _ if !rule.projects().is_empty() => Relevance::Project,
         "" => Relevance::Skill,
-        skill if used.contains(skill) => Relevance::Skill,
+        skill if here.has_skill(skill) => Relevance::Skill,
         _ => Relevance::Other,
     };
     let worth =
@@ -228,20 +216,6 @@ pub(crate) fn session_rules(
         observed,
         waiting,
     })
-}
-
-/// Returns the skills of the newest executions.
-fn skills_run(store: &Scoped) -> Result<HashSet<String>, Error> {
-    let newest = Selection {
-        skill: None,
-        newest: Some(RUNS),
-    };
-    let mut skills = HashSet::new();
-    store.each_entry(Kind::Execution, &newest, &mut |entry| {
-        let skill = json::string_field(&entry.text, "skill");
-        skills.extend(skill.map(Cow::into_owned));
-    })?;
-    Ok(skills)
 }
 
 /// Returns `true` for a candidate from a chat that nobody has judged.
@@ -418,21 +392,15 @@ mod tests_of_briefing {
         rule
     }
 
-    fn order(rules: &[Value], runs: &[&str]) -> Vec<String> {
+    fn order(rules: &[Value]) -> Vec<String> {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().join("shop");
         let memory = root.join(".agentura");
         for name in ["shop/skills/hr/here", "shop/.agentura"] {
             named::create_dir(&dir.path().join(name)).unwrap();
         }
-        let runs: Vec<Value> = runs
-            .iter()
-            .map(|skill| json!({"execution_id": "EXEC-1", "skill": skill}))
-            .collect();
-        for (kind, entries) in [(Kind::Reflexion, rules), (Kind::Execution, &runs)] {
-            let text = json!({ "entries": entries }).to_string();
-            named::replace(&memory.join(kind.file()), text.as_bytes()).unwrap();
-        }
+        let text = json!({ "entries": rules }).to_string();
+        named::replace(&memory.join(Kind::Reflexion.file()), text.as_bytes()).unwrap();
         let store = Scoped::new(&*memory, Scope::All).trusting(Approvals::everything());
         let now = DateTime::parse_from_rfc3339("2026-02-20T00:00:00Z").unwrap();
         let skills = root.join("skills");
@@ -454,16 +422,14 @@ mod tests_of_briefing {
         proven["utility_score"] = json!(0.9);
         let rules = [
             rule("other", "dev/other", 1.0),
-            rule("ran", "dev/ran", 0.2),
             old,
             proven,
             rule("general", "", 0.3),
             rule_of_project("bound", "shop"),
             rule_of_project("elsewhere", "blog"),
         ];
-        let expected = ["bound", "proven", "old", "general", "ran", "other"];
-        assert_eq!(order(&rules, &["dev/ran"]), expected);
-        assert_eq!(order(&rules, &[])[4..], ["other", "ran"]);
+        let expected = ["bound", "proven", "old", "general", "other"];
+        assert_eq!(order(&rules), expected);
     }
 
     #[test]

@@ -52,8 +52,9 @@ pub struct Neighbour {
     pub applies_when: String,
 }
 
-/// Rule that is not stored yet.
-#[derive(Debug, Clone, PartialEq)]
+/// Rule that is not stored yet. In an answer, one without a cause or a condition is no reason to ask, and pay, again.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(default)]
 pub struct Draft {
     /// Description of the mistake.
     pub mistake: String,
@@ -64,13 +65,20 @@ pub struct Draft {
     /// Condition of the rule.
     pub applies_when: String,
     /// Specificity of the correction, from 0 to 1.
+    #[serde(default = "unsure")]
     pub confidence: f64,
     /// Reason why a person has to say whether it is a rule; `None` if it is one.
+    #[serde(skip)]
     pub doubt: Option<&'static str>,
     /// Assertions of a model in the short form.
     pub assertions: Vec<String>,
     /// `true` if they check all that the rule demands.
     pub assertions_suffice: bool,
+}
+
+/// Confidence of an answer that gives none.
+fn unsure() -> f64 {
+    0.5
 }
 
 /// Result of a reflection.
@@ -113,12 +121,10 @@ pub fn offline(context: &CorrectionContext<'_>) -> Reflection {
         } else {
             String::new()
         },
-        applies_when: String::new(),
         confidence: confidence(&words),
         doubt: (!context.is_rule && is_remark()).then_some(ONE_OUTPUT),
         rule: words,
-        assertions: Vec::new(),
-        assertions_suffice: false,
+        ..Draft::default()
     })
 }
 
@@ -225,20 +231,6 @@ pub struct Reply {
     pub warnings: Vec<String>,
 }
 
-/// Fields of a reply. One without a cause or a condition is no reason to ask, and pay, again.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Answer {
-    mistake: String,
-    root_cause: String,
-    rule: String,
-    applies_when: String,
-    confidence: Option<f64>,
-    assertions: Vec<String>,
-    assertions_suffice: bool,
-    related: Vec<RelatedRule>,
-}
-
 /// Reads a model's reply. Rejects an empty rule and clamps the confidence to 0 to 1. That nothing
 /// lasting follows counts even if the rest of the reply is malformed.
 ///
@@ -261,35 +253,30 @@ pub fn accept(context: &CorrectionContext<'_>, reply: &str) -> Result<Reply, Str
         // Strict modes answer `null` for what is missing.
         fields.retain(|_, value| !value.is_null());
     }
-    let answer: Answer = serde_json::from_value(value).map_err(|error| error.to_string())?;
-    let rule = one_line(&answer.rule);
-    if rule.is_empty() {
+    let answered: Option<Vec<RelatedRule>> =
+        serde_json::from_value(value["related"].take()).map_err(|error| error.to_string())?;
+    let mut draft: Draft = serde_json::from_value(value).map_err(|error| error.to_string())?;
+    for text in [
+        &mut draft.mistake, &mut draft.root_cause, &mut draft.rule, &mut draft.applies_when,
+    ] {
+        *text = one_line(text);
+    }
+    if draft.rule.is_empty() {
         return Err("the rule is empty".to_owned());
     }
-    if rule.len() > context.correction.len() * 4 + 2_000 {
+    if draft.rule.len() > context.correction.len() * 4 + 2_000 {
         return Err("the rule is far longer than the correction".to_owned());
     }
+    draft.confidence = draft.confidence.clamp(0.0, 1.0);
     let mut warnings = Vec::new();
-    let given = answer.assertions.len();
-    let mut assertions = answer.assertions;
-    assertions.retain(|text| match assertion::read(text) {
-        Ok(_) => true,
-        Err(error) => {
-            warnings.push(error);
-            false
-        }
+    let given = draft.assertions.len();
+    draft.assertions.retain(|text| {
+        let read = assertion::read(text);
+        warnings.extend(read.as_ref().err().cloned());
+        read.is_ok()
     });
-    let mut draft = Draft {
-        mistake: one_line(&answer.mistake),
-        root_cause: one_line(&answer.root_cause),
-        rule,
-        applies_when: one_line(&answer.applies_when),
-        confidence: answer.confidence.unwrap_or(0.5).clamp(0.0, 1.0),
-        doubt: None,
-        assertions_suffice: answer.assertions_suffice && given == assertions.len(),
-        assertions,
-    };
-    let related = judgements(context, answer.related);
+    draft.assertions_suffice &= given == draft.assertions.len();
+    let related = judgements(context, answered.unwrap_or_default());
     keep_to_the_words(context, &mut draft, &mut warnings);
     Ok(Reply {
         reflection: Reflection::Rule(draft),
@@ -309,7 +296,7 @@ fn nothing(value: &Value) -> Option<Reflection> {
         return None;
     }
     let reason = one_line(value["reason"].as_str().unwrap_or_default());
-    let confidence = value["confidence"].as_f64().unwrap_or(0.5);
+    let confidence = value["confidence"].as_f64().unwrap_or_else(unsure);
     Some(Reflection::Nothing {
         reason: if reason.is_empty() {
             REMARK.to_owned()

@@ -186,21 +186,9 @@ fn compare(
     }
 }
 
-/// Returns true if a word of a field's name, singular or plural, names a judgement: `overallScores`.
+/// Returns true if a field's name has a word for a judgement: `overallScores`.
 fn is_judgement(name: &str) -> bool {
-    let mut words = String::new();
-    for c in name.chars() {
-        if c.is_uppercase() && words.ends_with(char::is_lowercase) {
-            words.push(' ');
-        }
-        words.push(c);
-    }
-    let words = words.to_lowercase();
-    words.split(|c: char| !c.is_alphanumeric()).any(|word| {
-        WORDS
-            .judgements
-            .contains(word.strip_suffix('s').unwrap_or(word))
-    })
+    WORDS.judgements.occur_in(&name.to_lowercase())
 }
 
 fn is_decision(value: &Value, judged: bool) -> bool {

@@ -112,13 +112,7 @@ fn changed_in_work_tree(command: &str, rest: &[&str]) -> Vec<String> {
             paths.retain(|_| !makes_branch);
             owned(&paths)
         }),
-        "apply" | "am" => {
-            let directory = value(rest, &["--directory"]);
-            directory
-                .map(|path| format!("{path}/"))
-                .into_iter()
-                .collect()
-        }
+        "apply" | "am" => directory(rest, &["--directory"]),
         "restore" if rest.iter().any(|word| matches!(*word, "--staged" | "-S")) => Vec::new(),
         "restore" => behind.unwrap_or_else(|| owned(&operands_beside(rest, &["-s", "--source"]))),
         _ => Vec::new(),
@@ -213,67 +207,43 @@ fn changed_by(program: &str, rest: &[&str]) -> Vec<String> {
             owned(&operands(rest)[modes.min(operands(rest).len())..])
         }
         "curl" | "wget" => fetched(program, rest).into_iter().collect(),
-        // Nobody knows the names within: an archive usually holds a directory of its own name.
+        // Nobody knows the names within.
         "tar" if short('x') || rest.first().is_some_and(|word| word.contains('x')) => {
             let members = members(rest);
             if members.is_empty() {
-                unpacked(rest, &["-C", "--directory"])
+                directory(rest, &["-C", "--directory"])
             } else {
                 members
             }
         }
-        "unzip" => unpacked(rest, &["-d"]),
+        "unzip" => directory(rest, &["-d"]),
         "dd" => {
             let to = rest.iter().filter_map(|word| word.strip_prefix("of="));
             to.map(str::to_owned).collect()
         }
         _ => match behind_copy(program, rest) {
             Some((operands, rest)) => copied(operands, rest),
-            None => formatted(program, rest, short('w') || short('i')),
+            None => rewritten(program, rest, short('w') || short('i')),
         },
     }
 }
 
-/// Formatters that write without an option, and their subcommand for it; what they only look with.
-const FORMATTERS: [(&str, &str); 14] = [
-    ("autoflake8", ""),
-    ("biome", "format"),
-    ("black", ""),
-    ("cargo", "fmt"),
-    ("dart", "format"),
-    ("deno", "fmt"),
-    ("isort", ""),
-    ("mix", "format"),
-    ("php-cs-fixer", "fix"),
-    ("ruff", "format"),
-    ("rustfmt", ""),
-    ("swiftformat", ""),
-    ("terraform", "fmt"),
-    ("tofu", "fmt"),
-];
-
-/// Files that a formatter or a linter writes. Many write only with an option.
-fn formatted(program: &str, rest: &[&str], is_short: bool) -> Vec<String> {
+/// Files that a formatter or a linter writes: many only with an option, others unless they only look.
+fn rewritten(program: &str, rest: &[&str], is_short: bool) -> Vec<String> {
     let is_set = |options: &[&str]| rest.iter().any(|flag| options.contains(flag));
-    let formatter = FORMATTERS.iter().find(|(name, subcommand)| {
-        *name == program && (subcommand.is_empty() || rest.first() == Some(subcommand))
-    });
-    let only_looks = is_set(&[
-        "--check", "-check", "--diff", "--dry-run", "-c", "--check-only",
-    ]);
-    let has_name = ["fmt", "format", "prettier", "imports", "sops"]
-        .iter()
-        .any(|part| program.contains(part));
-    let writes = has_name && is_short || is_set(&["--write", "--fix", "--in-place", "--inplace"]);
     let mut files = operands(rest);
-    match formatter {
-        Some(_) if only_looks => files.clear(),
+    let has_subcommand = matches!(files.first(), Some(&("fmt" | "format")));
+    if has_subcommand || matches!(program, "black" | "isort" | "rustfmt") {
+        let only_looks = is_set(&["--check", "-check", "--diff", "--dry-run", "-c"]);
+        files.retain(|_| !only_looks);
         // Such an operand is a place.
-        Some((_, subcommand)) => {
-            files.drain(..usize::from(!subcommand.is_empty()));
-        }
-        None => files.retain(|path| writes && path.contains(['.', '/'])),
+        files.drain(..usize::from(has_subcommand).min(files.len()));
+        return owned(&files);
     }
+    let mut names = ["fmt", "format", "prettier", "imports", "sops"].iter();
+    let has_name = names.any(|part| program.contains(part));
+    let writes = has_name && is_short || is_set(&["--write", "--fix", "--in-place", "--inplace"]);
+    files.retain(|path| writes && path.contains(['.', '/']));
     owned(&files)
 }
 
@@ -328,17 +298,10 @@ fn members(rest: &[&str]) -> Vec<String> {
         .collect()
 }
 
-fn unpacked(rest: &[&str], options: &[&str]) -> Vec<String> {
-    let Some(directory) = value(rest, options) else {
-        return Vec::new();
-    };
-    let is_archive = |word: &&&str| **word != directory && word.contains('.');
-    let archive = rest
-        .iter()
-        .find(is_archive)
-        .map_or("", |path| basename(path));
-    let stem = archive.split('.').next().unwrap_or(archive);
-    vec![in_directory(directory, stem)]
+/// Directory that one of these options names.
+fn directory(rest: &[&str], options: &[&str]) -> Vec<String> {
+    let named = value(rest, options).map(|path| format!("{}/", path.trim_end_matches('/')));
+    named.into_iter().collect()
 }
 
 /// A path relative to each of the directories that it is below, and absolute as the last.
@@ -439,9 +402,9 @@ mod tests {
         check("curl https://x.example/a", &[]);
         check("wget -P lib https://x.example/a/b.js", &["lib/b.js"]);
         check("wget https://x.example/b.js", &["./b.js"]);
-        check("tar -xzf lib-1.tar.gz -C third", &["third/lib-1"]);
+        check("tar -xzf lib-1.tar.gz -C third", &["third/"]);
         check("tar -czf a.tgz -C third b", &[]);
-        check("unzip -q x.zip -d third", &["third/x"]);
+        check("unzip -q x.zip -d third", &["third/"]);
         check("git checkout HEAD -- a b", &["a", "b"]);
         check("git checkout main", &[]);
         check("git restore -s HEAD~1 a", &["a"]);
