@@ -103,10 +103,6 @@ pub struct Reflexion {
     /// `true` if it only takes back those rules: it is never told.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub withdraws: bool,
-    /// Id of the candidate that the person's own words replace this rule with; until a person
-    /// decides on it, the rule is not told. Empty if there is none.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub suspended_by: String,
     /// `candidate` if an agent relayed the rule, or it was heard in a chat, and no user has approved
     /// it; `active` if one has.
     /// Empty means active.
@@ -162,7 +158,7 @@ impl Reflexion {
         self.is_candidate() && self.judgement.is_some()
     }
 
-    /// Returns the state: `superseded`, `rejected`, `candidate`, `withdrawal`, `suspended`, `retired`
+    /// Returns the state: `superseded`, `rejected`, `candidate`, `withdrawal`, `retired`
     /// or `active`.
     pub fn state(&self) -> &'static str {
         if !self.superseded_by.is_empty() {
@@ -173,19 +169,11 @@ impl Reflexion {
             CANDIDATE
         } else if self.withdraws {
             "withdrawal"
-        } else if self.is_suspended() {
-            "suspended"
         } else if self.is_retired() {
             "retired"
         } else {
             "active"
         }
-    }
-
-    /// Returns `true` if the person took the rule back in a message, and has not decided in a review.
-    /// A rule that asks or refuses goes on: only the person takes it away.
-    fn is_suspended(&self) -> bool {
-        !self.suspended_by.is_empty() && self.action <= CallAction::Note
     }
 
     /// Returns `true` if the utility is below [`UTILITY_FLOOR`] after at least five outcomes. If the
@@ -671,13 +659,6 @@ mod tests {
         check(
             r#", "superseded_by": "REFL-002""#,
             "superseded",
-            Trust::User,
-        );
-        let suspended = r#", "suspended_by": "REFL-002""#;
-        check(suspended, "suspended", Trust::User);
-        check(
-            &format!(r#"{suspended}, "action": "deny""#),
-            "active",
             Trust::User,
         );
     }

@@ -16,7 +16,6 @@ use crate::model::{
     Record as _, Reflexion, Trust, with_origin,
 };
 use crate::review::queue::{Part, Waiting, WaitingKind};
-use crate::rules::hearing::end_suspension;
 use crate::rules::place::activation::{activate, follow_up};
 use crate::rules::place::changes::update_rule;
 use crate::rules::{acting, checked};
@@ -360,7 +359,6 @@ pub fn reject(workspace: &Workspace, id: &str, reason: &str) -> Result<Rejected,
     };
     let candidate = candidate.filter(Reflexion::is_candidate);
     let summary = if let Some(rule) = candidate {
-        end_suspension(&mut writer, &rule)?;
         rule.summary()
     } else if kind == Kind::Procedure && level(writer.store(), &entry) == Trust::Observed {
         changes.push(("state", json!("retired")));

@@ -19,7 +19,6 @@ use serde::Serialize;
 use crate::model::{Kind, MemoryType, PROMOTED_TO, Reflexion, Scope, Session, Viewer, utc};
 use crate::notes::indexing::Index;
 use crate::rules::RuleFiles;
-use crate::rules::hearing::end_suspension;
 use crate::store::skill::Skills;
 use crate::store::workspace::{Error, Workspace, document, remembered, repair_warnings};
 use crate::store::{AuditAction, Item, RemovalMode, Role, inventory, lined, text_field};
@@ -56,9 +55,6 @@ pub fn forget(workspace: &Workspace, id: &str, for_good: bool) -> Result<ForgetR
     let session = entry.filter(|_| kind == Kind::Session && for_good);
     if let Some(Ok(session)) = session.map(|entry| entry.parse::<Session>()) {
         writer.remove_execution_logs(&session.names())?;
-    }
-    if let Some(rule) = &rule {
-        end_suspension(&mut writer, rule)?;
     }
     let content = document.as_ref().map(remembered).unwrap_or_default();
     let mode = if for_good {

@@ -100,7 +100,6 @@ names! {
         StrengthenedBy = "strengthened_by",
         Supersedes = "supersedes",
         SupersededBy = "superseded_by",
-        SuspendedBy = "suspended_by",
         ValidatedBy = "validated_by",
         InjectedInto = "injected_into",
         SeenIn = "seen_in",
@@ -421,10 +420,6 @@ impl<'a> Walk<'a> {
             leads.records(Relation::Supersedes, older, Direction::End);
         }
         if way.is_down() {
-            if link.state.as_deref() == Some("suspended") {
-                let by = [rule.suspended_by];
-                leads.records(Relation::SuspendedBy, by, Direction::End);
-            }
             let newer = [rule.superseded_by];
             leads.records(Relation::SupersededBy, newer, Direction::End);
             for test in rule.generated_test_ids {

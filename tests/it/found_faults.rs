@@ -184,7 +184,6 @@ fn one_word_says_the_state_of_a_rule_everywhere() {
     let candidate = r#""status": "candidate", "judgement": {"verdict": "discard", "by": "user"}"#;
     for (field, word) in [
         (r#""superseded_by": "REFL-002""#, "superseded"),
-        (r#""suspended_by": "REFL-002""#, "suspended"),
         (candidate, "rejected"),
     ] {
         let mut rules: Value = serde_json::from_str(&file).unwrap();

@@ -269,20 +269,11 @@ fn message_that_only_withdraws_a_rule_is_no_rule() {
     let quote = "Forget what I said about console.log.";
     says(&workspace, quote);
     let heard = json!({"rule": quote, "withdraws": "REFL-001", "quote": quote});
-    assert_eq!(hears(&workspace, &heard)["earlier"]["now"], "suspended");
+    assert_eq!(hears(&workspace, &heard)["earlier"]["now"], "in_force");
     let review = workspace.run(&["review"]).succeeds().stdout.clone();
     assert!(
         review.contains("takes back REFL-001: Never leave console.log"),
         "{review}"
-    );
-    let why = workspace
-        .run(&["why", "REFL-001"])
-        .succeeds()
-        .stdout
-        .clone();
-    assert!(
-        why.contains("suspended by") && why.contains("REFL-002"),
-        "{why}"
     );
     workspace.json(&["approve", "REFL-002"]);
     let event = json!({"hook_event_name": "SessionStart", "session_id": "new",

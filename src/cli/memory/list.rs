@@ -25,8 +25,8 @@ const ERROR: usize = 60;
 /// Maximum number of lines of a text: those of a lesson or a rule of usual length.
 const LINES: usize = 5;
 /// Statuses of rules and procedures.
-const STATUSES: [&str; 8] = [
-    "active", CANDIDATE, REJECTED, "suspended", "superseded", "retired", QUARANTINED, EPISODE,
+const STATUSES: [&str; 7] = [
+    "active", CANDIDATE, REJECTED, "superseded", "retired", QUARANTINED, EPISODE,
 ];
 
 /// List the newest records

@@ -19,7 +19,6 @@ mod record;
 pub(crate) use gate::{demands, may_be_lasting};
 pub use heard::{Earlier, HeardArgs, SeeArg};
 pub(crate) use messages::{MadeCall, Message, retain};
-pub(crate) use record::end_suspension;
 pub use record::{EarlierRule, EarlierState, HeardReport, record_heard, record_said};
 
 /// Question to an agent when a message may be lasting.

@@ -4,37 +4,32 @@
 //! so that an agent can add how it relates to its neighbours.
 //!
 //! An earlier *candidate* that the rule replaces is superseded at once. An earlier rule in force stays in force
-//! until a person approves the candidate, so that one of the two always is. If the candidate only takes it back,
-//! it is suspended: it stays in its file, is not told, and waits in `review` until a person decides. A rule is
-//! suspended only if the person's own words are about it, and only if it does no more than tell. A rule that
-//! asks or refuses stays in force until the person decides.
+//! until a person approves the candidate, so that one of the two always is, also if it only takes the earlier rule back.
 
-use std::collections::BTreeSet;
 use std::path::Path;
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::Value;
 
 use super::HeardArgs;
 use super::heard::{Earlier, Heard, refused};
 use super::messages::{MadeCall, Message, witness};
-use crate::model::text::{is_generic, key_words, similarity};
-use crate::model::{AGENT, CANDIDATE, CHAT, CallAction, Kind, LessonScope, Reflexion, Said};
+use crate::model::text::{key_words, similarity};
+use crate::model::{AGENT, CANDIDATE, CHAT, Kind, LessonScope, Reflexion, Said};
 use crate::rules::acting::call::Call;
 use crate::rules::acting::matching::breaks;
 use crate::rules::in_use::mark_observed;
 use crate::rules::place::activation::UNUSED;
 use crate::rules::place::changes::{superseded, update_rule};
 use crate::rules::place::neighbours::same_words;
-use crate::rules::place::neighbours::{SimilarRule, cosines, nearest};
+use crate::rules::place::neighbours::{SimilarRule, nearest};
 use crate::store::project::project_of;
 use crate::store::workspace::{Error, Workspace, repair_warnings, stamp};
 use crate::store::{Selection, Writer, same_project};
 
 /// Number of neighbours in the answer.
 const SHOWN: usize = 3;
-/// Minimum cosine of a neighbour, and of a message that is about a rule.
+/// Minimum cosine of a neighbour.
 const NEAR: f64 = 0.3;
 /// Minimum similarity of two wordings of one rule, by their words.
 const REWORDED: f64 = 0.75;
@@ -85,8 +80,6 @@ pub struct EarlierRule {
 pub enum EarlierState {
     /// It was a candidate, and the new one took its place.
     Superseded,
-    /// It is not told until a person decides.
-    Suspended,
     /// It stays in force until a person decides.
     InForce,
 }
@@ -175,10 +168,6 @@ fn record(
         // The person's words are not lost because the rule before them was never recorded.
         warnings.push("no earlier rule is near: to replace one, give its id".to_owned());
     }
-    let is_taken_back = match &earlier {
-        Some(old) => heard.withdraws && is_about(&heard.quote, &old.rule)?,
-        None => false,
-    };
     let seen = seen(&heard, &message.calls, root.and_then(Path::to_str));
     let rule = Reflexion {
         created_at: stamp(workspace.now),
@@ -207,7 +196,7 @@ fn record(
         None => writer.append(rule, workspace.now)?,
         Some(own) => change_candidate(&mut writer, &own, rule, is_whole)?,
     };
-    let earlier = earlier.map(|old| give_way(&mut writer, &rule, old, is_taken_back));
+    let earlier = earlier.map(|old| give_way(&mut writer, &rule, old));
     let earlier = earlier.transpose()?;
     warnings.extend(repair_warnings(writer.take_repairs()));
     drop(writer);
@@ -367,60 +356,16 @@ fn change_candidate(
     Ok(changed)
 }
 
-/// Lets an earlier rule give way to a candidate, as far as an agent's word goes. `is_taken_back` is `true` if
-/// the person's words are about it, and name nothing in its place.
-fn give_way(
-    writer: &mut Writer,
-    rule: &Reflexion,
-    old: Reflexion,
-    is_taken_back: bool,
-) -> Result<EarlierRule, Error> {
-    let id = &rule.reflexion_id;
-    let (now, mut after) = if old.is_candidate() {
-        (EarlierState::Superseded, superseded(&old, id))
-    } else if is_taken_back && old.action <= CallAction::Note {
-        let suspended_by = id.clone();
-        let suspended = Reflexion {
-            suspended_by,
-            ..old.clone()
-        };
-        (EarlierState::Suspended, suspended)
-    } else {
-        (EarlierState::InForce, old.clone())
-    };
-    update_rule(writer, &old, &mut after)?;
+/// Lets an earlier candidate give way to a new one.
+fn give_way(writer: &mut Writer, rule: &Reflexion, old: Reflexion) -> Result<EarlierRule, Error> {
+    let mut now = EarlierState::InForce;
+    if old.is_candidate() {
+        update_rule(writer, &old, &mut superseded(&old, &rule.reflexion_id))?;
+        now = EarlierState::Superseded;
+    }
     Ok(EarlierRule {
         id: old.reflexion_id,
         rule: old.rule,
         now,
     })
-}
-
-/// Returns `true` if a person's words name something of a rule, or mean something near it.
-fn is_about(quote: &str, rule: &str) -> Result<bool, Error> {
-    let telling = |text: &str| -> BTreeSet<String> {
-        let words = key_words(text).into_iter();
-        let long =
-            |word: &String| word.chars().count() > 3 || word.chars().any(|c| c.is_ascii_digit());
-        words
-            .filter(|word| long(word) && !is_generic(word))
-            .collect()
-    };
-    let shares = !telling(quote).is_disjoint(&telling(rule));
-    Ok(shares || cosines(quote, &[rule])?.iter().any(|score| *score >= NEAR))
-}
-
-/// Withdraws the suspension of the rules that a candidate would have replaced.
-pub(crate) fn end_suspension(writer: &mut Writer, rule: &Reflexion) -> Result<(), Error> {
-    for id in &rule.replaces {
-        let Some(entry) = writer.store().find(Kind::Reflexion, id)? else {
-            continue;
-        };
-        let old = entry.parse::<Reflexion>();
-        if old.is_ok_and(|old| old.suspended_by == rule.reflexion_id) {
-            let none: [(&str, Value); 0] = [];
-            writer.update_without(Kind::Reflexion, id, &none, &["suspended_by"])?;
-        }
-    }
-    Ok(())
 }

@@ -185,7 +185,6 @@ impl Report for Heard {
         if let Some(old) = &self.report.earlier {
             let now = match old.now {
                 EarlierState::Superseded => "was a candidate, and this one takes its place",
-                EarlierState::Suspended => "is not told any more, until the user decides",
                 EarlierState::InForce => "stays in force until the user decides",
             };
             text.extend([old.id.as_str(), " ", now, ".\n"]);
