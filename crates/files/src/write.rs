@@ -145,9 +145,10 @@ impl Directory {
     /// means that it did not exist. Returns the state of the new file; `None` if another program has
     /// changed it: that version stays.
     ///
-    /// The file is looked at right before the rename. A program that saves it in the time between, a small part of a
-    /// millisecond, loses what it saved, and so does one that opened the old file without truncating it and writes
-    /// after this call.
+    /// The new and the old file swap names in one step, and the old one is checked before its
+    /// removal. A version saved just before the swap comes back. One gap remains: an editor that
+    /// opened the old file without truncating it and writes after this call loses its bytes. On a
+    /// file system without an atomic swap, a check followed by a rename leaves a short race.
     pub fn replace_unchanged(
         &self,
         name: impl AsRef<Path>,
@@ -161,8 +162,7 @@ impl Directory {
             let own = FileState::of(file)?;
             let is_placed = match read {
                 Some(read) if look(&place)? == Some(*read) => {
-                    sys::rename(parent, temporary, parent, &place.name)?;
-                    true
+                    exchange(&place, temporary, read, &own)?
                 }
                 Some(_) => false,
                 None => move_to_free(parent, temporary, &place.name)?,
@@ -178,6 +178,51 @@ impl Directory {
     }
 }
 
+/// Swaps in the new file for the one that was read, and swaps back if that turns out to be another version. `false`
+/// leaves the new file under its temporary name.
+fn exchange(
+    place: &Place,
+    temporary: &OsStr,
+    read: &FileState,
+    own: &FileState,
+) -> io::Result<bool> {
+    let parent = &*place.parent;
+    let swap = || sys::exchange(parent, temporary, &place.name);
+    match swap() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        Err(error) if sys::is_unsupported(&error) => {
+            sys::rename(parent, temporary, parent, &place.name)?;
+            return Ok(true);
+        }
+        done => done?,
+    }
+    // The first check detects an editor that has already truncated the file; the one after the sync
+    // detects an editor that saves meanwhile.
+    let is_kept = || {
+        let old = look_at(parent, temporary, &place.shown)?;
+        Ok::<bool, io::Error>(old.is_some_and(|old| old.is_unwritten(read)))
+    };
+    if is_kept()? {
+        sys::sync(parent)?;
+        if is_kept()? {
+            return Ok(true);
+        }
+    }
+    match swap() {
+        // The new file has been removed meanwhile, so the other version gets the free name.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return move_to_free(parent, temporary, &place.name).map(|_| false);
+        }
+        done => done?,
+    }
+    let back = look_at(parent, temporary, &place.shown)?;
+    if !back.is_some_and(|there| there.is_same_file(own)) {
+        // A third version replaced the new file, and is newer than the one that came back.
+        swap()?;
+    }
+    Ok(false)
+}
+
 /// Renames a file to a name that must be free; `false` if it is not.
 fn move_to_free(parent: &Handle, from: &OsStr, to: &OsStr) -> io::Result<bool> {
     match sys::rename_to_free(parent, from, to) {
@@ -191,9 +236,13 @@ fn move_to_free(parent: &Handle, from: &OsStr, to: &OsStr) -> io::Result<bool> {
     }
 }
 
+fn look(place: &Place) -> io::Result<Option<FileState>> {
+    look_at(&place.parent, &place.name, &place.shown)
+}
+
 /// Returns the state of a regular file; `None` if it does not exist.
-fn look(at: &Place) -> io::Result<Option<FileState>> {
-    match file::open(&at.parent, &at.name, &at.shown, Access::Read) {
+fn look_at(at: &Handle, name: &OsStr, shown: &Path) -> io::Result<Option<FileState>> {
+    match file::open(at, name, shown, Access::Read) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         opened => FileState::of(&opened?).map(Some),
     }
@@ -257,6 +306,43 @@ mod tests {
     use std::io::Write as _;
 
     use super::*;
+
+    #[test]
+    #[cfg_attr(windows, ignore = "Windows cannot swap two names")]
+    fn a_version_that_came_right_before_the_exchange_comes_back() {
+        let dir = tempfile::tempdir().unwrap();
+        let directory = Directory::at(dir.path());
+        let place = directory.place(Path::new("a.json")).unwrap();
+        let own_name = OsStr::new("own");
+        let at = |name: &str| dir.path().join(name);
+        let put = |name: &str, text: &[u8]| directory.replace_file(name, text).unwrap();
+        let state = |name: &str| directory.state(name).unwrap().unwrap();
+        let exchange =
+            |read: &FileState, own: &FileState| exchange(&place, own_name, read, own).unwrap();
+        put("a.json", b"read");
+        put("own", b"own");
+        let (read, own) = (state("a.json"), state("own"));
+        // Renamed over.
+        put("a.json", b"theirs");
+        assert!(!exchange(&read, &own));
+        assert_eq!(fs::read(at("a.json")).unwrap(), b"theirs");
+        assert_eq!(fs::read(at("own")).unwrap(), b"own");
+        // Written in place.
+        let read = state("a.json");
+        directory.append("a.json", b" more", false).unwrap();
+        assert!(!exchange(&read, &own));
+        assert_eq!(fs::read(at("a.json")).unwrap(), b"theirs more");
+        // Removed.
+        let read = state("a.json");
+        fs::remove_file(at("a.json")).unwrap();
+        assert!(!exchange(&read, &own));
+        assert!(!at("a.json").exists());
+        // As it was read.
+        put("a.json", b"theirs");
+        let read = state("a.json");
+        assert!(exchange(&read, &own));
+        assert_eq!(fs::read(at("a.json")).unwrap(), b"own");
+    }
 
     #[test]
     fn a_version_that_came_before_the_rename_stays() {

@@ -189,6 +189,18 @@ pub(crate) fn real(path: &Path) -> io::Result<PathBuf> {
     std::fs::canonicalize(path)
 }
 
+/// Swaps two names in a directory atomically.
+pub(crate) fn exchange(at: &Handle, a: &OsStr, b: &OsStr) -> io::Result<()> {
+    let at = &at.0;
+    Ok(rustix::fs::renameat_with(
+        at,
+        a,
+        at,
+        b,
+        RenameFlags::EXCHANGE,
+    )?)
+}
+
 /// Renames an entry; fails if the target exists.
 pub(crate) fn rename_to_free(at: &Handle, from: &OsStr, to: &OsStr) -> io::Result<()> {
     let at = &at.0;

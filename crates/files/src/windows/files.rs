@@ -237,6 +237,11 @@ pub(crate) fn real(path: &Path) -> io::Result<PathBuf> {
     Ok(if is_same { plain } else { real })
 }
 
+/// Fails: the system cannot swap two names.
+pub(crate) fn exchange(_: &Handle, _: &OsStr, _: &OsStr) -> io::Result<()> {
+    Err(io::Error::from_raw_os_error(NOT_SUPPORTED))
+}
+
 /// Fails: a rename of the standard library always replaces. The caller links and unlinks.
 pub(crate) fn rename_to_free(_: &Handle, _: &OsStr, _: &OsStr) -> io::Result<()> {
     Err(io::Error::from_raw_os_error(NOT_SUPPORTED))

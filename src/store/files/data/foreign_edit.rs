@@ -7,7 +7,7 @@
 //!
 //! Invariants:
 //! - A write is acknowledged only after it was seen in the file with the expected name.
-//! - A rename overwrites no version that was not read and was there before it; see `Directory::replace_unchanged`.
+//! - A rename never overwrites a version that was not read; see `Directory::replace_unchanged`.
 //! - An append to a file that was just truncated is removed from it again.
 //! - A truncated, empty or missing file is not repaired while a save may be in progress.
 //! - Bytes that a crash left after the last complete entry are never discarded.
