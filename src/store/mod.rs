@@ -6,16 +6,17 @@
 //!
 //! # Rooms, from low to high
 //!
-//! A room imports only from rooms above it in this list. Files form no circle.
+//! A room imports only from rooms above it in this list. One circle is left: `access` holds the database of
+//! `primary`, and that reads and writes through it.
 //!
 //! 1. `error`, `atomic`: errors, atomic writes.
 //! 2. `files`: files as bytes: location, identity and lock of the directory, data files with crash
 //!    recovery and the text of an entry, logs, tombstones.
 //! 3. `trust`: records that count as this user's own word; its notes are outside the workspace.
-//! 4. `audit`: chained log of all writes, and of reads of users' records. `primary`: what a database offers
-//!    that is the primary store of a memory.
+//! 4. `audit`: chained log of all writes, and of reads of users' records.
 //! 5. `access`: reading through the access filter: scope, user, expiry.
-//! 6. `undo_journal`: the replaced values of every write. `primary::copy`: files as a copy of a database.
+//! 6. `undo_journal`: the replaced values of every write. `primary`: files as a copy of a
+//!    database, and what that offers.
 //! 7. `index`: derived data: positions, terms, storage for indexes. `sessions`: log and scratch files of running
 //!    sessions, and session files that were read. `pulled`: remote records.
 //! 8. `writer`: writing under the lock, and all that extends it: removal, undo, transfer, repair.
@@ -63,10 +64,10 @@ pub use files::inventory::{
     shared_files, with_missing_lines,
 };
 pub use files::tombstones::{ForgottenRecords, Tombstone};
-pub use index::terms::Terms;
+pub use index::Terms;
 pub use index::{Derived, DerivedWriter, Positions};
 pub use logs::LateCalls;
-pub use logs::shared::Unsent;
+pub use logs::Unsent;
 pub use logs::{LogListing, LogSelection};
 pub use memctl_files::json::{compact, with_fields};
 pub use project::{Here, Project, project_of_session, same_project, shown_project};

@@ -10,7 +10,7 @@ use chrono::{DateTime, Utc};
 use memctl_files::{hex, json};
 
 use crate::model::{self, IdShape, Kind, Record, Reflexion, Trust};
-use crate::store::primary::copy::Sent;
+use crate::store::primary::Sent;
 use crate::store::trust::{Mac, UserKey, acts, digest_of, digest_of_patterns, parse};
 use crate::store::writer::readable;
 use crate::store::{

@@ -35,7 +35,7 @@ use serde::Serialize;
 
 use crate::model::Kind;
 use crate::store::files::data::write::retried;
-use crate::store::primary::copy::{AtPrimary, Sent};
+use crate::store::primary::{AtPrimary, Sent};
 use crate::store::trust::UserKey;
 use crate::store::{
     Basis, DataFile, Error, Identity, Lock, Problem, Scoped, Snapshot, Step, ignore_local_files,

@@ -18,7 +18,7 @@ use crate::model::{Expiry, Kind, Viewer};
 use crate::store::access::expiry;
 use crate::store::files::log::{self, Sync};
 use crate::store::files::{inventory, tombstones};
-use crate::store::primary::copy::Sent;
+use crate::store::primary::Sent;
 use crate::store::sessions::lock_scratch;
 use crate::store::trust::{Mac, digests_of};
 use crate::store::{

@@ -21,7 +21,7 @@ use crate::store::access::query::unreadable;
 use crate::store::files::data::scan::patience;
 use crate::store::files::data::write::retried;
 use crate::store::files::directory::{self, RECOVERED};
-use crate::store::primary::copy;
+use crate::store::primary;
 use crate::store::{
     DataFile, Entry, Error, Frame, JsonFile, Lock, Problem, ProblemKind, Row, Scoped, Snapshot,
     atomic,
@@ -99,7 +99,7 @@ impl Scoped {
             if self.primary_name()?.is_some() {
                 // The database holds the intact records.
                 let (_, copy) = copy_aside(&lock, &snapshot, now)?;
-                copy::fetch_anew(self, &lock, of.kind)?;
+                primary::fetch_anew(self, &lock, of.kind)?;
                 return Ok(Some(Repaired {
                     path,
                     copy,

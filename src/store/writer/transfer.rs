@@ -20,7 +20,7 @@ use crate::store::files::data::write::is_record;
 use crate::store::files::directory::{self, PRIMARY, REPLICA};
 use crate::store::files::log::{self, Sync};
 use crate::store::files::tombstones;
-use crate::store::primary::copy::{self, Sent};
+use crate::store::primary::{self, Sent};
 use crate::store::writer::update::not_a_record;
 use crate::store::{
     AuditAction, DataFile, Entry, Error, Identity, JsonFile, PrimaryName, Problem, SMALL_FILE,
@@ -262,7 +262,7 @@ impl Writer {
         let directory = self.lock.directory();
         directory::name(&self.lock, identity)?;
         atomic::replace(directory, REPLICA, format!("{replica}\n").as_bytes())?;
-        copy::forget(directory)?;
+        primary::forget(directory)?;
         // Last: from here on, nothing is written without the database.
         atomic::replace_json(directory, PRIMARY, name)
     }

@@ -15,7 +15,7 @@ use crate::model::Kind;
 use crate::model::error::Kind as ErrorKind;
 use crate::store::files::counters::{self, Counters};
 use crate::store::files::data::write::is_record;
-use crate::store::primary::copy::Sent;
+use crate::store::primary::Sent;
 use crate::store::{
     AuditAction, DataFile, Entry, Error, Field, Row, Snapshot, Splice, Step, Writer, raw_field,
     redact,

@@ -1,27 +1,153 @@
-//! Files as a copy of a primary database: its location, a writer's turn at it, and changes from it.
+//! Memories with a database as the primary store: the files are a copy that serves all reads.
+//!
+//! Invariants:
+//! - A write reaches the database before a file, so that an acknowledged write is never lost. The
+//!   next reader fetches changes that a crash kept out of the files.
+//! - The writers of all copies take turns. While a [`Writer`](super::Writer) exists, the database
+//!   holds no change that it has not read.
+//! - Without the database there are no writes.
+//!
+//! Logs (`audit`, `changes`, `hints`, the execution log) belong to the copy that wrote them.
 //!
 //! A file in the directory names the location, not an environment variable. A caller without the
 //! variable would write only to this copy, and the other copies would never see the change.
 //!
 //! A derived file stores the last change that the copy has. If it is lost, changes are fetched again without
 //! harm.
+//!
+//! Deliberately absent: the database itself, which implements [`Primary`].
 
 use std::collections::HashSet;
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use memctl_files::Directory;
+use serde::{Deserialize, Serialize};
 
 use crate::model::Kind;
 use crate::store::access::disabled::keep_disabled_users;
 use crate::store::files::data::write::apply;
 use crate::store::files::directory::{self, EXECUTION_LOGS, JOURNAL, PRIMARY, RECOVERED, REPLICA};
-use crate::store::files::log::{self, Sync};
-use crate::store::files::tombstones;
+use crate::store::files::{log, tombstones};
 use crate::store::{
-    DERIVED, DataFile, Error, Identity, Lock, Primary, PrimaryChange, PrimaryName, Reached,
-    SMALL_FILE, Scoped, Tombstone, Turn, atomic,
+    DERIVED, DataFile, Error, Identity, Lock, Puller, SMALL_FILE, Scoped, Tombstone, atomic,
 };
+
+/// A database that is the primary store of a memory.
+pub trait Primary: fmt::Debug + Send + Sync {
+    /// Returns a number that grows with every write.
+    fn clock(&self) -> Result<i64, Error>;
+
+    /// Passes the changes after the given number to `take`, oldest first, in batches.
+    fn changes(
+        &self,
+        after: i64,
+        take: &mut dyn FnMut(Vec<PrimaryChange>) -> Result<(), Error>,
+    ) -> Result<Fetched, Error>;
+
+    /// Takes in the rows that other programs have put beside the memory since the last time.
+    fn take_in_others(&self, puller: &Puller) -> Result<(), Error>;
+
+    /// Disables the memory for a user, or enables it again.
+    fn switch_user(&self, user: &str, is_disabled: bool) -> Result<(), Error>;
+
+    /// Adds lines of the log of agents. Lines that are there already stay as they are.
+    fn put_logs(&self, lines: &[String]) -> Result<(), Error>;
+
+    /// Returns the newest log lines of these sessions or of all, and of this user or of all, newest first, from all
+    /// copies of the memory.
+    fn newest_logs(
+        &self,
+        sessions: Option<&[String]>,
+        user: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<String>, Error>;
+
+    /// Deletes the lines of the log of agents of a user; without a user those of the memory.
+    fn delete_logs(&self, user: Option<&str>) -> Result<(), Error>;
+
+    /// Adds audit events. Those that are there already stay as they are.
+    fn put_audit(&self, lines: &[SharedLine]) -> Result<(), Error>;
+
+    /// Passes the audit events of all copies of the memory to `take`, oldest first.
+    fn audit(&self, take: &mut dyn FnMut(SharedLine)) -> Result<(), Error>;
+
+    /// Prepares a turn, for example with a login, so that this does not happen under the lock of
+    /// the files.
+    fn prepare(&self) -> Result<(), Error>;
+
+    /// Waits for exclusive write access, up to the limit.
+    fn turn(&self, limit: Duration) -> Result<Box<dyn Turn>, Error>;
+}
+
+/// Exclusive write access to a database. Every call is a transaction of its own, and fails if there
+/// are changes after the number `after`. Each returns the new progress.
+pub trait Turn: fmt::Debug + Send {
+    /// Adds or changes records, each given with its JSON text.
+    fn put(&mut self, after: i64, kind: Kind, records: &[(&str, &str)]) -> Result<Reached, Error>;
+
+    /// Removes records, each given with its tombstone line.
+    fn bury(
+        &mut self,
+        after: i64,
+        kind: Kind,
+        removed: &[(String, String)],
+    ) -> Result<Reached, Error>;
+}
+
+/// A line of the audit log. It never changes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SharedLine {
+    /// Id, unique within a memory.
+    pub id: String,
+    /// JSON text.
+    pub text: String,
+}
+
+/// State of a database after all changes were passed on.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Fetched {
+    /// Number of the last change.
+    pub seq: i64,
+    /// Users for whom the memory is disabled.
+    pub disabled_users: Vec<String>,
+}
+
+/// Progress of a database, or of a copy.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reached {
+    /// Number that grows with every write; zero if rows of other programs have yet to be taken in.
+    pub clock: i64,
+    /// Number of the last change.
+    pub seq: i64,
+}
+
+/// State of a record in the database.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PrimaryChange {
+    /// Kind of the record.
+    pub kind: Kind,
+    /// Id of the record.
+    pub id: String,
+    /// JSON text; `None` if the record is removed.
+    pub text: Option<String>,
+    /// Tombstone line of a removed record.
+    pub tombstone: Option<String>,
+    /// Time of the removal: RFC 3339, UTC.
+    pub gone_at: Option<String>,
+}
+
+/// Identity of a primary database.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PrimaryName {
+    /// Unique identifier of the database and of the user in it.
+    pub database: String,
+    /// Host and name of the database, for display.
+    pub shown: String,
+    /// Name of the memory in the database.
+    pub origin: String,
+}
 
 /// Records on their way to the database.
 #[derive(Debug, Clone, Copy)]
@@ -283,7 +409,12 @@ fn take_over(store: &Scoped, lock: &Lock, batch: &[PrimaryChange]) -> Result<(),
         for change in of_kind().filter(|c| c.text.is_none() && !removed.contains(&c.id)) {
             tombstones.push(tombstone(kind, change)?);
         }
-        log::append(lock.directory(), tombstones::FILE, &tombstones, Sync::Wait)?;
+        log::append(
+            lock.directory(),
+            tombstones::FILE,
+            &tombstones,
+            log::Sync::Wait,
+        )?;
         // Each record goes to its own file, and leaves the other.
         for file in DataFile::of(kind) {
             let is_here = |text: &&str| DataFile::for_record(kind, text.as_bytes()) == file;
