@@ -146,7 +146,7 @@ impl Llm {
         })??;
         Ok(Reply {
             text,
-            model: bill.model,
+            model: self.model().to_owned(),
             usage: bill.usage,
             cost_usd: bill.cost_usd,
             latency: question.attempts.start.elapsed(),
@@ -243,7 +243,6 @@ impl Llm {
         } = &question.draft;
         let draft = Paid {
             text: text.clone(),
-            model: self.model().to_owned(),
             usage: tokens.map(Usage::from),
             cost_usd: cost_usd.or_else(|| match self {
                 Self::Chat(chat) => chat.connection.price((*tokens)?),

@@ -129,7 +129,6 @@ impl Exec {
         let message = format!("the program `{}` {message}", self.argv[0]);
         Err(Error::new(ErrorKind::Program, message).after(Paid {
             text: std::mem::take(answer),
-            model: self.model.clone(),
             ..Paid::default()
         }))
     }

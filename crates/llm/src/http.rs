@@ -235,7 +235,6 @@ impl Connection {
             Fault::NoAnswer(source) => error.because(source),
             Fault::Broken { text, .. } | Fault::Malformed { text, .. } => error.after(Paid {
                 text: self.scrub(&text),
-                model: self.shown.clone(),
                 ..Paid::default()
             }),
             Fault::Status { .. } => error,

@@ -123,8 +123,6 @@ pub struct Usage {
 pub struct Paid {
     /// Text as received.
     pub text: String,
-    /// `provider/model`.
-    pub model: String,
     /// Token counts, as far as reported.
     pub usage: Option<Usage>,
     /// Cost in US dollars; `None` if unknown.

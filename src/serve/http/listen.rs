@@ -77,6 +77,7 @@ impl Bound {
         stop: impl Future<Output = ()>,
     ) -> std::io::Result<()> {
         let listener = TcpListener::from_std(self.listener)?;
+        let server = Arc::new(server);
         let seats = Arc::new(Semaphore::new(CONNECTIONS));
         let graceful = GracefulShutdown::new();
         let service = TowerToHyperService::new(table::router(&server));

@@ -11,6 +11,7 @@
 
 use std::net::IpAddr;
 use std::str::FromStr as _;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::extract::{MatchedPath, Request, State};
@@ -28,7 +29,7 @@ use crate::serve::token::Refused;
 
 /// Assigns the id of a request, and logs its result.
 pub(super) async fn observe(
-    State(server): State<Server>,
+    State(server): State<Arc<Server>>,
     request: Request,
     next: Next,
 ) -> Response {
@@ -64,7 +65,7 @@ fn request_id(request: &Request) -> Option<String> {
 
 /// Admits requests with an accepted host name, and without an origin or with an allowed one.
 pub(super) async fn check_origin(
-    State(server): State<Server>,
+    State(server): State<Arc<Server>>,
     request: Request,
     next: Next,
 ) -> Answer {
@@ -85,7 +86,7 @@ pub(super) async fn in_time(request: Request, next: Next) -> Answer {
 
 /// Admits requests with a valid token and within the rate limit.
 pub(super) async fn caller(
-    State(server): State<Server>,
+    State(server): State<Arc<Server>>,
     mut request: Request,
     next: Next,
 ) -> Answer {

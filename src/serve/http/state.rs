@@ -8,7 +8,6 @@
 //! all. So the queue of a user with hundreds of requests delays nobody else.
 
 use std::collections::HashMap;
-use std::ops::Deref;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -66,12 +65,8 @@ pub struct Options {
     pub access_log: Option<Log>,
 }
 
-/// Server. Cloned for every request.
-#[derive(Clone)]
-pub struct Server(Arc<Shared>);
-
-/// State shared by all requests.
-pub struct Shared {
+/// Server, shared by all requests.
+pub struct Server {
     pub(super) options: Options,
     pub(super) rates: Rates,
     slots: Shares,
@@ -81,14 +76,6 @@ pub struct Shared {
     additions: Shares,
 }
 
-impl Deref for Server {
-    type Target = Shared;
-
-    fn deref(&self) -> &Shared {
-        &self.0
-    }
-}
-
 impl Server {
     /// Creates a server that does not listen yet.
     pub fn new(mut options: Options) -> Self {
@@ -96,13 +83,13 @@ impl Server {
             embedder_cache: Some(EmbedderCache::default()),
             ..options.workspace.providers
         };
-        Self(Arc::new(Shared {
+        Self {
             rates: Rates::new(options.rate_limit),
             slots: Shares::new(AT_ONCE),
             turns: Semaphore::new(WRITERS),
             additions: Shares::new(ADDITIONS),
             options,
-        }))
+        }
     }
 
     pub(super) fn now(&self) -> DateTime<Utc> {
@@ -113,18 +100,18 @@ impl Server {
 /// Request of an authenticated caller.
 #[derive(Clone)]
 pub(super) struct Call {
-    pub(super) server: Server,
+    pub(super) server: Arc<Server>,
     pub(super) caller: Caller,
 }
 
-impl FromRequestParts<Server> for Call {
+impl FromRequestParts<Arc<Server>> for Call {
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, server: &Server) -> Result<Self, Problem> {
+    async fn from_request_parts(parts: &mut Parts, server: &Arc<Server>) -> Result<Self, Problem> {
         let caller = Extension::<Caller>::from_request_parts(parts, server).await;
         let Extension(caller) = caller.map_err(|error| Problem::internal(&error))?;
         Ok(Self {
-            server: server.clone(),
+            server: Arc::clone(server),
             caller,
         })
     }
@@ -186,7 +173,7 @@ impl Call {
         why: &str,
         work: impl AsyncFnOnce(&Workspace) -> Result<T, Problem> + Send + 'static,
     ) -> Result<T, Problem> {
-        let server = self.server.clone();
+        let server = Arc::clone(&self.server);
         let slot = match how {
             Use::Adds => self.place(&server.additions).await?,
             _ => self.slot().await?,

@@ -1,5 +1,7 @@
 //! Table of all operations of the server, the source of the router and of its description.
 
+use std::sync::Arc;
+
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::middleware::{from_fn, from_fn_with_state};
@@ -161,7 +163,7 @@ const ROWS: &str = "Rows, or the one that was requested";
 const STORED: &str = "Stored; with `Prefer: return=representation` the rows";
 
 /// Returns the router of the table.
-pub(super) fn router(server: &Server) -> Router {
+pub(super) fn router(server: &Arc<Server>) -> Router {
     let (mut open, mut closed) = (Router::new(), Router::new());
     for route in routes() {
         let routes = if route::OPEN.contains(&route.path) {
@@ -174,7 +176,7 @@ pub(super) fn router(server: &Server) -> Router {
     // Unknown functions get an error in the format of PostgREST.
     closed = closed.route("/rest/v1/rpc/{function}", post(functions::unknown_rpc));
     let limit = DefaultBodyLimit::max(LONGEST_BODY);
-    let with = || server.clone();
+    let with = || Arc::clone(server);
     let closed = closed.route_layer(from_fn_with_state(with(), middleware::caller));
     let all = open
         .merge(closed)
