@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
-use memctl_files::{decoded, named};
+use memctl_files::named;
+use memctl_files::text::decoded;
 use serde_json::value::{RawValue, to_raw_value};
 
 use crate::cli::context::Context;
@@ -259,7 +260,7 @@ impl Context {
         if bytes.len() as u64 > MAX_GIVEN {
             return Err(unreadable(invalid("larger than 16 MiB")));
         }
-        decoded::text(bytes).map_err(|error| {
+        decoded(bytes).map_err(|error| {
             let at = error.utf8_error().valid_up_to();
             unreadable(invalid(&format!("not valid UTF-8 at byte {at}")))
         })

@@ -15,7 +15,8 @@ use crate::store::{
 };
 use crate::upkeep::merge;
 use crate::upkeep::merge::Conflict as MergeConflict;
-use memctl_files::{Directory, conflict, named};
+use memctl_files::text::first_conflict;
+use memctl_files::{Directory, named};
 
 /// Result of the check and the repair.
 #[derive(Debug, Default, Serialize, schemars::JsonSchema)]
@@ -185,7 +186,7 @@ fn unmerged_in(memory: &Directory) -> Vec<String> {
     let others = shared_files().filter(|name| DataFile::named(name).is_none());
     let is_marked = |name: &&str| {
         let text = memory.read(name, SEARCHED).ok().flatten();
-        text.is_some_and(|text| conflict::first(&text).is_some())
+        text.is_some_and(|text| first_conflict(&text).is_some())
     };
     let marked = others.filter(is_marked);
     let marked = marked.map(|name| memory.join(name));
@@ -216,7 +217,7 @@ fn check_skills(skills_dir: &Path, rules: &[Reflexion]) -> (Vec<String>, Vec<Str
         files.extend(skills.guardrail_files(path).unwrap_or_default());
         files.extend(skills.test_files(path).unwrap_or_default());
     }
-    let is_marked = |text: String| conflict::first(text.as_bytes()).is_some();
+    let is_marked = |text: String| first_conflict(text.as_bytes()).is_some();
     files.retain(|file| named::read_text(file, SEARCHED).is_ok_and(is_marked));
     let unmerged = files.iter().map(|file| {
         let is_written = file

@@ -7,10 +7,10 @@ use std::ops::Deref;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use super::decoded;
 use super::file::{self, Access, FoundKind, Reason, Refused};
 use super::system::files as sys;
 use super::system::files::Handle;
+use super::text;
 
 /// Maximum depth of a tree to remove or scan.
 const DEEPEST: usize = 64;
@@ -196,7 +196,7 @@ impl Directory {
 
     /// Reads the text of a file of a person, which may be in UTF-16; see [`Directory::read`].
     pub fn read_decoded(&self, name: impl AsRef<Path>, limit: u64) -> io::Result<Option<String>> {
-        let text = self.read(name, limit)?.map(decoded::text).transpose();
+        let text = self.read(name, limit)?.map(text::decoded).transpose();
         text.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
     }
 

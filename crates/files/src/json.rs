@@ -200,19 +200,8 @@ pub fn string_field<'a>(object: &'a [u8], name: &str) -> Option<Cow<'a, str>> {
     string(field(object, name)?)
 }
 
-/// Returns the texts of two string fields of an object, which is read once.
-pub fn string_fields<'a>(object: &'a [u8], names: [&str; 2]) -> [Option<Cow<'a, str>>; 2] {
-    let mut values = [None; 2];
-    for (key, span) in fields(object) {
-        if let Some(place) = names.iter().position(|name| key == *name) {
-            values[place] = Some(&object[span]);
-        }
-    }
-    values.map(|value| string(value?))
-}
-
 /// Returns the text of a JSON string; `None` for any other value.
-fn string(value: &[u8]) -> Option<Cow<'_, str>> {
+pub fn string(value: &[u8]) -> Option<Cow<'_, str>> {
     (value.first() == Some(&b'"')).then(|| decode(value))
 }
 

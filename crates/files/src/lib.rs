@@ -26,8 +26,8 @@
 //! those from being renamed; private files have the permissions of the user's directory; and
 //! renaming is as durable as the file system makes it, since directories cannot be synced.
 //!
-//! Beside them: `decoded` reads text in the encodings of people's tools, and `yaml` reads YAML as JSON values.
-//! `conflict` finds what git could not merge. `json` finds and changes values in JSON text byte for byte. `parallel` spreads work over the processors.
+//! Beside them: `text` reads text in the encodings of people's tools and finds what git could not merge, and `yaml`
+//! reads YAML as JSON values. `json` finds and changes values in JSON text byte for byte. `parallel` spreads work over the processors.
 //!
 //! Deliberately absent: any idea of the content of files; the environment and the clock, which callers pass;
 //! and a defence against a process of the same user that swaps directories. Such a process could write to the
@@ -40,14 +40,13 @@
     )
 )]
 
-pub mod conflict;
-pub mod decoded;
 mod directory;
 mod file;
 pub mod json;
 pub mod named;
 pub mod parallel;
 pub mod process;
+pub mod text;
 #[cfg(unix)]
 mod unix;
 #[cfg(windows)]

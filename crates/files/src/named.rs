@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 use super::directory::Directory;
 use super::file::{FileState, Reason, Refused};
 use super::system::files as sys;
-use super::{decoded, file};
+use super::{file, text};
 
 /// Opens a file of any kind for reading.
 pub fn open(path: &Path) -> io::Result<File> {
@@ -54,7 +54,7 @@ pub fn read_text(path: &Path, limit: u64) -> io::Result<String> {
 
 /// Reads the text of a file of a person, which may be in UTF-16.
 pub fn read_decoded(path: &Path, limit: u64) -> io::Result<String> {
-    let text = decoded::text(read(path, limit)?);
+    let text = text::decoded(read(path, limit)?);
     text.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
 }
 

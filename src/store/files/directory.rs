@@ -16,7 +16,8 @@ use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use memctl_files::{Directory, conflict, named};
+use memctl_files::text::first_conflict;
+use memctl_files::{Directory, named};
 use serde::{Deserialize, Serialize};
 
 use crate::model::Kind;
@@ -109,7 +110,7 @@ const RESTORE: &str = "take the file from git or from a backup; without it, the 
 pub(crate) fn unreadable_identity(directory: &Directory) -> Option<Problem> {
     let bytes = directory.read(IDENTITY, SMALL_FILE).ok().flatten()?;
     let error = serde_json::from_slice::<Identity>(&bytes).err()?;
-    let message = match conflict::first(&bytes) {
+    let message = match first_conflict(&bytes) {
         Some(_) => "git has left a merge conflict in the file".to_owned(),
         None => format!("the name and the key of this memory cannot be read: {error}; {RESTORE}"),
     };

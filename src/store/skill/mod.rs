@@ -40,7 +40,8 @@ mod loaded;
 use std::io::{self, ErrorKind};
 use std::path::{Component, Path, PathBuf};
 
-use memctl_files::{Directory, FoundKind, Reason, Refused, decoded, named};
+use memctl_files::text::decoded;
+use memctl_files::{Directory, FoundKind, Reason, Refused, named};
 
 use crate::model::error::message;
 use crate::model::{InvalidSkillPath, SkillPath};
@@ -194,7 +195,7 @@ fn is_absent(error: &io::Error) -> bool {
 
 /// Bytes that are not UTF-8 are replaced.
 fn text_of(bytes: Vec<u8>) -> String {
-    let text = decoded::text(bytes);
+    let text = decoded(bytes);
     let text = text.unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
     text.replace("\r\n", "\n").replace('\r', "\n")
 }

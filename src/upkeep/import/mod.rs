@@ -11,7 +11,8 @@ mod records;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use memctl_files::{decoded, named};
+use memctl_files::named;
+use memctl_files::text::decoded;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -259,7 +260,7 @@ fn own_directory(memory: &Path) -> Result<Opened, Error> {
 }
 
 fn file(path: &Path) -> Result<Opened, Error> {
-    let text = decoded::text(read(path)?).map_err(|_| no_import(path, "it is not text"))?;
+    let text = decoded(read(path)?).map_err(|_| no_import(path, "it is not text"))?;
     if let Some(header) = text.lines().next().and_then(Header::of) {
         return own_lines(path, &header, &text);
     }

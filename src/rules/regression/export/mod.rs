@@ -11,7 +11,7 @@
 //! The second line of a generated file is a hash of the other lines. A mismatch means that the file
 //! was edited by hand, and it is not overwritten.
 
-use memctl_files::conflict;
+use memctl_files::text::{conflict_sides, first_conflict};
 use serde_json::Value;
 
 use super::case::{Case, hash};
@@ -44,8 +44,8 @@ fn sealed(text: &str, comment: &str) -> String {
 /// Returns true if the hash of a generated text matches its content. A text that git has left with conflict markers
 /// is untouched if both of its sides are.
 pub fn is_untouched(text: &str) -> bool {
-    if conflict::first(text.as_bytes()).is_some() {
-        return conflict::sides(text).iter().all(|side| is_sealed(side));
+    if first_conflict(text.as_bytes()).is_some() {
+        return conflict_sides(text).iter().all(|side| is_sealed(side));
     }
     is_sealed(text)
 }

@@ -69,9 +69,15 @@ pub(crate) struct Row {
 impl Row {
     /// Returns the row of an entry of this kind.
     pub(crate) fn of(kind: Kind, at: u64, entry: &[u8]) -> Self {
-        let [id, skill] = json::string_fields(entry, [kind.id_field(), "skill"]);
-        let text = |field: Option<Cow<'_, str>>| field.unwrap_or_default().into_owned();
-        Self::new(at, entry, &text(id), &text(skill))
+        let (mut id, mut skill) = (Cow::default(), Cow::default());
+        for (key, span) in json::fields(entry) {
+            if key == kind.id_field() {
+                id = json::string(&entry[span]).unwrap_or_default();
+            } else if key == "skill" {
+                skill = json::string(&entry[span]).unwrap_or_default();
+            }
+        }
+        Self::new(at, entry, &id, &skill)
     }
 
     pub(crate) fn new(at: u64, entry: &[u8], id: &str, skill: &str) -> Self {

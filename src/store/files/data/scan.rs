@@ -8,8 +8,8 @@
 use std::ops::Range;
 use std::path::Path;
 
-use memctl_files::conflict;
 use memctl_files::json::{self, Stop};
+use memctl_files::text::first_conflict;
 
 use crate::model::Kind;
 use crate::store::{Problem, ProblemKind};
@@ -49,7 +49,7 @@ pub(crate) fn scan(
     scan.root(root_key, each);
     // The lines of a conflict are the cause of all other problems. A file without problems has none.
     if !scan.outline.problems.is_empty()
-        && let Some(at) = conflict::first(text)
+        && let Some(at) = first_conflict(text)
     {
         let message = "git has left a merge conflict in the file".to_owned();
         scan.outline.problems.clear();

@@ -1,8 +1,9 @@
-//! Text of people and of their tools as UTF-8, in any encoding that they wrote it in.
+//! Text of people and of their tools.
 //!
-//! A byte order mark is dropped, and UTF-16 is converted, with its mark or without one. Other bytes
-//! pass as they are: what they mean is for the reader to decide. [`text()`] reads a whole text, and
-//! [`stream`] a stream of any size.
+//! - As UTF-8, in any encoding that they wrote it in. A byte order mark is dropped, and UTF-16 is converted, with its
+//!   mark or without one. Other bytes pass as they are: what they mean is for the reader to decide. [`decoded()`] reads
+//!   a whole text, and [`stream`] a stream of any size.
+//! - Conflict markers: the lines with which git shows the two sides of a place that it could not merge.
 
 use std::io::{self, Cursor, Read};
 
@@ -37,7 +38,7 @@ impl Encoding {
 }
 
 /// Returns a whole text; an error if it is neither UTF-8 nor UTF-16.
-pub fn text(bytes: Vec<u8>) -> Result<String, std::string::FromUtf8Error> {
+pub fn decoded(bytes: Vec<u8>) -> Result<String, std::string::FromUtf8Error> {
     let (encoding, mark) = Encoding::of(&bytes);
     if encoding == Encoding::Utf8 {
         let mut text = String::from_utf8(bytes)?;
@@ -64,8 +65,42 @@ pub fn stream<'a>(mut inner: impl Read + 'a) -> io::Result<Box<dyn Read + 'a>> {
         return Ok(Box::new(Cursor::new(bytes).chain(inner)));
     }
     inner.read_to_end(&mut bytes)?;
-    let decoded = text(bytes).map_err(io::Error::other)?;
-    Ok(Box::new(Cursor::new(decoded)))
+    let text = decoded(bytes).map_err(io::Error::other)?;
+    Ok(Box::new(Cursor::new(text)))
+}
+
+/// Returns the position of the first line that opens a conflict, if another one closes it.
+pub fn first_conflict(text: &[u8]) -> Option<usize> {
+    let open = line_with(text, b"<<<<<<< ")?;
+    line_with(&text[open..], b">>>>>>> ").map(|_| open)
+}
+
+fn line_with(text: &[u8], mark: &[u8]) -> Option<usize> {
+    let mut found = memchr::memmem::find_iter(text, mark);
+    found.find(|at| *at == 0 || text[at - 1] == b'\n')
+}
+
+/// Returns the two texts that were merged: without the lines of theirs, and without those of ours.
+pub fn conflict_sides(text: &str) -> [String; 2] {
+    let mut sides = [String::new(), String::new()];
+    // Which sides the next line belongs to; none, for the common version that some settings of git show.
+    let mut of: &[usize] = &[0, 1];
+    for line in text.split_inclusive('\n') {
+        let mark = line.get(..7).unwrap_or_default();
+        of = match (mark, of) {
+            ("<<<<<<<", [0, 1]) => &[0],
+            ("|||||||", [0]) => &[],
+            ("=======", [0] | []) => &[1],
+            (">>>>>>>", [1]) => &[0, 1],
+            _ => {
+                for side in of {
+                    sides[*side].push_str(line);
+                }
+                continue;
+            }
+        };
+    }
+    sides
 }
 
 #[cfg(test)]
@@ -111,7 +146,7 @@ mod tests {
             utf16(words, false, true),
         ];
         for bytes in all {
-            assert_eq!(text(bytes.clone()).unwrap(), words, "{bytes:?}");
+            assert_eq!(super::decoded(bytes.clone()).unwrap(), words, "{bytes:?}");
             for step in [1, 3, 1000] {
                 let mut read = String::new();
                 let mut decoded = stream(Slow(&bytes, step)).unwrap();
@@ -125,6 +160,26 @@ mod tests {
             decoded.read_to_string(&mut read).unwrap();
             assert_eq!(read, short);
         }
-        assert!(text(b"na\xefve".to_vec()).is_err());
+        assert!(super::decoded(b"na\xefve".to_vec()).is_err());
+    }
+}
+
+#[cfg(test)]
+mod tests_of_conflicts {
+    use super::*;
+
+    #[test]
+    fn both_sides_of_a_conflict_are_found_in_each_style_of_git() {
+        let check = |text: &str, first_at: Option<usize>, ours: &str, theirs: &str| {
+            assert_eq!(first_conflict(text.as_bytes()), first_at, "{text}");
+            assert_eq!(conflict_sides(text), [ours, theirs], "{text}");
+        };
+        check("a\n=======\n", None, "a\n=======\n", "a\n=======\n");
+        let plain = "a\n<<<<<<< HEAD\nb\n=======\nc\n>>>>>>> other\nd";
+        check(plain, Some(2), "a\nb\nd", "a\nc\nd");
+        let diff3 = "<<<<<<< ours\nb\n||||||| base\nx\n=======\n>>>>>>> theirs\n";
+        check(diff3, Some(0), "b\n", "");
+        assert_eq!(first_conflict(b"<<<<<<< HEAD\nb\n"), None);
+        assert_eq!(first_conflict(b"x <<<<<<< HEAD\n>>>>>>> a\n"), None);
     }
 }
