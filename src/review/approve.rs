@@ -364,17 +364,8 @@ pub fn reject(workspace: &Workspace, id: &str, reason: &str) -> Result<Rejected,
         changes.push(("state", json!("retired")));
         writer.store().get::<Procedure>(&id)?.summary()
     } else {
-        let (why, hint) = if level(writer.store(), &entry) == Trust::Observed {
-            (
-                "it came with the files of others, and agents here are not told it",
-                format!("leave it; `memctl forget {id}` deletes it for everybody"),
-            )
-        } else {
-            (
-                "only rules and lessons that wait for approval are proposals",
-                format!("memctl forget {id}"),
-            )
-        };
+        let why = "only rules and lessons that were proposed here are proposals";
+        let hint = format!("memctl forget {id}, which deletes it for everybody");
         let message = format!("the {} `{id}` cannot be rejected: {why}", kind.noun());
         return Err(Error::input(message, hint));
     };

@@ -21,17 +21,17 @@ use serde_json::{Value, json};
 
 use crate::lessons::storage::table::prepare;
 use crate::model::{
-    CANDIDATE, CallAction, Correction, Kind, MemoryType, Procedure, QUARANTINED, Record as _,
-    Reflexion, SkillPath, Trust, ending,
+    CANDIDATE, CallAction, Kind, MemoryType, Procedure, QUARANTINED, Record as _, Reflexion,
+    SkillPath, Trust, ending,
 };
 use crate::notes::indexing::Index;
 use crate::notes::remember::{misfits, timestamp};
 use crate::rules::in_use::suspicion;
 use crate::rules::place::changes::conflicts_of;
 use crate::rules::{Conflict, acting};
+use crate::store::Entry;
 use crate::store::workspace::redacting_writer::redaction_warning;
 use crate::store::workspace::{Error, Workspace, entry, level, locate, raw, repair_warnings};
-use crate::store::{Entry, Selection};
 
 /// Result of an edit.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
@@ -83,8 +83,6 @@ enum Form {
     List,
     /// JSON object.
     Object,
-    /// Any JSON value.
-    Json,
     /// RFC 3339 time, a date or a span from now, or empty.
     Time,
     /// One of the five types of memory.
@@ -97,11 +95,6 @@ const MEMORY_TYPE: &str = "memory_type";
 /// Returns the editable fields of a kind with the form of their values; the first is its text.
 const fn editable(kind: Kind) -> &'static [(&'static str, Form)] {
     match kind {
-        Kind::Execution => &[("reviewer_notes", Form::Text)],
-        Kind::Correction => &[
-            ("user_correction", Form::Words),
-            ("expected_output", Form::Json),
-        ],
         Kind::Reflexion => &[
             ("rule", Form::Words),
             ("applies_when", Form::Text),
@@ -118,7 +111,8 @@ const fn editable(kind: Kind) -> &'static [(&'static str, Form)] {
             (METADATA, Form::Object),
             ("expires_at", Form::Time),
         ],
-        Kind::Session => &[],
+        // What was said and done stays as it was.
+        Kind::Execution | Kind::Correction | Kind::Session => &[],
     }
 }
 
@@ -356,17 +350,6 @@ fn still_says(workspace: &Workspace, entry: &Entry, report: &mut EditReport) -> 
                     warnings.push(format!("it contradicts `{id}` now: {reason}"));
                 }
             }
-        }
-        Kind::Correction if changed("user_correction") => {
-            let correction: Correction = workspace.store.get(&entry.id)?;
-            let skill = correction.skill.parse().ok();
-            let of_skill = Selection::of(skill.as_ref());
-            let rules = workspace.store.list::<Reflexion>(&of_skill)?.records;
-            let made = rules.iter().filter(|r| r.correction_id == entry.id);
-            warnings.extend(made.map(|rule| {
-                let id = &rule.reflexion_id;
-                format!("`{id}` came of it and stays as it was: memctl edit {id}")
-            }));
         }
         Kind::Procedure => {
             let procedure: Procedure = workspace.store.get(&entry.id)?;

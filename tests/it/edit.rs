@@ -194,11 +194,7 @@ fn uneditable_field_is_refused_before_any_write() {
         ),
         ("REFL-001", "rule= ", "it must say something"),
         ("REFL-001", "rule", "expected FIELD=VALUE"),
-        (
-            "latest",
-            "outcome=accepted",
-            "these can be edited: reviewer_notes",
-        ),
+        ("latest", "outcome=accepted", "cannot be edited"),
         ("REFL-009", "rule=x", "rule `REFL-009` not found"),
     ] {
         workspace

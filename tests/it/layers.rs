@@ -27,7 +27,7 @@ const RESERVED: &[(&[&str], May, &str)] = &[
         May::Outside(&[
             "model/",
             "rules/reflect/",
-            "rules/regression/assertion/",
+            "rules/regression/assertion.rs",
             "rules/regression/case.rs",
             "lessons/failure/",
             "lessons/call/",

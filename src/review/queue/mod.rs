@@ -230,7 +230,6 @@ fn pair(a: &Reflexion, b: &Reflexion, kind: WaitingKind, reason: &str) -> Waitin
     waiting.parts.clear();
     waiting.part("older", &a.rule);
     waiting.part("newer", &b.rule);
-    waiting.weight = [0.0; 3];
     waiting
 }
 

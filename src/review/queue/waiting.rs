@@ -121,9 +121,6 @@ pub struct Waiting {
     /// Patterns of a rule.
     #[serde(skip)]
     pub patterns: Vec<CallPattern>,
-    /// Order within a kind: the greatest comes first.
-    #[serde(skip)]
-    pub(super) weight: [f64; 3],
 }
 
 impl Waiting {
@@ -144,7 +141,6 @@ impl Waiting {
             command,
             replay: None,
             patterns: Vec::new(),
-            weight: [0.0; 3],
         }
     }
 
@@ -206,18 +202,11 @@ impl Waiting {
 
     /// Compares two entries by their place in the queue: by kind, then surest first, then newest first.
     pub(crate) fn place(&self, other: &Self) -> Ordering {
-        let mut weights = other
-            .weight
-            .iter()
-            .zip(&self.weight)
-            .map(|(b, a)| b.total_cmp(a));
-        let by_kind = self.kind.cmp(&other.kind);
+        let (own, others) = (&self.evidence, &other.evidence);
+        let surest = others.uses.posterior().total_cmp(&own.uses.posterior());
+        let by_kind = self.kind.cmp(&other.kind).then(surest);
         by_kind
-            .then(
-                weights
-                    .find(|order| order.is_ne())
-                    .unwrap_or(Ordering::Equal),
-            )
+            .then((others.sessions, others.times).cmp(&(own.sessions, own.times)))
             .then_with(|| other.origin.at.cmp(&self.origin.at))
             .then_with(|| self.id.cmp(&other.id))
     }
@@ -320,13 +309,6 @@ pub(super) fn about(rule: &Reflexion, kind: WaitingKind, command: String, reason
         sessions: rule.sessions() as u64,
         confidence: rule.confidence,
     };
-    #[expect(clippy::cast_precision_loss, reason = "counts of messages stay far below 2^52")]
-    let (sessions, times) = (rule.sessions() as f64, times as f64);
-    waiting.weight = match kind {
-        // The rule with the least utility is the most urgent.
-        WaitingKind::Doubtful => [-rule.utility(), 0.0, 0.0],
-        _ => [sessions, times, rule.confidence.unwrap_or(0.5)],
-    };
     waiting
 }
 
@@ -334,7 +316,6 @@ pub(super) fn about(rule: &Reflexion, kind: WaitingKind, command: String, reason
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
-    clippy::cast_precision_loss,
     reason = "counts of uses stay far below 2^52, and a count below zero is none"
 )]
 pub(super) fn of_procedure(
@@ -385,15 +366,12 @@ pub(super) fn of_procedure(
         .iter()
         .map(|at| at.session.as_str())
         .collect();
-    let evidence = Backing {
+    waiting.evidence = Backing {
         uses: procedure.evidence(),
         times: procedure.occurrences.unwrap_or(1.0) as u64,
         sessions: sessions.len() as u64,
         confidence: None,
     };
-    let posterior = evidence.uses.posterior();
-    waiting.weight = [posterior, evidence.sessions as f64, evidence.times as f64];
-    waiting.evidence = evidence;
     Some(waiting)
 }
 

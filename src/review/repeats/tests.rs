@@ -130,20 +130,6 @@ fn page_lists_only_repeats_of_two_sessions() {
 }
 
 #[test]
-fn a_plugin_that_became_a_subcommand_is_what_worked() {
-    let session = |name: &str| {
-        let mut all = Written::default();
-        let missing = "/bin/bash: line 1: docker-compose: command not found";
-        all.bash(name, "docker-compose up -d db", missing, true);
-        all.bash(name, "docker compose up -d db", "Started", false);
-        all.text()
-    };
-    let files = [("a.jsonl", session("a")), ("b.jsonl", session("b"))];
-    let found = found(&files, PROJECT);
-    assert_eq!(found.repeats[0].worked, "docker compose up -d db");
-}
-
-#[test]
 fn a_resumed_session_and_another_project_count_for_nothing() {
     let first = session("a").text();
     let resumed = first.clone() + &session("a").text();

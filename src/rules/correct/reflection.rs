@@ -99,12 +99,7 @@ pub(super) async fn reflect(
             }
             Err(error) => {
                 worded.cost_usd = error.paid().and_then(|paid| paid.cost_usd);
-                if let Some(nothing) = error.raw_text().and_then(reflect::refusal) {
-                    worded.reflection = nothing;
-                    llm.model().clone_into(&mut worded.by);
-                } else {
-                    failure = Some(chain(&error));
-                }
+                failure = Some(chain(&error));
                 answer = error.raw_text().map(str::to_owned);
             }
         },

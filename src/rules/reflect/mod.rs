@@ -285,12 +285,6 @@ pub fn accept(context: &CorrectionContext<'_>, reply: &str) -> Result<Reply, Str
     })
 }
 
-/// Reads from a malformed reply that nothing lasting follows; `None` if it does not say so.
-pub(crate) fn refusal(reply: &str) -> Option<Reflection> {
-    let object = reply.get(reply.find('{')?..=reply.rfind('}')?)?;
-    nothing(&serde_json::from_str(object).ok()?)
-}
-
 fn nothing(value: &Value) -> Option<Reflection> {
     if value["learnable"].as_bool() != Some(false) {
         return None;

@@ -318,7 +318,7 @@ mod tests {
             "ok": false, "same": 1, "list": [1]});
         let after = json!({"total": 118.5, "overall_score": 54, "scores": {"skills": 60}, "status": "on_hold", "note": "c d",
             "ok": true, "same": 1.0, "list": [2], "reason": "because of it", "tag": "x"});
-        let found: Vec<Value> = of_expected(&before, &after, &["$.tag".parse().unwrap()])
+        let found: Vec<Value> = of_expected(&before, &after, &[Path::root().field("tag")])
             .iter()
             .map(|assertion| json!(assertion))
             .collect();
