@@ -72,35 +72,41 @@ fn insert(text: &str, section: &str) -> String {
     [&text[..at], &block, &text[at..]].concat()
 }
 
-/// Merges two texts with a common base, of which one only has new sections: they get new numbers in the other text.
-/// Returns `None` if both have other changes, or sections of one correction: these need a manual merge.
+/// Merges two texts with a common base, section by section: one that a side has added, reworded or removed is taken
+/// from that side; it gets a new number at the end of the other text. Returns `None` if both have changed a section in
+/// different ways, or have other changes: these need a manual merge.
 pub fn join(base: &str, ours: &str, theirs: &str) -> Option<String> {
-    let before = bodies(base);
-    let only_adds = |text: &str| {
-        let after = bodies(text);
-        let is_there = |section| after.contains(section);
-        without_sections(text) == without_sections(base) && before.iter().all(is_there)
-    };
-    let (mut text, other) = if only_adds(theirs) {
-        (ours.to_owned(), theirs)
-    } else if only_adds(ours) {
-        (theirs.to_owned(), ours)
+    let rest = without_sections(base);
+    let (start, other) = if without_sections(theirs) == rest {
+        (ours, theirs)
+    } else if without_sections(ours) == rest {
+        (theirs, ours)
     } else {
         return None;
     };
-    let here = bodies(&text);
-    let new = bodies(other)
-        .into_iter()
-        .filter(|new| !before.contains(new) && !here.contains(new));
-    let new: Vec<_> = new.collect();
-    let is_known = |key: &Key<'_>| here.iter().chain(&before).any(|(other, _)| other == key);
-    if new.iter().any(|(key, _)| is_known(key)) {
-        return None;
+    let [before, here, there] = [base, start, other].map(bodies);
+    for (key, _) in before.iter().chain(&there) {
+        let [before, here, there] = [&before, &here, &there].map(|of| find(of, key));
+        if here != there && here != before && there != before {
+            return None;
+        }
     }
-    drop(here);
-    for (_, body) in new {
-        let number = highest_number(&text).saturating_add(1);
-        text = insert(&text, &format!("## GRD-{number:03}:{body}"));
+    let mut text = String::new();
+    let mut from = 0;
+    for (section, (key, body)) in sections(start).into_iter().zip(&here) {
+        let is_unchanged = find(&before, key) == Some(body);
+        if is_unchanged && find(&there, key) != Some(body) {
+            let (begin, end) = with_gap(start, from, section.start, section.end);
+            text.push_str(&start[from..begin]);
+            from = end;
+        }
+    }
+    text.push_str(&start[from..]);
+    for (key, body) in &there {
+        if find(&before, key) != Some(body) && find(&here, key) != Some(body) {
+            let number = highest_number(&text).saturating_add(1);
+            text = insert(&text, &format!("## GRD-{number:03}:{body}"));
+        }
     }
     Some(text)
 }
@@ -132,6 +138,11 @@ fn bodies(text: &str) -> Vec<(Key<'_>, String)> {
         found.push((key, body.replace("\r\n", "\n")));
     }
     found
+}
+
+fn find<'a>(bodies: &'a [(Key<'_>, String)], key: &Key<'_>) -> Option<&'a String> {
+    let found = bodies.iter().find(|(other, _)| other == key);
+    found.map(|(_, body)| body)
 }
 
 /// Section added from a correction.

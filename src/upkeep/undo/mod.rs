@@ -102,7 +102,8 @@ pub fn revert(
     let change = &changes[place];
     let planned = revert_steps(change);
     let mut reasons = dependents(&writer, &changes[place + 1..], &planned)?;
-    let steps = perform(workspace, &mut writer, &planned, Some(&mut reasons))?;
+    let (steps, more) = perform(workspace, &mut writer, &planned, true)?;
+    reasons.extend(more);
     if !reasons.is_empty() {
         return Err(not_undoable(short(change.name), &reasons.join("; ")));
     }
@@ -122,7 +123,7 @@ pub fn revert(
         // can itself be reverted by its name.
         writer.note_undone(change.name)?;
         done.undo = Some(short(&workspace.store.audit_context().change).to_owned());
-        done.steps = perform(workspace, &mut writer, &planned, None)?;
+        (done.steps, done.warnings) = perform(workspace, &mut writer, &planned, false)?;
         let mut kinds = planned.iter().map(|step| step.kind);
         if kinds.any(|kind| kind == Some(Kind::Procedure)) {
             prepare(writer.store())?;

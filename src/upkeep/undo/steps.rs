@@ -13,27 +13,21 @@ use crate::model::{Kind, SkillPath};
 use crate::store::skill::Skills;
 use crate::store::workspace::{Error, Workspace, document, redacting_writer, stamp};
 use crate::store::{Entry, RawEntry, RemovalMode, Reverted, Splice, Writer};
-use crate::upkeep::undo::{Change, Effect, RevertStep, Undone, not_undoable, short};
+use crate::upkeep::undo::{Change, Effect, RevertStep, Undone, short};
 
-/// Performs the steps. Removals of one kind, and restored records of one kind, are done at once. With `reasons`, nothing
-/// is written, and they get the reasons why a step cannot be performed.
+/// Performs the steps; a dry run writes nothing. Removals of one kind, and restored records of one kind, are done at once.
+/// Also returns the reasons why steps cannot be performed.
 pub(super) fn perform(
     workspace: &Workspace,
     writer: &mut Writer,
     planned: &[RevertStep],
-    mut reasons: Option<&mut Vec<String>>,
-) -> Result<Vec<Undone>, Error> {
-    let dry_run = reasons.is_some();
-    let mut refuse = |reason: String| {
-        if let Some(reasons) = &mut reasons {
-            reasons.push(reason);
-        }
-    };
+    dry_run: bool,
+) -> Result<(Vec<Undone>, Vec<String>), Error> {
     let is_of_run = |a: &RevertStep, b: &RevertStep| {
         let is_same = std::mem::discriminant(&a.effect) == std::mem::discriminant(&b.effect);
         is_same && a.kind == b.kind && matches!(a.effect, Effect::Remove | Effect::Restore { .. })
     };
-    let mut done = Vec::new();
+    let (mut done, mut reasons) = (Vec::new(), Vec::new());
     for run in planned.chunk_by(is_of_run) {
         let RevertStep {
             target,
@@ -46,13 +40,12 @@ pub(super) fn perform(
                 continue;
             }
             (Effect::Restore { .. }, Some(kind)) => {
-                for RevertStep { target, effect, .. } in run {
-                    if matches!(effect, Effect::Restore { text: None, .. }) {
-                        refuse(format!(
-                            "the text of `{target}` was no UTF-8 and was not kept"
-                        ));
-                    }
-                }
+                let is_lost =
+                    |step: &&RevertStep| matches!(step.effect, Effect::Restore { text: None, .. });
+                let lost = run.iter().filter(is_lost).map(|step| &step.target);
+                reasons.extend(
+                    lost.map(|id| format!("the text of `{id}` was no UTF-8 and was not kept")),
+                );
                 done.extend(restore_run(workspace.now, writer, kind, run, dry_run)?);
                 continue;
             }
@@ -60,16 +53,7 @@ pub(super) fn perform(
                 let id = writer.store().current_id(kind, target)?;
                 let names: Vec<&str> = fields.iter().map(|field| field.name.as_str()).collect();
                 let reverted = writer.revert_fields(kind, &id, fields, dry_run)?;
-                match &reverted {
-                    Reverted::ChangedSince(field) => {
-                        refuse(format!("`{field}` of `{target}` has been changed since"));
-                    }
-                    // A record removed by the same change is restored first.
-                    Reverted::Gone if !comes_back(planned, target) => {
-                        refuse(format!("`{target}` is not there any more"));
-                    }
-                    _ => {}
-                }
+                reasons.extend(obstacle(&reverted, planned, target));
                 let is_done = matches!(reverted, Reverted::Done);
                 let did = if is_done { "reverted" } else { "unchanged" };
                 undone(did, &id, names.join(", "))
@@ -105,18 +89,33 @@ pub(super) fn perform(
                     }
                     undone(file.did(), target, String::new())
                 }
-                Err(reason) if dry_run => {
-                    refuse(format!("`{target}`: {reason}"));
+                Err(reason) => {
+                    reasons.push(format!("`{target}`: {reason}"));
                     continue;
                 }
-                Err(reason) => return Err(not_undoable(target, &reason)),
             },
             // Only files have no kind.
             (_, None) => continue,
         };
         done.push(one);
     }
-    Ok(done)
+    Ok((done, reasons))
+}
+
+/// Returns the reason why fields of a record cannot be reverted.
+fn obstacle(reverted: &Reverted, planned: &[RevertStep], target: &str) -> Option<String> {
+    let comes = |step: &RevertStep| matches!(step.effect, Effect::Restore { .. });
+    let mut steps = planned.iter();
+    match reverted {
+        Reverted::ChangedSince(field) => {
+            Some(format!("`{field}` of `{target}` has been changed since"))
+        }
+        // A record removed by the same change is restored first.
+        Reverted::Gone if !steps.any(|step| step.target == target && comes(step)) => {
+            Some(format!("`{target}` is not there any more"))
+        }
+        _ => None,
+    }
 }
 
 /// Removes records of a kind that the change added.
@@ -265,11 +264,6 @@ fn ids_in<'a>(text: &[u8], ids: &HashSet<&'a str>) -> Vec<&'a str> {
     let pieces = text.split(|byte| *byte == b'"').skip(1);
     let pieces = pieces.filter_map(|piece| std::str::from_utf8(piece).ok());
     pieces.filter_map(|piece| ids.get(piece).copied()).collect()
-}
-
-fn comes_back(planned: &[RevertStep], id: &str) -> bool {
-    let comes = |step: &RevertStep| matches!(step.effect, Effect::Restore { .. });
-    planned.iter().any(|step| step.target == id && comes(step))
 }
 
 /// File of a skill, with its text now and its text before; `None` for a missing file.
