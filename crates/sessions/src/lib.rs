@@ -26,7 +26,7 @@ use std::io::{self, BufRead};
 use serde::Serialize;
 use serde_json::Value;
 
-use memctl_files::text;
+use memctl_files::text::stream;
 
 pub use own_words::own_words;
 pub use text::whole_characters;
@@ -104,7 +104,7 @@ pub fn detect(start: &[u8]) -> Option<Format> {
 
 /// Reads a session file. A byte order mark and UTF-16 are decoded.
 pub fn read(named: Option<Format>, input: &mut dyn io::Read) -> io::Result<Session> {
-    let input = &mut io::BufReader::with_capacity(BUFFER, text::stream(input)?);
+    let input = &mut io::BufReader::with_capacity(BUFFER, stream(input)?);
     let start = input.fill_buf()?;
     let Some((format, shape)) = detect::detect(named, start) else {
         return Ok(Session::default());
