@@ -163,9 +163,8 @@ impl<'a> SkillFiles<'a> {
 
     /// Path of a test file, and its text if there is one.
     pub(crate) fn test(&self, name: &str) -> Result<(PathBuf, Option<String>), Error> {
-        let path = self
-            .skills
-            .place(self.skill, &Path::new(DIRECTORY).join(name))?;
+        let skill = Path::new(self.skill.domain()).join(self.skill.name());
+        let path = self.skills.place(&skill.join(DIRECTORY).join(name))?;
         let text = self.skills.generated(&path)?;
         Ok((path, text))
     }
@@ -356,7 +355,8 @@ impl SkillFiles<'_> {
     fn add_guardrail(&mut self, rule: &Reflexion, warnings: &mut Vec<String>) -> Result<(), Error> {
         let mut files = self.skills.guardrail_files(self.skill)?;
         if files.is_empty() && self.skills.load(self.skill).is_ok() {
-            let own = self.skills.place(self.skill, Path::new("GUARDRAILS.md"))?;
+            let own = Path::new(self.skill.domain()).join(self.skill.name());
+            let own = self.skills.place(&own.join("GUARDRAILS.md"))?;
             files.push(own);
         }
         for path in files {

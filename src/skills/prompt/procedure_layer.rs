@@ -7,7 +7,7 @@
 //! Deliberately absent: the comparison, which is an argument; and evidence. Nothing counts for or against a
 //! procedure.
 
-use crate::model::{Procedure, ProcedureFields};
+use crate::model::Procedure;
 
 use super::rule_layer::harmless;
 use super::{Choice, Omitted, tokens};
@@ -66,7 +66,7 @@ pub(super) fn choose<'a>(
         } else {
             fits.max(best * BESIDE_THE_BEST)
         };
-        let size = tokens(&item(procedure, &procedure.fields()));
+        let size = tokens(&item(procedure));
         let reason = if choice.input.is_some() && score < least {
             named += usize::from(!is_own);
             if named > NAMED {
@@ -98,12 +98,13 @@ pub(super) fn render(procedures: &[&Procedure]) -> String {
         return String::new();
     }
     let items = procedures.iter();
-    let items: Vec<String> = items.map(|p| item(p, &p.fields())).collect();
+    let items: Vec<String> = items.map(|one| item(one)).collect();
     HEADING.to_owned() + &items.join("\n")
 }
 
 /// Prompt text of one procedure: name, condition, numbered steps. Each text has one line.
-fn item(procedure: &Procedure, fields: &ProcedureFields) -> String {
+fn item(procedure: &Procedure) -> String {
+    let fields = procedure.fields();
     let id = harmless(&procedure.procedure_id);
     let mut text = format!("- **{id}**: {}", harmless(&fields.name));
     let when = fields.when();

@@ -8,9 +8,7 @@
 //!
 //! Deliberately absent: randomness. Same rules, input and time give the same prompt.
 
-use std::borrow::Cow;
-
-use memctl_redact::{is_unfenced, unfenced};
+use memctl_redact::unfenced;
 use memctl_search::search;
 
 use super::{Choice, Omitted, tokens};
@@ -153,7 +151,7 @@ fn conflicts(rule: &Reflexion, rules: &[&Reflexion]) -> String {
         other.reflexion_id != rule.reflexion_id
             && judged.is_some_and(|judged| judged.relation == RuleRelation::Contradicts)
     });
-    let ids: Vec<Cow<'_, str>> = others.map(|other| harmless(&other.reflexion_id)).collect();
+    let ids: Vec<String> = others.map(|other| harmless(&other.reflexion_id)).collect();
     match ids.as_slice() {
         [] => String::new(),
         ids => format!(
@@ -204,24 +202,7 @@ pub(super) fn item(rule: &Reflexion) -> String {
 
 /// Text on one line, without invisible characters and control words of models. So learned text
 /// cannot start a heading, a ruler or another item.
-pub(super) fn harmless(text: &str) -> Cow<'_, str> {
-    if is_single_spaced(text) && is_unfenced(text) {
-        return Cow::Borrowed(text);
-    }
-    let line = one_line(text);
-    if is_unfenced(&line) {
-        return Cow::Owned(line);
-    }
-    let lines: Vec<String> = text.split_whitespace().map(unfenced).collect();
-    let words = lines
-        .iter()
-        .map(String::as_str)
-        .filter(|word| !word.is_empty());
-    Cow::Owned(unfenced(&words.collect::<Vec<_>>().join(" ")))
-}
-
-/// Returns true for ASCII words with one space between them, as most texts are.
-fn is_single_spaced(text: &str) -> bool {
-    let is_shown = |c: &u8| c.is_ascii_graphic() || *c == b' ';
-    text.bytes().all(|c| is_shown(&c)) && !text.contains("  ") && text.trim_ascii() == text
+pub(super) fn harmless(text: &str) -> String {
+    // Without its invisible characters, a text may have more white space.
+    one_line(&unfenced(&one_line(text)))
 }

@@ -137,26 +137,6 @@ impl Skills {
         Ok(())
     }
 
-    /// Path for writing a file of a skill, from a path relative to the skill's directory.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::BadSkill`] if the file, or a directory on the way to it, is not inside the skills
-    /// directory.
-    pub fn place(&self, path: &SkillPath, relative: &Path) -> Result<PathBuf, Error> {
-        self.place_below(&self.dir_of(path), relative)
-    }
-
-    /// Path for writing a file of a domain.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::BadSkill`] if the file, or the domain's directory, is not inside the skills
-    /// directory.
-    pub fn place_in_domain(&self, domain: &str, name: &str) -> Result<PathBuf, Error> {
-        self.place_below(self.directory(), &Path::new(domain).join(name))
-    }
-
     /// Files of a skill's regression cases, oldest correction first.
     ///
     /// # Errors

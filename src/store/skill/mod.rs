@@ -148,9 +148,14 @@ impl Skills {
         }
     }
 
-    /// Returns a path for writing. Fails if the file or a directory on the way to it is a link.
-    fn place_below(&self, dir: &Path, relative: &Path) -> Result<PathBuf, Error> {
-        let target = dir.join(relative);
+    /// Returns a path for writing, from a path relative to the skills directory.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::BadSkill`] if the file, or a directory on the way to it, is a link or not inside the skills
+    /// directory.
+    pub fn place(&self, relative: &Path) -> Result<PathBuf, Error> {
+        let target = self.directory.join(relative);
         let plain = relative
             .components()
             .all(|c| matches!(c, Component::Normal(_)));
@@ -503,7 +508,7 @@ mod tests_of_root {
         fs::create_dir_all(&skill).unwrap();
         let root = Skills::open(&tmp.path().join("skills")).unwrap();
         let check = |relative: &str, allowed: bool| {
-            let placed = root.place_below(&skill, Path::new(relative));
+            let placed = root.place(&Path::new("hr/x").join(relative));
             assert_eq!(placed.is_ok(), allowed, "{relative}: {placed:?}");
         };
         check("tests/generated/test_correction_1.py", true);
@@ -525,7 +530,7 @@ mod tests_of_root {
         symlink(tmp.path().join("not-yet"), skill.join("GUARDRAILS.md")).unwrap();
         let root = Skills::open(&tmp.path().join("skills")).unwrap();
         for relative in ["tests/generated/a.py", "GUARDRAILS.md"] {
-            let placed = root.place_below(&skill, Path::new(relative));
+            let placed = root.place(&Path::new("hr/x").join(relative));
             assert!(matches!(placed, Err(Error::BadSkill(..))), "{relative}");
         }
     }

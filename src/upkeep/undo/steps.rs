@@ -4,12 +4,12 @@
 //! undo journal names them and may be forged, so each path is checked as untrusted input.
 
 use std::collections::{HashMap, HashSet};
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use chrono::{DateTime, Utc};
 
+use crate::model::Kind;
 use crate::model::error::message as chain;
-use crate::model::{Kind, SkillPath};
 use crate::store::skill::Skills;
 use crate::store::workspace::{Error, Workspace, document, redacting_writer, stamp};
 use crate::store::{Entry, RawEntry, RemovalMode, Reverted, Splice, Writer};
@@ -323,27 +323,12 @@ impl RevertedFile {
 
 /// Resolves a path of the undo journal; `None` if corrections write no such file.
 fn place(skills: &Skills, path: &str) -> Result<Option<PathBuf>, Error> {
-    let part = |part: Component<'_>| match part {
-        Component::Normal(part) => Some(part.to_string_lossy().into_owned()),
-        _ => None,
-    };
-    let parts: Option<Vec<String>> = Path::new(path).components().map(part).collect();
-    let parts = parts.unwrap_or_default();
-    let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
-    let (domain, skill, file) = match parts.as_slice() {
-        [domain, "GUARDRAILS.md"] => {
-            return Ok(Some(skills.place_in_domain(domain, "GUARDRAILS.md")?));
+    let parts = Path::new(path).components();
+    let parts: Option<Vec<&str>> = parts.map(|part| part.as_os_str().to_str()).collect();
+    match parts.unwrap_or_default().as_slice() {
+        [_, "GUARDRAILS.md"] | [_, _, "GUARDRAILS.md"] | [_, _, "tests", "generated", _] => {
+            skills.place(Path::new(path)).map(Some)
         }
-        [domain, skill, file @ "GUARDRAILS.md"] => (domain, skill, PathBuf::from(file)),
-        [
-            domain,
-            skill,
-            tests @ "tests",
-            generated @ "generated",
-            name,
-        ] => (domain, skill, [tests, generated, name].iter().collect()),
-        _ => return Ok(None),
-    };
-    let skill: SkillPath = format!("{domain}/{skill}").parse()?;
-    Ok(Some(skills.place(&skill, &file)?))
+        _ => Ok(None),
+    }
 }
