@@ -17,7 +17,7 @@ use crate::model::error::message as chain;
 use crate::model::{Correction, Execution, Reflexion, SkillPath};
 use crate::rules::regression::case::{self, Case};
 use crate::rules::regression::export;
-use crate::store::skill::guardrails::Guardrail;
+use crate::store::skill::guardrails::{self, Guardrail};
 use crate::store::skill::{self, MAX_BYTES, Skills};
 use crate::store::workspace::redacting_writer;
 use crate::store::workspace::{Error, Workspace};
@@ -373,12 +373,12 @@ impl SkillFiles<'_> {
         rule: &Reflexion,
         warnings: &mut Vec<String>,
     ) -> Result<(), Error> {
-        let with_section = self.skills.with_guardrail(path, &guardrail_of(rule))?;
         let before = self.skills.generated(path)?;
-        if let Some(text) = with_section {
-            return self.change(path, before.as_deref(), Some(&text));
+        let text = before.as_deref().unwrap_or_default();
+        if let Some(new) = guardrails::append(text, &guardrail_of(rule)) {
+            return self.change(path, before.as_deref(), Some(&new));
         }
-        if !before.unwrap_or_default().contains(&rule.rule) {
+        if !text.contains(&rule.rule) {
             let (shown, id) = (self.skills.shown(path), &rule.correction_id);
             warnings.push(format!(
                 "`{shown}` has another text as the guardrail of `{id}`, and stays as it is"
@@ -407,15 +407,14 @@ impl SkillFiles<'_> {
             Vec::new()
         });
         for path in files {
-            let rewritten = self.skills.rewrite_guardrail(&path, &old, new.as_ref());
-            let done = rewritten
-                .map_err(Error::from)
-                .and_then(|(before, rewritten)| {
-                    if let Some(text) = &rewritten.text {
-                        self.change(&path, Some(&before), Some(text))?;
-                    }
-                    Ok(rewritten.is_left)
-                });
+            let done = self.skills.generated(&path).and_then(|before| {
+                let before = before.unwrap_or_default();
+                let rewritten = guardrails::rewrite(&before, &old, new.as_ref());
+                if let Some(text) = &rewritten.text {
+                    self.change(&path, Some(&before), Some(text))?;
+                }
+                Ok(rewritten.is_left)
+            });
             let why = match done {
                 Ok(false) => continue,
                 Ok(true) => "it differs from the rule; edit it there".to_owned(),

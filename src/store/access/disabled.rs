@@ -71,18 +71,6 @@ impl Scoped {
         }
         keep_disabled_users(&lock, &users)
     }
-
-    /// Fails if the memory is disabled for the user who asks.
-    fn must_be_enabled_for_viewer(&self) -> Result<(), Error> {
-        let Viewer::User(user) = self.viewer() else {
-            return Ok(());
-        };
-        let users = disabled_users(self.directory())?;
-        if users.iter().any(|listed| listed == user.as_str()) {
-            return Err(Error::DisabledForUser(user.to_string()));
-        }
-        Ok(())
-    }
 }
 
 /// Content of the marker, for a user who opens it.
@@ -109,17 +97,21 @@ impl Scoped {
 
     /// Returns the user store; `None` if there is none here, or it is disabled.
     pub fn user_store(&self) -> Option<&Self> {
-        let store = self.attached_user_store();
+        let store = self.user_store.as_deref();
         store.filter(|store| !is_disabled(store.directory()))
     }
 
     /// Fails if the memory is disabled, for everybody or for the user who asks.
     pub(crate) fn must_be_enabled(&self) -> Result<(), Error> {
         self.must_be_enabled_for_all()?;
-        if self.regardless {
+        let Viewer::User(user) = self.viewer() else {
             return Ok(());
+        };
+        let is_listed = |users: Vec<String>| users.iter().any(|listed| listed == user.as_str());
+        if !self.regardless && is_listed(disabled_users(self.directory())?) {
+            return Err(Error::DisabledForUser(user.to_string()));
         }
-        self.must_be_enabled_for_viewer()
+        Ok(())
     }
 
     /// Fails if the memory is disabled for everybody.

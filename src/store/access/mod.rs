@@ -175,11 +175,6 @@ impl Scoped {
         self
     }
 
-    /// Returns the user store, even if it is disabled; `None` if there is none here.
-    pub(super) fn attached_user_store(&self) -> Option<&Self> {
-        self.user_store.as_deref()
-    }
-
     /// Sets the user's decisions about trust. Without them every record is `observed`.
     #[must_use]
     pub fn trusting(mut self, approvals: Approvals) -> Self {

@@ -19,7 +19,7 @@ use crate::model::SkillPath;
 use crate::model::error::message;
 use crate::store::Error;
 use crate::store::skill::Skills;
-use crate::store::skill::guardrails::{self, Guardrail, Rewritten};
+use crate::store::skill::guardrails;
 
 impl Skills {
     /// Examples of a skill.
@@ -82,40 +82,6 @@ impl Skills {
             }
         }
         Ok(files)
-    }
-
-    /// Text of such a file with one more guardrail; `None` if it is already there. All other bytes
-    /// stay unchanged.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] if the file cannot be read or is not UTF-8, since writing it back would change it.
-    pub fn with_guardrail(
-        &self,
-        file: &Path,
-        guardrail: &Guardrail<'_>,
-    ) -> Result<Option<String>, Error> {
-        let text = self.generated(file)?.unwrap_or_default();
-        Ok(guardrails::append(&text, guardrail))
-    }
-
-    /// Such a file without a guardrail, or with `new` in its place: its text before, and after.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] if the file cannot be read, is not UTF-8 or is read-only.
-    pub fn rewrite_guardrail(
-        &self,
-        file: &Path,
-        old: &Guardrail<'_>,
-        new: Option<&Guardrail<'_>>,
-    ) -> Result<(String, Rewritten), Error> {
-        let text = self.generated(file)?.unwrap_or_default();
-        let rewritten = guardrails::rewrite(&text, old, new);
-        if rewritten.text.is_some() {
-            self.expect_writable(file)?;
-        }
-        Ok((text, rewritten))
     }
 
     /// Fails if a file is read-only. Its directory would allow a replacement, but a
@@ -429,20 +395,13 @@ mod tests {
     }
 
     #[test]
-    fn a_guardrail_is_added_to_the_bytes_of_a_file() {
+    fn a_generated_file_is_read_byte_for_byte() {
         let (tmp, skills) = tree(&[("hr/GUARDRAILS.md", "\u{feff}# G\r\n")]);
         let file = tmp.path().join("skills/hr/GUARDRAILS.md");
-        let guardrail = Guardrail {
-            title: "",
-            rule: "r",
-            correction_id: "CORR-001",
-        };
-        let new = skills.with_guardrail(&file, &guardrail).unwrap().unwrap();
-        assert!(new.starts_with("\u{feff}# G\r\n\r\n---\r\n"));
-        fs::write(&file, new).unwrap();
-        assert_eq!(skills.with_guardrail(&file, &guardrail).unwrap(), None);
+        let text = skills.generated(&file).unwrap();
+        assert_eq!(text.as_deref(), Some("\u{feff}# G\r\n"));
         fs::write(&file, b"caf\xe9").unwrap();
-        assert!(skills.with_guardrail(&file, &guardrail).is_err());
+        assert!(skills.generated(&file).is_err());
     }
 
     #[test]
