@@ -8,10 +8,9 @@ use std::ops::Range;
 
 use super::bytes::{SPACE, Set, holds, near, over_breaks, over_colour, skip};
 use super::documents;
-use super::extent::{Name, judge, read, scheme};
+use super::extent::{Name, judge, read};
 use super::lines;
 use super::values::{self, Class, ValuePosition};
-use super::views;
 
 /// Values of a secret whose name contains the anchor `at..end`.
 pub(super) fn value(
@@ -100,17 +99,6 @@ fn over_type(text: &[u8], from: usize) -> usize {
     let value = from + length + 2;
     let quoted = matches!(text.get(value), Some(b'"' | b'\'' | b'`'));
     if is_type && quoted { value } else { from }
-}
-
-/// Kind of secret in a JSON field of this name, or after such a flag; `None` if it is not a secret.
-pub(super) fn of_field(name: &str, value: &str) -> Option<&'static str> {
-    if matches!(name, "auth" | "_auth") && views::is_login(value.as_bytes()) {
-        return Some("docker-auth");
-    }
-    let (kind, class) = values::named(name.trim_start_matches('-'))?;
-    let secret = value.as_bytes();
-    let secret = &secret[scheme(secret)..];
-    values::is_secret(secret, class, ValuePosition::Quoted).then_some(kind)
 }
 
 const BLANK: &[u8] = b" \t";

@@ -11,10 +11,8 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use super::assignments;
 use super::bytes::Set;
-use super::scan::{Finding, PRIVATE, findings};
-use super::values;
+use super::scan::{Finding, PRIVATE, findings, kind_of_field};
 
 /// Redacted text and the kinds of secrets in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -349,18 +347,10 @@ fn of_value(level: &mut Level, value: &str, redacted: &Redacted<'_>) -> Option<&
     let name = match (&level.key, &level.name, &level.before) {
         (Some(key), Some(name), _) if key.eq_ignore_ascii_case("value") => name,
         (Some(key), ..) => key,
-        (None, _, Some(before)) if !level.is_object => {
-            let is_flag = before.starts_with('-') || values::named(before).is_some();
-            is_flag.then_some(before)?
-        }
+        (None, _, Some(before)) if !level.is_object => before,
         _ => return None,
     };
-    if matches!(name.to_ascii_lowercase().as_str(), "cookie" | "set-cookie") {
-        let pair = value.split(';').next()?.split_once('=')?;
-        let worth = pair.1.len() >= 6 && !values::is_placeholder(pair.1.as_bytes());
-        return worth.then_some("cookie");
-    }
-    assignments::of_field(name, value)
+    kind_of_field(name, value)
 }
 
 /// The person at this machine, whose data is in no lesson.

@@ -26,6 +26,7 @@ use super::assignments;
 use super::blocks;
 use super::bytes::{NAMES, Row, Set, over_breaks, rows, split};
 use super::documents;
+use super::extent::scheme;
 use super::keys::key;
 use super::structures;
 use super::values::Class;
@@ -82,6 +83,23 @@ fn findings_within(text: &str, depth: usize) -> Vec<Finding> {
     }
     merge(&mut found, inner);
     found
+}
+
+/// Kind of a value that the name of its field makes secret, or the flag before it.
+pub(super) fn kind_of_field(name: &str, value: &str) -> Option<&'static str> {
+    const NAME: Set = Set::of(b"09AZaz__--..  $$//");
+    let is_name = name.len() <= 80 && name.bytes().all(|b| NAME.holds(b) || !b.is_ascii());
+    // Most names have no anchor.
+    if !is_name || TABLE.next_candidate(name.as_bytes(), 0).is_none() {
+        return None;
+    }
+    let before = format!("\"{name}\": \"");
+    // A quote or a line end inside would end the value.
+    let value = value.replace('"', "'").replace(['\n', '\r'], " ");
+    let found = findings_of(&format!("{before}{value}\""));
+    let start = before.len() + scheme(value.as_bytes());
+    let is_whole = |found: &Finding| found.at.start <= start && start < found.at.end;
+    Some(found.into_iter().find(is_whole)?.kind)
 }
 
 fn is_known(found: &[Finding], at: &Range<usize>) -> bool {
@@ -312,7 +330,6 @@ fn structure(name: &str) -> Option<(How, bool)> {
         "key_block_tail" => How::Many(blocks::key_block_tail),
         "lines_below" => How::Many(blocks::lines_below),
         "web_token" => How::One(structures::web_token),
-        "encoded" => How::One(structures::encoded),
         "key_member" => How::One(structures::key_member),
         "xml_member" => How::One(structures::xml_member),
         "address" => How::One(structures::address),

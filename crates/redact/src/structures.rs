@@ -13,7 +13,7 @@ use super::extent::{Name, judge, read};
 use super::keys::{Part, cut_run, end_of};
 use super::lines;
 use super::values::{self, Class, ValuePosition};
-use super::views::{self, run_of};
+use super::views;
 
 /// Quotes around a name or a value, also escaped.
 const QUOTES: &[u8] = b"\"'\\ ";
@@ -52,8 +52,7 @@ pub(super) fn private(text: &[u8], at: usize, _: usize) -> Option<Range<usize>> 
     Some(at..end)
 }
 
-/// JSON Web Token: two or three parts, the first a JSON object. Also the first part alone if it
-/// contains a key, and the remainder of a truncated token.
+/// JSON Web Token: two or three parts, the first a JSON object. Also the remainder of a truncated token.
 pub(super) fn web_token(text: &[u8], at: usize, _: usize) -> Option<Range<usize>> {
     if !can_begin(text, at) {
         return None;
@@ -69,8 +68,7 @@ pub(super) fn web_token(text: &[u8], at: usize, _: usize) -> Option<Range<usize>
             && views::decode(&token[..run.min(24)]).starts_with(b"{\"")
             && lines::is_cut(text, at + run)
             && names_a_method(token);
-        let whole = is_cut.then_some(at..at + run);
-        return whole.or_else(|| encoded(text, at, at));
+        return is_cut.then_some(at..at + run);
     };
     // An encrypted token has two more parts.
     while let Some(next) = end_of(text, end, &two[3..]) {
@@ -86,32 +84,6 @@ fn names_a_method(text: &[u8]) -> bool {
     let plain = views::decode(&text[..text.len().min(48)]);
     let mut names = ["alg", "typ", "kid", "enc", "jku", "cty"].iter();
     names.any(|name| holds(&plain, format!("\"{name}\"").as_bytes()))
-}
-
-/// Base64 of a text that contains a private key, a token or a login.
-pub(super) fn encoded(text: &[u8], at: usize, _: usize) -> Option<Range<usize>> {
-    /// Length that is decoded, in bytes. Names of secrets come early, except in account files.
-    const NEAR: usize = 4096;
-    const NAMES: [&[u8]; 10] = [
-        b"\"auth", b"\"private_key", b"\"password", b"\"secret", b"\"token", b"\"k\":\"",
-        b"\"s\":\"", b"\"apiKey", b"\"api_key", b"\"access",
-    ];
-    if !can_begin(text, at)
-        || matches!(text[..at].last(), Some(b'+' | b'/' | b'.'))
-        || text[..at].ends_with(b"base64,")
-    {
-        return None;
-    }
-    let end = end_of(text, at, &[Part::Run(Set::BASE64, 24, 1 << 20)])?;
-    let run = run_of(near(&text[..end], at, NEAR), NEAR);
-    let plain = views::decode(&run);
-    let armour = plain.starts_with(b"-----BEGIN")
-        && (holds(&plain, b"PRIVATE KEY") || holds(&plain, b"ENCRYPTED KEY"));
-    let token = plain.starts_with(b"eyJ") && names_a_method(&plain);
-    let is_object = plain.first() == Some(&b'{') && run.len() >= 40;
-    let object = is_object && NAMES.iter().any(|name| holds(&plain, name));
-    let is_short = plain.starts_with(b"{\"a\":\"") || plain.starts_with(b"{\"k\":\"");
-    (armour || token || object || is_short && run.len() >= 80).then_some(at..end)
 }
 
 /// Value of a secret JSON Web Key member. `at` is the last letter of its name.
@@ -246,7 +218,7 @@ pub(super) fn cookie(text: &[u8], _: usize, at: usize) -> Option<Range<usize>> {
 
 /// Value of `"auth"`: base64 of name and password. `at..end` is the word.
 pub(super) fn auth(text: &[u8], at: usize, end: usize) -> Option<Range<usize>> {
-    if Set::WORD.run_before(text, at, 1) > 0 {
+    if !can_begin(text, at) {
         return None;
     }
     let behind = skip(text, end, QUOTES);

@@ -7,9 +7,7 @@
 //! Random bytes, as in keys, are distinguished from words, and values from placeholders, references and
 //! examples of vendors.
 
-use std::sync::LazyLock;
-
-use super::bytes::{NAMES, Set, holds, list, rows, split};
+use super::bytes::{Set, holds, list};
 
 /// Strictness of the value check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,12 +25,12 @@ pub(super) enum Class {
 }
 
 impl Class {
-    /// Class as `rules/names.tsv` writes it. `camel` is that of camel-case names such as `deployKey`.
+    /// Class as `rules/names.tsv` writes it.
     pub(super) fn read(text: &str) -> Option<Self> {
         Some(match text {
             "password" => Self::Password,
             "token" => Self::Token,
-            "key" | "camel" => Self::Key,
+            "key" => Self::Key,
             "provider" => Self::Provider,
             "phrase" => Self::Phrase,
             _ => return None,
@@ -52,67 +50,6 @@ pub(super) enum ValuePosition {
     /// In a sentence: "the password is …".
     Prose,
 }
-
-/// Stems of all secret names, for a quick rejection.
-const STEMS: &[&[u8]] = &[
-    b"pass",
-    b"pwd",
-    b"secret",
-    b"token",
-    b"key",
-    b"cred",
-    b"auth",
-    b"mnemonic",
-    b"phrase",
-    b"salt",
-    b"connect",
-    b"kennwort",
-    b"motdep",
-    b"contras",
-    b"_pw",
-    b"masterauth",
-    b"contribsys",
-    "пароль".as_bytes(),
-    "パスワード".as_bytes(),
-    "密码".as_bytes(),
-];
-
-/// Kind and class of a name: `DB_PASSWORD`, `x-api-key`, `clientSecret`.
-pub(super) fn named(name: &str) -> Option<(&'static str, Class)> {
-    const CHARACTERS: Set = Set::of(b"09AZaz__--..  $$");
-    // Last part of a parameter path.
-    let name = name.rsplit('/').next().unwrap_or(name);
-    let is_name = |byte: u8| !byte.is_ascii() || CHARACTERS.holds(byte);
-    if name.len() > 80 || !name.bytes().all(is_name) {
-        return None;
-    }
-    let lower = name.to_ascii_lowercase();
-    let has_stem = |at| {
-        STEMS
-            .iter()
-            .any(|stem| lower.as_bytes()[at..].starts_with(stem))
-    };
-    if !(0..lower.len()).any(has_stem) {
-        return None;
-    }
-    let own = WORDS.iter().find(|(word, _, class)| {
-        let found = lower.rfind(word);
-        found.is_some_and(|at| is_own(&name[..at], &name[at + word.len()..], *class))
-    });
-    let bare = (lower == "pass").then_some(("password", Class::Password));
-    own.map(|(_, kind, class)| (*kind, *class)).or(bare)
-}
-
-/// Words in names, with their kind and class, without those that have other meanings in a longer name.
-static WORDS: LazyLock<Vec<(&str, &str, Class)>> = LazyLock::new(|| {
-    let mut words = Vec::new();
-    for row in rows(NAMES).filter(|row| !matches!(row.how, "camel" | "provider")) {
-        let own = split(row.anchors, b'|').filter(|word| !matches!(*word, "pass" | "psk"));
-        let class = Class::read(row.how);
-        words.extend(own.filter_map(|word| Some((word, row.kind, class?))));
-    }
-    words
-});
 
 /// Returns true if the name still names a secret, given its parts before and after the word.
 pub(super) fn is_own(before: &str, after: &str, class: Class) -> bool {

@@ -179,7 +179,7 @@ fn is_text(head: &[u8]) -> bool {
 }
 
 /// Characters of base64 in a text that breaks may divide, at most `most`.
-pub(super) fn run_of(text: &[u8], most: usize) -> Vec<u8> {
+fn run_of(text: &[u8], most: usize) -> Vec<u8> {
     let run = text.iter().copied().filter(|b| Set::BASE64.holds(*b));
     run.take(most).collect()
 }
