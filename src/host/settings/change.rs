@@ -1,8 +1,7 @@
 //! Adds an entry to a settings file, and removes it again with every other byte as it was.
 //!
-//! A file outside of the settings records the replaced text and the new text. If the new text is unchanged, the
-//! removal restores the old one. Otherwise the entry is cut out, and the records of entries added later are
-//! changed so that they lead back to the text before both.
+//! A file outside of the settings records the text before the first entry and what has replaced it since. If that
+//! is unchanged, the removal of the last entry restores the old text. Otherwise the entry is cut out.
 
 use std::path::{Path, PathBuf};
 
@@ -10,15 +9,20 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use super::document::read;
-use super::{Entry, Error, Fault, InstallationStatus, LONGEST, NAMES};
+use super::{Entry, Error, Fault, InstallationStatus, LONGEST};
 use crate::store;
 use memctl_files::{SharedFile, hex, named};
+
+/// Directory of what is kept about changed files.
+const DIRECTORY: &str = "settings";
 
 /// Facts kept about a changed file.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Change {
     path: PathBuf,
-    /// Text that was replaced; mostly empty.
+    /// Names of the entries that were added and not removed.
+    entries: Vec<String>,
+    /// Text that was replaced by all of them; mostly empty.
     was: String,
     /// Text that is there since.
     is: String,
@@ -29,6 +33,13 @@ struct Change {
 }
 
 impl Change {
+    fn set_entry(&mut self, entry: &dyn Entry, is_there: bool) {
+        self.entries.retain(|name| name != entry.name());
+        if is_there {
+            self.entries.push(entry.name().to_owned());
+        }
+    }
+
     /// Sets the text that differs between two.
     fn set_change(&mut self, before: &str, after: &str) {
         let same = |pairs: &mut dyn Iterator<Item = (char, char)>| -> usize {
@@ -45,7 +56,10 @@ impl Change {
     /// Returns a text as it was before the change; `None` unless it contains the new text exactly once.
     fn undone(&self, text: &str) -> Option<String> {
         let mut places = text.match_indices(&self.is);
-        let (at, _) = places.next().filter(|_| places.next().is_none())?;
+        let (at, _) = places.next().filter(|_| !self.is.is_empty())?;
+        if places.next().is_some() {
+            return None;
+        }
         let mut text = text.to_owned();
         text.replace_range(at..at + self.is.len(), &self.was);
         Some(text)
@@ -63,28 +77,26 @@ impl Settings<'_> {
     /// Adds an entry, or replaces an outdated one. Returns `false` if it is there.
     pub(super) fn add(self, entry: &dyn Entry) -> Result<bool, Error> {
         let now = read(self.file)?;
-        let mut text = now.clone().unwrap_or_default();
-        let found = entry.find(&text).map_err(|fault| self.fault(fault))?;
+        let is_new = now.is_none();
+        let now = now.unwrap_or_default();
+        let found = self.fault(entry.find(&now))?;
         if found == InstallationStatus::Installed {
             return Ok(false);
         }
-        let mut change = Change::default();
-        if found != InstallationStatus::Absent {
-            change = self.change(entry.name()).unwrap_or_default();
-            text = self.without(entry, &text, Some(&change))?;
-        }
-        let with = entry.add(&text).map_err(|fault| self.fault(fault))?;
+        let text = match found {
+            InstallationStatus::Absent => now.clone(),
+            _ => self.fault(entry.take_out(&now))?,
+        };
+        let with = self.fault(entry.add(&text))?;
         if entry.find(&with) != Ok(InstallationStatus::Installed) {
-            return Err(self.fault("has a form that cannot be extended".to_owned()));
+            return self.fault(Err("has a form that cannot be extended".to_owned()));
         }
-        self.file.path().clone_into(&mut change.path);
-        change.set_change(&text, &with);
-        change.made_file |= now.is_none();
-        let made = self.file.missing_parents();
-        change.made.splice(0..0, made);
-        if let Some(state) = self.state(entry.name()) {
-            save(&state, &change)?;
-        }
+        let mut change = self.change().unwrap_or_default();
+        change.set_change(&change.undone(&now).unwrap_or(text), &with);
+        change.set_entry(entry, true);
+        change.made_file |= is_new;
+        change.made.splice(0..0, self.file.missing_parents());
+        self.save(change)?;
         self.replace(&with)?;
         Ok(true)
     }
@@ -92,26 +104,30 @@ impl Settings<'_> {
     /// Returns `true` if the file has an entry that [`Settings::remove`] takes out.
     pub(super) fn has(self, entry: &dyn Entry) -> Result<bool, Error> {
         let now = read(self.file)?.unwrap_or_default();
-        self.is_in(entry, &now, self.change(entry.name()).is_some())
+        self.is_in(entry, &now, &self.change().unwrap_or_default())
     }
 
-    fn is_in(self, entry: &dyn Entry, now: &str, is_kept: bool) -> Result<bool, Error> {
+    fn is_in(self, entry: &dyn Entry, now: &str, change: &Change) -> Result<bool, Error> {
+        let is_kept = change.entries.iter().any(|name| name == entry.name());
         if !entry.is_ours(now, is_kept) {
             return Ok(false);
         }
-        let found = entry.find(now).map_err(|fault| self.fault(fault))?;
-        Ok(found != InstallationStatus::Absent)
+        Ok(self.fault(entry.find(now))? != InstallationStatus::Absent)
     }
 
     /// Takes an entry out. Returns `false` if it is not there.
     pub(super) fn remove(self, entry: &dyn Entry) -> Result<bool, Error> {
-        let change = self.change(entry.name());
+        let mut change = self.change().unwrap_or_default();
         let now = read(self.file)?.unwrap_or_default();
-        let is_there = self.is_in(entry, &now, change.is_some())?;
+        let is_there = self.is_in(entry, &now, &change)?;
+        change.set_entry(entry, false);
         if is_there {
-            let text = self.without(entry, &now, change.as_ref())?;
-            let change = change.unwrap_or_default();
-            self.rebase_later(entry, &now, &change)?;
+            let is_gone = |text: &String| entry.find(text) == Ok(InstallationStatus::Absent);
+            let before = change.undone(&now).filter(is_gone);
+            let text = match &before {
+                Some(before) if change.entries.is_empty() => before.clone(),
+                _ => self.fault(entry.take_out(&now))?,
+            };
             let is_ours = change.made_file || entry.is_whole_file();
             if is_ours && entry.is_empty(&text) {
                 let removed = self.file.remove();
@@ -121,64 +137,10 @@ impl Settings<'_> {
             } else {
                 self.replace(&text)?;
             }
+            change.set_change(&before.unwrap_or_else(|| text.clone()), &text);
         }
-        if let Some(state) = self.state(entry.name()) {
-            drop(named::remove(&state));
-        }
+        self.save(change)?;
         Ok(is_there)
-    }
-
-    /// Makes what is kept about entries that were added after this one lead to the text before all of
-    /// them. Does nothing if this one is the last, or if the text before it cannot be restored.
-    fn rebase_later(self, entry: &dyn Entry, now: &str, change: &Change) -> Result<(), Error> {
-        let is_gone = |text: &String| entry.find(text) == Ok(InstallationStatus::Absent);
-        let mut others: Vec<(&str, Change)> = NAMES
-            .into_iter()
-            .filter(|name| *name != entry.name())
-            .filter_map(|name| Some((name, self.change(name)?)))
-            .collect();
-        // The later entries with the text that has them, the newest first.
-        let mut later: Vec<(&str, Change, String)> = Vec::new();
-        let mut text = now.to_owned();
-        let mut before = loop {
-            if let Some(before) = change.undone(&text).filter(is_gone) {
-                break before;
-            }
-            let undone = others.iter().enumerate();
-            let mut undone = undone.filter_map(|(at, (_, other))| Some((at, other.undone(&text)?)));
-            let Some((at, without)) = undone.find(|(_, text)| !is_gone(text)) else {
-                return Ok(());
-            };
-            let (name, other) = others.remove(at);
-            later.push((name, other, std::mem::replace(&mut text, without)));
-        };
-        let last = later.len().saturating_sub(1);
-        for (at, (name, mut other, with)) in later.into_iter().enumerate().rev() {
-            let after = entry.take_out(&with).map_err(|fault| self.fault(fault))?;
-            other.set_change(&before, &after);
-            if at == last {
-                other.made_file |= change.made_file;
-                other.made.extend(change.made.iter().cloned());
-            }
-            if let Some(state) = self.state(name) {
-                save(&state, &other)?;
-            }
-            before = after;
-        }
-        Ok(())
-    }
-
-    fn without(
-        self,
-        entry: &dyn Entry,
-        now: &str,
-        change: Option<&Change>,
-    ) -> Result<String, Error> {
-        let is_gone = |text: &String| entry.find(text) == Ok(InstallationStatus::Absent);
-        match change.and_then(|change| change.undone(now)).filter(is_gone) {
-            Some(text) => Ok(text),
-            None => entry.take_out(now).map_err(|fault| self.fault(fault)),
-        }
     }
 
     fn replace(self, text: &str) -> Result<(), store::Error> {
@@ -186,31 +148,42 @@ impl Settings<'_> {
         replaced.map_err(store::Error::io("write", self.file.path()))
     }
 
-    fn fault(self, what: Fault) -> Error {
-        let path = self.file.path().to_owned();
-        Error::Unsuitable { path, what }
+    /// Names the file of a fault.
+    fn fault<T>(self, found: Result<T, Fault>) -> Result<T, Error> {
+        found.map_err(|what| Error::Unsuitable {
+            path: self.file.path().to_owned(),
+            what,
+        })
     }
 
     /// Path of what is kept about the file.
-    fn state(self, of: &str) -> Option<PathBuf> {
+    fn state(self) -> Option<PathBuf> {
         let path = self.file.path().to_string_lossy();
         let name = hex(&Sha256::digest(path.as_bytes()));
-        let directory = self.state_dir?.join(of);
+        let directory = self.state_dir?.join(DIRECTORY);
         Some(directory.join(format!("{}.json", &name[..24])))
     }
 
-    fn change(self, of: &str) -> Option<Change> {
-        let text = named::read(&self.state(of)?, LONGEST).ok()?;
+    fn change(self) -> Option<Change> {
+        let text = named::read(&self.state()?, LONGEST).ok()?;
         let change: Change = serde_json::from_slice(&text).ok()?;
         (change.path == self.file.path()).then_some(change)
     }
-}
 
-/// Writes what is kept about a file.
-fn save(state: &Path, change: &Change) -> Result<(), store::Error> {
-    let json = serde_json::to_vec_pretty(change)?;
-    if let Some(above) = state.parent() {
-        named::create_dir(above).map_err(store::Error::io("create", above))?;
+    /// Writes what is kept about the file; removes it with the last entry.
+    fn save(self, mut change: Change) -> Result<(), store::Error> {
+        let Some(state) = self.state() else {
+            return Ok(());
+        };
+        if change.entries.is_empty() {
+            drop(named::remove(&state));
+            return Ok(());
+        }
+        self.file.path().clone_into(&mut change.path);
+        let json = serde_json::to_vec_pretty(&change)?;
+        if let Some(above) = state.parent() {
+            named::create_dir(above).map_err(store::Error::io("create", above))?;
+        }
+        named::replace(&state, &json).map_err(store::Error::io("write", &state))
     }
-    named::replace(state, &json).map_err(store::Error::io("write", state))
 }

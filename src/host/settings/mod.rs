@@ -284,11 +284,6 @@ impl Place {
 /// Fault of a file that has nothing but another hook.
 const OF_ANOTHER: &str = "is a hook of another program";
 
-/// Names of the entries: of the directories with what is kept about them.
-const NAMES: [&str; 5] = [
-    "hooks", "mcp", "statusline", "permission", "permission-correct",
-];
-
 /// Problem of a text, to follow its path: `has …`, `is not …`.
 type Fault = String;
 
@@ -308,7 +303,7 @@ pub enum InstallationStatus {
 
 /// Entry of this program in a settings file. An absent file has an empty text.
 trait Entry {
-    /// Name of the directory with what is kept about its changes.
+    /// Name in what is kept about the file.
     fn name(&self) -> &'static str;
 
     /// Finds the entry in a text: as it would be added, in another form of this program, or not at all. An
