@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use memctl_files::Directory;
 use memctl_search::embedder::EmbedderConfig;
-use memctl_search::embedder::config::Patience;
+use memctl_search::embedder::Patience;
 
 use crate::cli::config::Environment;
 use crate::cli::context::{Context, random};

@@ -3,7 +3,7 @@
 //! A new host is a row here, its answers in `respond`, and the end of its calls in `event`.
 
 use super::EventKind;
-use super::settings::codex;
+use super::settings::servers::CODEX_SERVERS;
 
 /// Agent host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -167,7 +167,7 @@ static PROFILES: [Profile; 9] = [
                  rule, so `ask` becomes a note",
         server_file: ServerFile::InSettings("config.toml"),
         project_file: Some(".codex/config.toml"),
-        servers: codex::SERVERS,
+        servers: CODEX_SERVERS,
         ..USUAL
     },
     Profile {

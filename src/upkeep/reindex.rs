@@ -12,7 +12,7 @@ use crate::notes::indexing::{Filter, Index, MultiIndex};
 use crate::store::workspace::{Error, Workspace, milliseconds};
 use memctl_search::Admission;
 use memctl_search::embedder::Embedder;
-use memctl_search::embedder::config::{Destination, Patience};
+use memctl_search::embedder::{Destination, Patience};
 
 /// Options of [`index()`].
 #[derive(Debug, Clone, Copy, Default)]

@@ -1,11 +1,11 @@
 //! Documents to ranked hits: words, vectors, index segments, and embedders.
 //!
 //! - `text`: words of texts. `keyword`: BM25 over segments, and the best passage of long documents.
-//!   `frequent_names`: names that tell the semantic half nothing.
 //! - `vectors`: quantized vectors of a segment, searched in place, several for a long document.
-//! - `attributes`: document attributes, and the filter over them.
-//! - `segment`, `segment_builder`: index segments that are searched in place, and their construction.
-//! - `rank`: the ranker, the only ranking of the program, and a temporary one of a few texts. `fusion`: scores of
+//! - `segment`, `segment_builder`: index segments that are searched in place, with the attributes of their documents
+//!   and the filter over them; and their construction.
+//! - `rank`: the ranker, the only ranking of the program, and a temporary one of a few texts; names that tell the
+//!   semantic half nothing. `fusion`: scores of
 //!   the two rankings, as one, and the best of many.
 //! - `embedder`: text in, vector out: the built-in model, or one behind a URL.
 //!
@@ -16,8 +16,6 @@
 
 pub mod embedder;
 
-mod attributes;
-mod frequent_names;
 mod fusion;
 mod keyword;
 mod rank;
@@ -26,11 +24,11 @@ mod segment_builder;
 mod text;
 mod vectors;
 
-pub use attributes::{Admission, Attributes, KINDS, UserFilter, name_hash, seconds};
-pub use frequent_names::has_names;
 pub use fusion::{Fusion, Hit, Rrf};
-pub use rank::{ByWords, Question, Ranked, Ranker, search};
-pub use segment::{ANALYSIS, Damaged, Part, Segment};
+pub use rank::{ByWords, Question, Ranked, Ranker, has_names, search};
+pub use segment::{
+    ANALYSIS, Admission, Attributes, Damaged, KINDS, Part, Segment, UserFilter, name_hash, seconds,
+};
 pub use segment_builder::{Builder, merge};
 pub use text::{each_word, snippet, words};
 pub use vectors::{

@@ -4,9 +4,8 @@ use std::collections::HashMap;
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::attributes::Attributes;
 use super::segment::{
-    ANALYSIS, Damaged, HEADER, MAGIC, NUMBERS, Posting, ROW, Segment, TERM, check,
+    ANALYSIS, Attributes, Damaged, HEADER, MAGIC, NUMBERS, Posting, ROW, Segment, TERM, check,
 };
 use super::text::each_word;
 use super::vectors::window_of;

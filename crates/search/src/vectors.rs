@@ -521,7 +521,7 @@ mod tests_of_windows {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::attributes::Attributes;
+    use crate::segment::Attributes;
     use crate::segment_builder::Builder;
 
     #[test]

@@ -19,7 +19,7 @@ use crate::remote::{
     VectorsReport,
 };
 use crate::store::workspace::Workspace;
-use memctl_search::embedder::config::Patience;
+use memctl_search::embedder::Patience;
 
 /// Set up and check a PostgreSQL database that a team shares
 ///

@@ -12,7 +12,7 @@ use jsonc_parser::json;
 use memctl_files::{SharedFile, named};
 use serde_json::Value;
 
-use super::document::{Document, member, object_for, object_in, read_in, text_in};
+use super::file::{Document, member, object_for, object_in, read_in, text_in};
 use super::{Entry, Error, Fault, InstallationStatus};
 use crate::lessons::AnswerBy;
 

@@ -1,7 +1,7 @@
 //! Hooks of this program for an agent host: entries in its JSON settings, or files of their own (a plugin, or a
 //! script per event).
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use jsonc_parser::cst::{CstArray, CstInputValue, CstNode, CstObjectProp};
 use jsonc_parser::json;
@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use memctl_files::SharedFile;
 
-use super::document::{Document, member, object_for, object_in, read, read_in, text_in};
+use super::file::{Document, member, object_for, object_in, read, read_in, text_in};
 use super::{Entry, Error, Fault, Found, InstallationStatus, OF_ANOTHER, Place, Start};
 use crate::host::hosts::{Form, Hook};
 use crate::host::{Delivery, EventKind, Host};
@@ -109,6 +109,34 @@ pub fn hook_command(program: &str, host: Host, read_only: bool) -> Start {
         command: program.to_owned(),
         args: args.map(str::to_owned).collect(),
     }
+}
+
+/// Returns reasons in the `config.toml` of Codex why hooks in this file do not run.
+pub fn codex_obstacles(config: &str, hooks_file: &Path) -> Vec<String> {
+    let config: toml::Table = config.parse().unwrap_or_default();
+    let hooks_are_off = config
+        .get("features")
+        .and_then(|features| features.get("hooks"))
+        .and_then(toml::Value::as_bool)
+        == Some(false);
+    let mut found = Vec::new();
+    if hooks_are_off {
+        found.push("`config.toml` has `features.hooks = false`: Codex runs no hooks".into());
+    }
+    // Codex stores reviewed hooks under the path of the file.
+    let reviewed = format!("{}:", hooks_file.display());
+    let is_reviewed = config
+        .get("hooks")
+        .and_then(|hooks| hooks.get("state"))
+        .and_then(toml::Value::as_table)
+        .is_some_and(|state| state.keys().any(|key| key.starts_with(&reviewed)));
+    if !is_reviewed {
+        found.push(
+            "the hooks are not reviewed in Codex yet, and it skips them: trust them at its next start, or by `/hooks`"
+                .into(),
+        );
+    }
+    found
 }
 
 /// Returns the files of a host, with what belongs in each.

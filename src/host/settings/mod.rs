@@ -6,10 +6,8 @@
 //! A file in another format is never changed, nor is an entry of somebody else. A user's link is followed, not
 //! replaced; a link in a project is refused. No copy of a file is kept, because hosts store secrets in some.
 
-mod change;
 pub(super) mod claude_code;
-pub(super) mod codex;
-mod document;
+mod file;
 pub(super) mod hooks;
 pub(super) mod servers;
 
@@ -18,9 +16,8 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use change::Settings;
 use claude_code::Permission;
-use document::read_in;
+use file::{Settings, read_in};
 
 use crate::host::Host;
 use crate::model::error::{Explain, Explanation, Kind, of_io};

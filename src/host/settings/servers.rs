@@ -1,22 +1,25 @@
 //! This program as an MCP server in the settings of agent hosts.
 //!
 //! The entry is named `memctl`. An entry of that name that starts another program belongs to the user and is
-//! never changed.
+//! never changed. In the `config.toml` of Codex it is a table at the end.
 
 use std::path::Path;
 
 use jsonc_parser::cst::CstInputValue;
 use jsonc_parser::json;
 use serde::Serialize;
+use toml::Table;
 
 use memctl_files::named;
 
-use super::document::{Document, member, object_for, object_in, read_in, text_in, texts_in};
-use super::{Entry, Error, Fault, Found, InstallationStatus, Place, Start, codex};
+use super::file::{Document, member, object_for, object_in, read_in, text_in, texts_in};
+use super::{Entry, Error, Fault, Found, InstallationStatus, Place, Start};
 use crate::host::Host;
 
+/// Table of Codex that contains the servers.
+pub(crate) const CODEX_SERVERS: &str = "mcp_servers";
 /// Name of the entry.
-pub(super) const NAME: &str = "memctl";
+const NAME: &str = "memctl";
 
 impl Start {
     /// Returns `true` if it starts this program as a server.
@@ -75,7 +78,7 @@ impl Entry for Server<'_> {
         let (command, args) = (command.as_str(), args.clone());
         // As the agent host writes it itself.
         let entry = match host {
-            Host::Codex => return codex::with(text, &self.0.start),
+            Host::Codex => return with_table(text, &self.0.start),
             Host::ClaudeCode | Host::VsCode => {
                 json!({"type": "stdio", "command": command, "args": args})
             }
@@ -105,7 +108,7 @@ impl Entry for Server<'_> {
     /// Removes the entry, and the object of servers if that becomes empty.
     fn take_out(&self, text: &str) -> Result<String, Fault> {
         if self.0.host == Host::Codex {
-            return codex::without(text);
+            return without_table(text);
         }
         let document = Document::read(text)?;
         let key = self.0.host.profile().servers;
@@ -128,7 +131,7 @@ impl Entry for Server<'_> {
 /// Returns what the entry of our name starts.
 fn started(host: Host, text: &str) -> Result<Option<Start>, Fault> {
     if host == Host::Codex {
-        return codex::started(text);
+        return started_by_codex(text);
     }
     let key = host.profile().servers;
     let document = Document::read(text)?;
@@ -148,6 +151,96 @@ fn started(host: Host, text: &str) -> Result<Option<Start>, Fault> {
         command: words.next().unwrap_or_default(),
         args: words.collect(),
     }))
+}
+
+/// Returns what the server's table in the `config.toml` of Codex starts.
+fn started_by_codex(text: &str) -> Result<Option<Start>, Fault> {
+    let root = parse_toml(text)?;
+    let entry = root
+        .get(CODEX_SERVERS)
+        .and_then(|servers| servers.get(NAME));
+    Ok(entry.map(|entry| {
+        let text = |value: &toml::Value| value.as_str().map(str::to_owned);
+        let args = entry.get("args").and_then(toml::Value::as_array);
+        Start {
+            command: entry.get("command").and_then(text).unwrap_or_default(),
+            args: args.into_iter().flatten().filter_map(text).collect(),
+        }
+    }))
+}
+
+/// Returns a text with the server.
+fn with_table(text: &str, start: &Start) -> Result<String, Fault> {
+    // A JSON string is a valid basic string of TOML.
+    let quoted = |text: &String| serde_json::Value::from(text.as_str()).to_string();
+    let args: Vec<String> = start.args.iter().map(quoted).collect();
+    let break_ = if text.contains("\r\n") { "\r\n" } else { "\n" };
+    let apart = match text {
+        "" => "",
+        text if text.ends_with('\n') => break_,
+        _ => &break_.repeat(2),
+    };
+    let (command, args) = (quoted(&start.command), args.join(", "));
+    let with = format!(
+        "{text}{apart}[{CODEX_SERVERS}.{NAME}]{break_}command = {command}{break_}args = [{args}]{break_}"
+    );
+    // Servers in another form take no table.
+    if others(&with)? == others(text)? {
+        Ok(with)
+    } else {
+        Err(format!("has `{CODEX_SERVERS}` that cannot be extended"))
+    }
+}
+
+/// Returns a text without the lines of our table and of those below it. Comments stay.
+fn without_table(text: &str) -> Result<String, Fault> {
+    // A heading is a table by itself.
+    let is_ours = |heading: &str| {
+        let table = heading.parse::<Table>().unwrap_or_default();
+        let servers = table.get(CODEX_SERVERS).and_then(toml::Value::as_table);
+        servers.is_some_and(|servers| servers.contains_key(NAME))
+    };
+    let mut left = String::new();
+    let mut within = false;
+    for line in text.split_inclusive('\n') {
+        if line.trim_start_matches('\u{feff}').starts_with('[') {
+            within = is_ours(line);
+        }
+        if !within || line.starts_with('#') {
+            left.push_str(line);
+        }
+    }
+    // A line of a list may look like a heading.
+    let is_whole = others(&left).is_ok_and(|left| Some(left) == others(text).ok());
+    if is_whole && started_by_codex(&left)?.is_none() {
+        Ok(left)
+    } else {
+        Err(format!(
+            "has `{CODEX_SERVERS}.{NAME}` in a form that you must remove by hand"
+        ))
+    }
+}
+
+/// Returns everything except our entry.
+fn others(text: &str) -> Result<Table, Fault> {
+    let mut root = parse_toml(text)?;
+    if let Some(toml::Value::Table(servers)) = root.get_mut(CODEX_SERVERS) {
+        servers.remove(NAME);
+        if servers.is_empty() {
+            root.remove(CODEX_SERVERS);
+        }
+    }
+    Ok(root)
+}
+
+fn parse_toml(text: &str) -> Result<Table, Fault> {
+    let body = text.trim_start_matches('\u{feff}');
+    body.parse::<Table>().map_err(|error| {
+        let reason = error.message().lines().next().unwrap_or_default();
+        let before = error.span().and_then(|span| body.get(..span.start));
+        let line = before.map_or(1, |before| before.matches('\n').count() + 1);
+        format!("has invalid TOML in line {line} ({reason})")
+    })
 }
 
 #[cfg(test)]

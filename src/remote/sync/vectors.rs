@@ -16,7 +16,7 @@ use super::{OnSync, SyncStage};
 use crate::model::Kind;
 use crate::model::error::message;
 use crate::store;
-use memctl_search::embedder::config::Patience;
+use memctl_search::embedder::Patience;
 use memctl_search::embedder::{Embedder, EmbedderConfig};
 
 /// Dimensions of the vector columns.

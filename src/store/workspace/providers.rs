@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use memctl_files::named;
 use memctl_llm::{Chat, Endpoint, Exec, Limits, Llm, Scripted, Secret, list_models};
-use memctl_search::embedder::config::Patience;
+use memctl_search::embedder::Patience;
 use memctl_search::embedder::{Embedder, EmbedderCache, EmbedderConfig};
 
 use crate::store::Error;

@@ -1,7 +1,7 @@
 //! Segments are read as they were built and merged, and damage is noticed.
 
 use super::*;
-use crate::attributes::Admission;
+use crate::segment::Admission;
 use proptest::prelude::*;
 
 fn attributes(key: u64) -> Attributes {
