@@ -18,7 +18,6 @@ use chrono::{DateTime, Utc};
 use memctl_files::json::leaves;
 use memctl_files::named;
 use memctl_redact::{Clean, Person, beginning};
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -239,8 +238,8 @@ impl HookCall<'_> {
 const DIRECTORY: &str = "delivered";
 /// Maximum size of a note, in bytes.
 const LARGEST: u64 = 64 << 10;
-/// Maximum number of kinds of events in a note.
-const KINDS: usize = 8;
+/// Maximum number of events in a note.
+const EVENTS: usize = 9;
 /// Maximum length of the first words of an answer, in characters.
 const FIRST_WORDS: usize = 90;
 
@@ -280,46 +279,38 @@ impl Delivery {
 
     /// Returns the last event of an agent host; `None` if none was received.
     pub fn last(state_dir: Option<&Path>, host: Host) -> Option<Self> {
-        read(&file(state_dir?, host.name()))
+        noted(state_dir, host).into_iter().next()
     }
 
     /// Returns the last events of an agent host at which something was told, one of each kind, the newest first.
     pub fn last_told(state_dir: Option<&Path>, host: Host) -> Vec<Self> {
-        let told = state_dir.and_then(|dir| read(&file(dir, &told(host))));
-        told.unwrap_or_default()
+        let mut all = noted(state_dir, host);
+        all.retain(|one| one.told.is_some());
+        all
     }
 
     /// Notes the event. A failure is not reported: an agent waits.
     pub(crate) fn note(&self, state_dir: Option<&Path>, host: Host) {
-        let Some(dir) = state_dir else {
+        let Some(file) = file(state_dir, host) else {
             return;
         };
-        let Ok(text) = serde_json::to_vec(self) else {
-            return;
-        };
-        write(&file(dir, host.name()), &text);
-        if self.told.is_some() {
-            let mut all = Self::last_told(state_dir, host);
-            all.retain(|one| one.event != self.event);
-            all.insert(0, self.clone());
-            all.truncate(KINDS);
-            let text = serde_json::to_vec(&all).unwrap_or_default();
-            write(&file(dir, &told(host)), &text);
-        }
+        let mut all = Self::last_told(state_dir, host);
+        all.retain(|one| self.told.is_none() || one.event != self.event);
+        all.insert(0, self.clone());
+        all.truncate(EVENTS);
+        write(&file, &serde_json::to_vec(&all).unwrap_or_default());
     }
 }
 
-fn file(state_dir: &Path, name: &str) -> PathBuf {
-    state_dir.join(DIRECTORY).join(format!("{name}.json"))
+/// Returns the file with the last event of an agent host, and those before it at which something was told.
+fn file(state_dir: Option<&Path>, host: Host) -> Option<PathBuf> {
+    let directory = state_dir?.join(DIRECTORY);
+    Some(directory.join(format!("{}.json", host.name())))
 }
 
-/// Name of the note about the last events at which something was told.
-fn told(host: Host) -> String {
-    format!("{}-told", host.name())
-}
-
-fn read<T: DeserializeOwned>(path: &Path) -> Option<T> {
-    serde_json::from_slice(&named::read(path, LARGEST).ok()?).ok()
+fn noted(state_dir: Option<&Path>, host: Host) -> Vec<Delivery> {
+    let text = file(state_dir, host).and_then(|file| named::read(&file, LARGEST).ok());
+    serde_json::from_slice(&text.unwrap_or_default()).unwrap_or_default()
 }
 
 fn write(path: &Path, text: &[u8]) {

@@ -21,9 +21,9 @@ const KEY: &str = "statusLine";
 const CALL: &str = " statusline";
 
 /// The status line, with its command.
-pub(super) struct Line<'a>(pub(super) &'a str);
+pub(super) struct Line(pub(super) String);
 
-impl Entry for Line<'_> {
+impl Entry for Line {
     fn name(&self) -> &'static str {
         "statusline"
     }
@@ -38,7 +38,7 @@ impl Entry for Line<'_> {
 
     fn add(&self, text: &str) -> Result<String, Fault> {
         let document = Document::read(text)?;
-        let value = json!({"type": "command", "command": (self.0)});
+        let value = json!({"type": "command", "command": (self.0.as_str())});
         document.object.append(KEY, value);
         Ok(document.text())
     }

@@ -208,16 +208,22 @@ impl Settings<'_> {
         if found == InstallationStatus::Installed {
             return Ok(false);
         }
+        let mut change = self.change().unwrap_or_default();
+        change.set_entry(entry, false);
         let text = match found {
             InstallationStatus::Absent => now.clone(),
-            _ => self.fault(entry.take_out(&now))?,
+            _ => self.without(entry, &now, &change)?,
         };
         let with = self.fault(entry.add(&text))?;
         if entry.find(&with) != Ok(InstallationStatus::Installed) {
             return self.fault(Err("has a form that cannot be extended".to_owned()));
         }
-        let mut change = self.change().unwrap_or_default();
-        change.set_change(&change.undone(&now).unwrap_or(text), &with);
+        let before = match change.undone(&now) {
+            // Others have changed the text among the entries: what was before them is lost.
+            None if !change.entries.is_empty() => with.clone(),
+            before => before.unwrap_or(text),
+        };
+        change.set_change(&before, &with);
         change.set_entry(entry, true);
         change.made_file |= is_new;
         change.made.splice(0..0, self.file.missing_parents());
@@ -247,12 +253,7 @@ impl Settings<'_> {
         let is_there = self.is_in(entry, &now, &change)?;
         change.set_entry(entry, false);
         if is_there {
-            let is_gone = |text: &String| entry.find(text) == Ok(InstallationStatus::Absent);
-            let before = change.undone(&now).filter(is_gone);
-            let text = match &before {
-                Some(before) if change.entries.is_empty() => before.clone(),
-                _ => self.fault(entry.take_out(&now))?,
-            };
+            let text = self.without(entry, &now, &change)?;
             let is_ours = change.made_file || entry.is_whole_file();
             if is_ours && entry.is_empty(&text) {
                 let removed = self.file.remove();
@@ -262,10 +263,22 @@ impl Settings<'_> {
             } else {
                 self.replace(&text)?;
             }
-            change.set_change(&before.unwrap_or_else(|| text.clone()), &text);
+            if let Some(before) = change.undone(&now) {
+                change.set_change(&before, &text);
+            }
         }
         self.save(change)?;
         Ok(is_there)
+    }
+
+    /// Returns a text without an entry: as it was before, if no other entry is left.
+    fn without(self, entry: &dyn Entry, now: &str, change: &Change) -> Result<String, Error> {
+        let is_gone = |text: &String| entry.find(text) == Ok(InstallationStatus::Absent);
+        let is_last = change.entries.is_empty();
+        match change.undone(now).filter(|text| is_last && is_gone(text)) {
+            Some(before) => Ok(before),
+            None => self.fault(entry.take_out(now)),
+        }
     }
 
     fn replace(self, text: &str) -> Result<(), store::Error> {

@@ -1,6 +1,5 @@
 //! Tests with settings of many forms, with hooks and after their removal.
 
-
 use proptest::prelude::*;
 
 use super::*;

@@ -161,68 +161,60 @@ pub struct Found<T> {
     pub problem: Option<String>,
 }
 
-/// A file of an item, and what belongs in it.
-type Belongs<'a> = (&'a SharedFile, &'a dyn Entry);
-
 impl Place {
     /// Returns the status of the item.
     pub fn status(&self) -> Result<InstallationStatus, Error> {
         match self.item {
             Item::Hooks => Ok(hooks::status(self)?.standing),
             Item::Server => Ok(servers::status(self)?.standing),
-            Item::StatusLine => read_in(&self.settings, |text| claude_code::Line("").find(text)),
+            Item::StatusLine => {
+                let line = claude_code::Line(self.start.line());
+                read_in(&self.settings, |text| line.find(text))
+            }
             Item::Permission(tool) => read_in(&self.settings, |text| Permission(tool).find(text)),
         }
     }
 
     /// Adds the item, or replaces an outdated one. Returns `false` if it is there.
     pub fn install(&self) -> Result<bool, Error> {
+        let entries = self.entries()?;
+        // An item that cannot be installed whole is not begun.
+        for (file, entry) in &entries {
+            read_in(file, |text| entry.find(text))?;
+            if let Some(path) = entry.obstacle(file) {
+                let what = OF_ANOTHER.to_owned();
+                return Err(Error::Unsuitable { path, what });
+            }
+        }
         let mut changed = false;
-        self.with_entries(&mut |entries| {
-            // An item that cannot be installed whole is not begun.
-            for (file, entry) in entries {
-                read_in(file, |text| entry.find(text))?;
-                if let Some(path) = entry.obstacle(file) {
-                    let what = OF_ANOTHER.to_owned();
-                    return Err(Error::Unsuitable { path, what });
+        for (file, entry) in &entries {
+            if self.in_file(file).add(&**entry)? {
+                changed = true;
+                if entry.is_script() {
+                    let made = file.make_executable();
+                    made.map_err(|source| Error::unreadable(file, source))?;
                 }
             }
-            for (file, entry) in entries {
-                if self.in_file(file).add(*entry)? {
-                    changed = true;
-                    if entry.is_script() {
-                        let made = file.make_executable();
-                        made.map_err(|source| Error::unreadable(file, source))?;
-                    }
-                }
-            }
-            Ok(())
-        })?;
+        }
         Ok(changed)
     }
 
     /// Returns `true` if there is something of the item that [`Place::remove`] takes out.
     pub fn is_there(&self) -> Result<bool, Error> {
         let mut is_there = false;
-        self.with_entries(&mut |entries| {
-            for (file, entry) in entries {
-                is_there |= self.in_file(file).has(*entry)?;
-            }
-            Ok(())
-        })?;
+        for (file, entry) in &self.entries()? {
+            is_there |= self.in_file(file).has(&**entry)?;
+        }
         Ok(is_there)
     }
 
     /// Takes the item out. Returns `false` if it is not there.
     pub fn remove(&self) -> Result<bool, Error> {
         let mut changed = false;
-        self.with_entries(&mut |entries| {
-            // The first file was installed with the directories, which are empty at the end.
-            for (file, entry) in entries.iter().rev() {
-                changed |= self.in_file(file).remove(*entry)?;
-            }
-            Ok(())
-        })?;
+        // The first file was installed with the directories, which are empty at the end.
+        for (file, entry) in self.entries()?.iter().rev() {
+            changed |= self.in_file(file).remove(&**entry)?;
+        }
         Ok(changed)
     }
 
@@ -252,24 +244,20 @@ impl Place {
         }
     }
 
-    /// Calls a function with the files of the item, and what belongs in each.
-    fn with_entries(
-        &self,
-        with: &mut dyn FnMut(&[Belongs<'_>]) -> Result<(), Error>,
-    ) -> Result<(), Error> {
-        let file = &self.settings;
-        match self.item {
+    /// Returns the files of the item, and what belongs in each.
+    fn entries(&self) -> Result<Vec<(SharedFile, Box<dyn Entry + '_>)>, Error> {
+        let entry: Box<dyn Entry + '_> = match self.item {
             Item::Hooks => {
-                let entries = hooks::entries(self, &self.start)?;
-                let entries = entries
-                    .iter()
-                    .map(|(file, hooks)| (file, hooks as &dyn Entry));
-                with(&entries.collect::<Vec<_>>())
+                let entries = hooks::entries(self, &self.start)?.into_iter();
+                let entries =
+                    entries.map(|(file, hooks)| (file, Box::new(hooks) as Box<dyn Entry>));
+                return Ok(entries.collect());
             }
-            Item::Server => with(&[(file, &servers::Server(self))]),
-            Item::StatusLine => with(&[(file, &claude_code::Line(&self.start.line()))]),
-            Item::Permission(tool) => with(&[(file, &Permission(tool))]),
-        }
+            Item::Server => Box::new(servers::Server(self)),
+            Item::StatusLine => Box::new(claude_code::Line(self.start.line())),
+            Item::Permission(tool) => Box::new(Permission(tool)),
+        };
+        Ok(vec![(self.settings.clone(), entry)])
     }
 
     fn in_file<'a>(&'a self, file: &'a SharedFile) -> Settings<'a> {
