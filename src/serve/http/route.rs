@@ -22,14 +22,6 @@ pub(super) const SKILL: &str =
 /// Paths for which a client needs no token: the response reveals nothing of the memory.
 pub(super) const OPEN: [&str; 2] = ["/healthz", "/openapi.json"];
 
-/// Description of a successful response.
-pub(super) struct Answer {
-    pub(super) status: &'static str,
-    pub(super) content_type: &'static str,
-    pub(super) about: &'static str,
-    pub(super) schema: fn() -> Value,
-}
-
 /// One method of one path.
 pub(super) struct Route {
     pub(super) method: &'static str,
@@ -41,7 +33,11 @@ pub(super) struct Route {
     pub(super) parameters: Option<fn() -> Value>,
     /// Body, as a schema.
     pub(super) body: Option<fn() -> Value>,
-    pub(super) answer: Answer,
+    /// Successful response: its status, content type, description and schema.
+    pub(super) status: &'static str,
+    content_type: &'static str,
+    about: &'static str,
+    answer: fn() -> Value,
     pub(super) handler: MethodRouter<Arc<Server>>,
 }
 
@@ -60,12 +56,10 @@ impl Route {
             summary: "",
             parameters: None,
             body: None,
-            answer: Answer {
-                status: "200",
-                content_type: "application/json",
-                about: "An object",
-                schema: object,
-            },
+            status: "200",
+            content_type: "application/json",
+            about: "An object",
+            answer: object,
         }
     }
 
@@ -85,25 +79,22 @@ impl Route {
 
     /// Sets the schema of the answer.
     pub(super) fn answers_with(mut self, about: &'static str, schema: fn() -> Value) -> Self {
-        self.answer.about = about;
-        self.answer.schema = schema;
+        self.about = about;
+        self.answer = schema;
         self
     }
 
     /// Sets the content type of an answer that is no JSON document.
     pub(super) fn answers_lines(mut self, content_type: &'static str, about: &'static str) -> Self {
-        self.answer = Answer {
-            content_type,
-            about,
-            schema: || json!({ "type": "string" }),
-            ..self.answer
-        };
+        self.content_type = content_type;
+        self.about = about;
+        self.answer = || json!({ "type": "string" });
         self
     }
 
     /// Answers with 201.
     pub(super) fn creates(mut self) -> Self {
-        self.answer.status = "201";
+        self.status = "201";
         self
     }
 
@@ -203,14 +194,13 @@ pub(super) fn describe(routes: &[Route]) -> Value {
 }
 
 fn operation(route: &Route) -> Value {
-    let answer = &route.answer;
     let mut responses = Map::new();
-    let mut good = json!({ "description": answer.about });
+    let mut good = json!({ "description": route.about });
     // An inserted row is in the answer only with `Prefer: return=representation`, as in PostgREST.
-    if answer.status != "201" || !route.path.starts_with("/rest/") {
-        good["content"] = json!({ answer.content_type: { "schema": (answer.schema)() } });
+    if route.status != "201" || !route.path.starts_with("/rest/") {
+        good["content"] = json!({ route.content_type: { "schema": (route.answer)() } });
     }
-    responses.insert(answer.status.to_owned(), good);
+    responses.insert(route.status.to_owned(), good);
     let error = json!({ "description": "An error", "content": { "application/json": {} } });
     responses.insert("default".to_owned(), error);
     let mut operation = json!({
@@ -279,7 +269,7 @@ mod tests {
         for route in &routes {
             let operation = &described["paths"][route.path][route.method];
             assert_eq!(operation["operationId"], route.id);
-            assert!(operation["responses"][route.answer.status].is_object());
+            assert!(operation["responses"][route.status].is_object());
             assert_eq!(
                 operation["security"].is_array(),
                 !OPEN.contains(&route.path)

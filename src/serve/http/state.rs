@@ -320,11 +320,8 @@ pub(super) struct Shares {
     users: Mutex<HashMap<String, Arc<Semaphore>>>,
 }
 
-/// Place of one request, until it is dropped.
-pub(super) struct Place {
-    _of_user: OwnedSemaphorePermit,
-    _of_all: OwnedSemaphorePermit,
-}
+/// Place of one request, until it is dropped: in its user's share, and among all.
+pub(super) type Place = (OwnedSemaphorePermit, OwnedSemaphorePermit);
 
 impl Shares {
     /// Creates places, of which one user has at most a quarter, and at least one.
@@ -344,10 +341,7 @@ impl Shares {
     pub(super) async fn place(&self, user: &str) -> Result<Place, AcquireError> {
         let of_user = self.of(user).acquire_owned().await?;
         let of_all = Arc::clone(&self.places).acquire_owned().await?;
-        Ok(Place {
-            _of_user: of_user,
-            _of_all: of_all,
-        })
+        Ok((of_user, of_all))
     }
 
     fn of(&self, user: &str) -> Arc<Semaphore> {
