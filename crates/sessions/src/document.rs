@@ -1,13 +1,11 @@
 //! Single-document formats: lists of messages, trajectories, older session files of Gemini CLI. The same
 //! messages may also come one per line. A truncated document counts up to its end.
 
-use serde_json::Value;
-
-use crate::{Speaker, Step};
-
 use super::text::{self, List, Members, parse};
 use super::trace::Calls;
-use super::{Format, LineFormat, cline, gemini, messages, swe};
+use super::{Format, LineFormat, cline, gemini, messages};
+use crate::{Speaker, Step};
+use serde_json::{Value, json};
 
 /// Member names of lists. Only the first non-empty list counts, since some documents repeat the
 /// session in another form.
@@ -63,7 +61,7 @@ impl Reader {
             }
         }
         for (at, (element, _)) in history.into_iter().flatten().enumerate() {
-            swe::history(&parse(element).unwrap_or_default(), at, calls);
+            swe_history(&parse(element).unwrap_or_default(), at, calls);
         }
     }
 
@@ -101,7 +99,7 @@ impl Reader {
             }
             _ if has("action") => {
                 self.format = Format::SweAgent;
-                swe::turn(element, self.actions, calls);
+                swe_turn(element, self.actions, calls);
                 self.actions += 1;
             }
             _ if has("type") => {
@@ -166,5 +164,60 @@ fn opencode_step(part: &Value, info: &Value) -> Step {
         cwd: text::owned(&info["path"]["cwd"]),
         answered: true,
         ..Step::default()
+    }
+}
+
+/// Reads an element of a `trajectory` of SWE-agent. An action is a shell command, which may use the agent's own programs.
+/// There is no error flag and no exit code.
+pub(super) fn swe_turn(turn: &Value, ordinal: usize, calls: &mut Calls) {
+    calls.add_remark(Speaker::Agent, text::of(&turn["thought"]));
+    if let Some(call) = swe_call(turn, format!("trajectory[{ordinal}]")) {
+        calls.call(Step {
+            output: text::output(text::of(&turn["observation"])),
+            cwd: working_dir(&turn["state"]),
+            answered: true,
+            ..call
+        });
+    }
+}
+
+/// Reads a message of a `history`, which has the same actions, each with its answer behind it. Demonstrations that the program was given are not its session.
+pub(super) fn swe_history(message: &Value, ordinal: usize, calls: &mut Calls) {
+    if message["is_demo"] == true {
+        return;
+    }
+    let message_text = messages::words(&message["content"]);
+    match text::of(&message["role"]) {
+        "assistant" => {
+            calls.add_remark(
+                Speaker::Agent,
+                message["thought"].as_str().unwrap_or(&message_text),
+            );
+            if let Some(call) = swe_call(message, format!("history[{ordinal}]")) {
+                calls.call(call);
+            }
+        }
+        // The program writes the task and the answers as a user.
+        "user" | "tool" => calls.answer_next(|step| step.output = text::output(&message_text)),
+        _ => {}
+    }
+}
+
+/// Call of an `action`; `None` if it is empty.
+fn swe_call(of: &Value, native_id: String) -> Option<Step> {
+    let command = text::of(&of["action"]);
+    Some(Step {
+        native_id: Some(native_id),
+        tool: command.split_whitespace().next()?.to_owned(),
+        input: json!({ "command": command }),
+        ..Step::default()
+    })
+}
+
+/// Directory in the state, which is an object or a string with its JSON.
+fn working_dir(state: &Value) -> Option<String> {
+    match state {
+        Value::String(json) => text::owned(&text::value(json)["working_dir"]),
+        state => text::owned(&state["working_dir"]),
     }
 }

@@ -14,10 +14,8 @@ mod document;
 pub mod gemini;
 mod messages;
 mod otlp;
-mod own_words;
 mod specstory;
 mod steps;
-mod swe;
 mod text;
 mod trace;
 
@@ -28,8 +26,7 @@ use serde_json::Value;
 
 use memctl_files::text::stream;
 
-pub use own_words::own_words;
-pub use text::whole_characters;
+pub use text::{own_words, whole_characters};
 use trace::Calls;
 pub use trace::{BrokenLine, Remark, Session, Speaker, Step};
 

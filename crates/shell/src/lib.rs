@@ -2,7 +2,7 @@
 //!
 //! - `scan`: the line split at its operators: words with their places, joins, redirections, lines within.
 //! - `wrappers`: layers before the program of a command, and programs that run another one.
-//! - `options`: options between a program and its subcommand. `runners`: the command of a runner such as `npx`.
+//! - `options`: options between a program and its subcommand, and the command of a runner such as `npx`.
 //! - `prose`: text for people within a command.
 //! - `handed`: values of the variables that the line sets, and files that a search or a pipe hands on to a command.
 //!
@@ -21,7 +21,6 @@ mod handed;
 mod options;
 mod peeler;
 mod prose;
-mod runners;
 mod scan;
 mod wrappers;
 

@@ -6,7 +6,7 @@
 use crate::handed::{MOST_FILES, Variables, listed};
 use crate::scan::{Join, Raw, Word, scan};
 use crate::wrappers::{Layer, layer};
-use crate::{Reading, Simple, basename, is_prose, one_line, options, prose, runners, takes_text};
+use crate::{Reading, Simple, basename, is_prose, one_line, options, prose, takes_text};
 
 /// Maximum depth of lines within lines.
 const DEEPEST: usize = 4;
@@ -199,7 +199,7 @@ impl Peeler {
         let mut reads_lines = peeled.reads_lines;
         let inner = peeled.program_in(words);
         let program = inner.first().map_or("", |word| basename(&word.text));
-        let (place, runners) = runners::run(inner).unwrap_or_default();
+        let (place, runners) = options::run(inner).unwrap_or_default();
         let own = &inner[place..];
         let lines_of_runner = match layer(own) {
             Layer::Lines(inner) if place > 0 => inner,
@@ -341,7 +341,7 @@ impl Peeler {
     /// Returns `true` for a command in a container, given the names of its own runner.
     fn is_in_container(&self, runners: &[String]) -> bool {
         let mut names = self.runners.iter().chain(runners);
-        names.any(|name| name == runners::CONTAINER)
+        names.any(|name| name == options::CONTAINER)
     }
 
     /// Remembers a change of directory, and variables that are set for what follows; `read` takes what is handed.

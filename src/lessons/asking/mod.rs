@@ -21,8 +21,8 @@ use crate::store::workspace::{Error, Records};
 use crate::store::{Selection, same_project};
 
 use super::session::call_match::{Occurrence, occurrence, peeled};
+use super::session::calls::Marks;
 use super::session::calls::{NewestCalls, SessionCalls, SessionHead};
-use super::session::marks::Marks;
 use super::storage::advice::covers;
 use super::storage::new_lesson::{LessonOrigin, StoredLesson, is_in_use, store_lesson};
 use super::storage::support::check;

@@ -16,8 +16,8 @@ use memctl_sessions::{Format, Remark, Speaker};
 use super::learn::{LearnOptions, workspace};
 use super::session_files::read_of;
 use crate::lessons::asking::found_out::{found_out, looks};
+use crate::lessons::session::calls::redacted;
 use crate::lessons::session::calls::{SessionCall, SessionCalls, SessionHead};
-use crate::lessons::session::redacted;
 
 /// Length of the mark of a cut, and of what it is not worth to cut, in characters.
 const MARK: usize = 40;

@@ -14,7 +14,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::session_files::{self, SessionFile, microseconds, of_project};
 use crate::lessons::recovery::episodes::{Analysis, Episode, analyse};
 use crate::lessons::recovery::pattern::of_episode;
-use crate::lessons::session::{clean, redacted};
+use crate::lessons::session::calls::{clean, redacted};
 use crate::lessons::storage::patterns::{self, LEARNED, NO_FAILURE, NOTHING, Stored};
 use crate::lessons::{self, HostSession};
 use crate::model::{ActionType, ExecutionLog, Origin, Pattern};

@@ -13,10 +13,11 @@ use crate::store::workspace::providers::Chosen;
 use crate::store::workspace::{Error, Refusal, Scribe, Workspace, data, dollars};
 use memctl_llm::{ErrorKind, Llm, OnProgress};
 
-use super::answer::{Answered, BadItem, borne_out, is_seen, lessons_in};
 use super::digest::{ReadSession, read};
 use super::learn::LearnOptions;
-use super::question::{Existing, PROMPT, existing, question};
+use super::question::{
+    Answered, BadItem, Existing, PROMPT, borne_out, existing, is_seen, lessons_in, question,
+};
 use super::session_files::files;
 use crate::lessons::storage::new_lesson::{LessonOrigin, StoredLesson, store_lesson};
 use crate::lessons::storage::support::check;

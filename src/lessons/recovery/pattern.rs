@@ -8,16 +8,15 @@
 
 use super::change::Change;
 use super::difference::difference;
-use super::hazard::{is_hazard, says_cure};
-use super::observation::only_observes;
-use super::success::{hides_its_code, reports_failure};
-use super::value::are_accepted;
+use super::hazard::{are_accepted, is_hazard, says_cure};
 use crate::lessons::call::{self, Call};
 use crate::lessons::failure::error_line::{is_stated, lacks};
 use crate::lessons::failure::{error_key, without_people};
 use crate::lessons::recovery::episodes::Episode;
-use crate::lessons::recovery::goal::{Goal, GoalKind};
-use crate::lessons::recovery::outcome::{holds_verdict, is_shell_error};
+use crate::lessons::recovery::goal::{Goal, GoalKind, only_observes};
+use crate::lessons::recovery::outcome::{
+    hides_its_code, holds_verdict, is_shell_error, reports_failure,
+};
 use crate::lessons::vocabulary::WORDS;
 use crate::model::Pattern;
 use crate::model::text::one_line;

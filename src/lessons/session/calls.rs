@@ -7,15 +7,15 @@
 
 use std::ops::ControlFlow;
 
-use serde::{Deserialize, Serialize};
-
-use super::marks::Marks;
 use crate::lessons::call;
 use crate::lessons::failure::error_line::error_lines;
-use crate::lessons::recovery::pattern::of_files;
+use crate::lessons::recovery::episodes::{Episode, NEAR_WITHIN, analyse};
+use crate::lessons::recovery::pattern::{self, of_files};
+use crate::model::Pattern;
 use crate::store::{self, Scoped, SessionLog};
-use memctl_redact::beginning;
+use memctl_redact::{Clean, beginning};
 use memctl_sessions::Step;
+use serde::{Deserialize, Serialize};
 
 /// Maximum length of the stored input of a tool for files, in characters: the rest is content.
 const LONGEST_INPUT: usize = 240;
@@ -267,6 +267,89 @@ pub(crate) fn append_call(
     Ok(())
 }
 
+/// Outcome of the question in a session.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Marks {
+    /// A call has failed, and the agent was not asked since.
+    pub has_failed: bool,
+    /// The agent was asked.
+    pub was_asked: bool,
+    /// The agent was told what was refused.
+    pub was_refused: bool,
+    /// Number of lessons that the session brought.
+    pub lessons: usize,
+}
+
+impl Marks {
+    /// Reads the marks of a session.
+    pub fn of(store: &Scoped, session: &str) -> Self {
+        let mut marks = Self::default();
+        let bytes = store.session_log(session).marks();
+        for line in String::from_utf8_lossy(&bytes).lines() {
+            match line.split(' ').next() {
+                Some("failed") => marks.has_failed = true,
+                Some("asked") => marks.was_asked = true,
+                Some("refused") => marks.was_refused = true,
+                Some("lesson") => marks.lessons += 1,
+                _ => {}
+            }
+        }
+        marks
+    }
+}
+
+/// Number of calls; a failure that is older is given up.
+const MOST: usize = 16;
+
+/// Returns the patterns of the failures that a call of the log has recovered. A message of the person since then may be
+/// what helped.
+///
+/// A session is searched for recoveries by one analysis, [`analyse`], at three moments that need three readings:
+/// - here, at the call that worked, while an agent waits: the newest calls alone;
+/// - at a stop, to ask about it (`asking::found_out`): the whole log, and the detours in it;
+/// - at the end (`past::learn`): the session file, which has whole outputs, the messages of the person and the
+///   calls that no hook has seen.
+pub(crate) fn recovered(store: &Scoped, session: &str, call: &SessionCall) -> Vec<Pattern> {
+    let NewestCalls {
+        mut calls,
+        before_message,
+    } = NewestCalls::of_session(store, session, MOST);
+    // Calls that ran at the same time may be behind it.
+    let place = calls.iter().rposition(|one| one == call);
+    calls.truncate(place.map_or(0, |place| place + 1));
+    recovered_by_last(calls.get(before_message..).unwrap_or_default())
+}
+
+/// Returns the patterns of the failures that the last of these calls has recovered.
+fn recovered_by_last(calls: &[SessionCall]) -> Vec<Pattern> {
+    let Some(first) = calls.iter().position(|call| call.failed) else {
+        return Vec::new();
+    };
+    let steps = calls[first..].iter().enumerate();
+    let steps: Vec<Step> = steps.map(|(at, call)| call.step(at)).collect();
+    let last = steps.len() - 1;
+    // A look at the failed object may come between a failure and its recovery.
+    let is_over = |episode: &&Episode| {
+        let wait = if episode.is_near { NEAR_WITHIN } else { 0 };
+        episode.success_step + wait == last
+    };
+    let episodes = analyse(&steps, &[]).episodes;
+    let over = episodes.iter().filter(is_over);
+    over.filter_map(|episode| pattern::of_episode(episode, &steps, &clean).ok())
+        .collect()
+}
+
+/// Redacts a session text and strips the hints that this program showed the agent. Every text of a
+/// session passes here before it is stored or cut.
+pub(crate) fn clean(text: &str) -> Clean<'static> {
+    Clean::of_owned(memctl_redact::strip_fenced(text).into_owned())
+}
+
+/// Redacts a session text, uncut.
+pub(crate) fn redacted(text: &str) -> String {
+    clean(text).into_string()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -321,6 +404,69 @@ mod tests {
             read.output.contains("… --profile BUILD_EPOCH EPOCH\n…"),
             "{}",
             read.output
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests_of_recoveries {
+    use super::*;
+
+    /// Working calls of the patterns at each call that worked.
+    fn check(calls: &[(&str, &str, bool)], expected: &[&[&str]]) {
+        let made = calls
+            .iter()
+            .map(|(call, output, failed)| SessionCall::new(Some("Bash"), call, output, *failed));
+        let made: Vec<SessionCall> = made.collect();
+        let worked = (0..made.len()).filter(|at| !made[*at].failed);
+        let found = worked.map(|at| {
+            let patterns = recovered_by_last(&made[..=at]).into_iter();
+            patterns.map(|one| one.working_code).collect::<Vec<_>>()
+        });
+        assert_eq!(found.collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn a_recovery_is_seen_once_at_its_success() {
+        check(
+            &[
+                ("ls", "", false),
+                ("rtk bun run test", "rtk: unknown command bun", true),
+                ("ls -l", "go.sh", false),
+                ("bun run test", "ok", false),
+                ("ls", "", false),
+            ],
+            &[&[], &[], &["bun run test"], &[]],
+        );
+    }
+
+    #[test]
+    fn a_look_between_failure_and_cure_is_no_success() {
+        let cure = "psql -d app -c 'ALTER TABLE users ADD COLUMN age INTEGER;'";
+        check(
+            &[
+                (
+                    "psql -d app -c 'ALTER TABLE users ADD COLUMN age;'",
+                    "ERROR:  syntax error at or near \";\"",
+                    true,
+                ),
+                (r"psql -d app -c '\d users'", "age | text", false),
+                ("psql -d app -c 'select 1'", "1", false),
+                (cure, "ALTER TABLE", false),
+            ],
+            &[&[], &[], &[cure]],
+        );
+    }
+
+    #[test]
+    fn a_change_in_between_is_no_pattern() {
+        check(
+            &[
+                ("./go.sh", "bash: ./go.sh: Permission denied", true),
+                ("chmod +x go.sh", "", false),
+                ("./go.sh", "hi", false),
+            ],
+            &[&[], &[]],
         );
     }
 }

@@ -3,7 +3,6 @@
 //! An approved lesson is plain text; everything else is fenced as data to be checked. Each text has a length
 //! limit and consists of whole lines.
 
-pub(crate) mod evidence;
 pub(crate) mod hint;
 pub(crate) mod matching;
 pub(crate) mod reported;
@@ -14,7 +13,7 @@ use std::path::Path;
 
 use memctl_redact::{fence, length};
 
-use crate::lessons::storage::source_files::changed_file;
+use crate::lessons::storage::new_lesson::changed_file;
 use crate::lessons::telling::hint::{Hint, render_blocks};
 use crate::model::text::told_line;
 use crate::model::{Kind, LONGEST_LESSON, Pattern, Procedure, Record as _, Trust};

@@ -15,11 +15,11 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::lessons::failure::Failure;
+use crate::lessons::session::calls::Marks;
+use crate::lessons::session::calls::recovered;
 use crate::lessons::session::calls::{SessionCall, SessionHead, append_call};
-use crate::lessons::session::marks::Marks;
-use crate::lessons::session::recovered::recovered;
+use crate::lessons::storage::new_lesson::is_demoted;
 use crate::lessons::storage::table::prepare;
-use crate::lessons::storage::tidy::is_demoted;
 use crate::lessons::telling;
 use crate::lessons::telling::hint::{Hint, HintOutcome, MAX_RULES, Pitfall};
 use crate::lessons::telling::matching;

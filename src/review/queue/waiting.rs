@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::lessons::storage::patterns::LEARNED;
-use crate::lessons::telling::evidence::doubt;
+use crate::lessons::telling::scratch::doubt;
 use crate::model::words::names;
 use crate::model::{
     CallAction, CallPattern, Evidence, Kind, Memory, Procedure, QUARANTINED, Record as _,
