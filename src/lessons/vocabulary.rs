@@ -70,8 +70,6 @@ pub(crate) struct Vocabulary {
     pub(crate) path_names: WordList,
     /// Words of names that choose a part, give consent, or hold for one case.
     pub(crate) narrowing_names: WordList,
-    /// Words of names that set the rules of a checker.
-    pub(crate) rule_names: WordList,
     /// Messages that offer values to choose from.
     pub(crate) offers: WordList,
     /// Values that mean everything, nothing, or what others use.

@@ -50,7 +50,7 @@ const ROW: Row = Row {
     remark: 240,
 };
 /// The first row with which all fits is taken: a short session is told nearly whole.
-const ROWS: [Row; 7] = [
+const ROWS: [Row; 6] = [
     Row {
         failure: 2_000,
         document: 6_000,
@@ -87,16 +87,9 @@ const ROWS: [Row; 7] = [
         other: 73,
         ..ROW
     },
-    Row {
-        document: 300,
-        look: 0,
-        other: 73,
-        ..ROW
-    },
 ];
-/// First row without the messages of the agent, and the one without calls of looking around.
+/// First row without the messages of the agent. The last one is tried once more without calls of looking around.
 const WITHOUT_REMARKS: usize = 4;
-const WITHOUT_LOOKS: usize = 6;
 /// Files that say how a project is worked on, by the end or a part of their names.
 const DOCUMENTS: &[&str] = &[
     ".md", ".mdc", ".rst", ".adoc", "README", "Makefile", "justfile", "package.json",
@@ -160,8 +153,9 @@ pub(super) fn read(
 pub(super) fn digest(calls: &[SessionCall], remarks: &[Remark]) -> String {
     let length = |line: &String| line.chars().count() + 1;
     let mut lines = Vec::new();
-    for row in 0..ROWS.len() {
-        lines = written(calls, remarks, row);
+    let rows = (0..ROWS.len()).map(|row| (row, true));
+    for (row, with_looks) in rows.chain([(ROWS.len() - 1, false)]) {
+        lines = written(calls, remarks, row, with_looks);
         if lines.iter().map(length).sum::<usize>() <= BUDGET {
             return lines.join("\n");
         }
@@ -184,7 +178,7 @@ pub(super) fn digest(calls: &[SessionCall], remarks: &[Remark]) -> String {
         .join("\n")
 }
 
-fn written(calls: &[SessionCall], remarks: &[Remark], row: usize) -> Vec<String> {
+fn written(calls: &[SessionCall], remarks: &[Remark], row: usize, with_looks: bool) -> Vec<String> {
     let as_line = |remark: &Remark| match remark.by {
         Speaker::User => Some(format!(
             "PERSON: {}",
@@ -204,9 +198,8 @@ fn written(calls: &[SessionCall], remarks: &[Remark], row: usize) -> Vec<String>
         while let Some(remark) = remarks.next_if(|one| one.before <= at || at == calls.len()) {
             next.extend(as_line(remark));
         }
-        let is_left_out = |call: &&SessionCall| {
-            row == WITHOUT_LOOKS && !call.failed && looks(call) && !is_document(call)
-        };
+        let is_left_out =
+            |call: &&SessionCall| !with_looks && !call.failed && looks(call) && !is_document(call);
         let call = calls.get(at);
         let shown = call.filter(|call| !is_left_out(call));
         next.extend(shown.map(|call| of_call(at + 1, call, &ROWS[row])));

@@ -104,18 +104,13 @@ impl Change {
         self.failing.program() == other.failing.program() && self.agrees(other)
     }
 
-    /// Returns `true` if another change is about a failing call of the pattern.
-    pub(crate) fn is_about(&self, other: &Self, line: &str) -> bool {
+    /// Returns `true` if another change is this one of other names: of another table, with the type of its column.
+    pub(crate) fn is_of_other_names(&self, other: &Self, line: &str) -> bool {
         let call = Call {
             commands: vec![other.failing.clone()],
             ..Call::default()
         };
-        self.fits(&call, line)
-    }
-
-    /// Returns `true` if another change is this one of other names: of another table, with the type of its column.
-    pub(crate) fn is_of_other_names(&self, other: &Self, line: &str) -> bool {
-        self.kind == ChangeKind::Text && self.agrees(other) && self.is_about(other, line)
+        self.kind == ChangeKind::Text && self.agrees(other) && self.fits(&call, line)
     }
 
     /// Returns `true` if another failure of this kind was solved in the same way: one text has other words in the

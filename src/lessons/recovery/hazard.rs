@@ -135,10 +135,8 @@ struct Place<'a> {
     failing: &'a Simple,
     /// Runs tests: a bare word chooses some of them.
     is_test: bool,
-    /// Acts where others see it: another file may be another place.
-    reaches_others: bool,
-    /// Checks the code: another configuration is another check.
-    is_checker: bool,
+    /// Acts where others see it, or checks the code: another value may be another place, or another check.
+    is_guarded: bool,
 }
 
 impl<'a> Place<'a> {
@@ -153,9 +151,8 @@ impl<'a> Place<'a> {
         Self {
             line,
             failing,
-            reaches_others: is_any(&WORDS.reaches_others),
             is_test: is_any(&WORDS.verdict_programs),
-            is_checker: is_any(&WORDS.checkers),
+            is_guarded: is_any(&WORDS.reaches_others) || is_any(&WORDS.checkers),
         }
     }
 
@@ -168,9 +165,9 @@ impl<'a> Place<'a> {
         if self.has_with_name(written, value) {
             return true;
         }
-        if WORDS.whole_values.contains(&lower)
+        if self.is_guarded
+            || WORDS.whole_values.contains(&lower)
             || has_word(&WORDS.loose_words, &lower)
-            || self.is_checker && has_word(&WORDS.rule_names, &name)
         {
             return false;
         }
@@ -185,8 +182,8 @@ impl<'a> Place<'a> {
             || self.offers(value)
     }
 
-    /// Returns `true` for a file that takes the place of another one which the error misses, for a part of what is
-    /// checked, and for the settings of a call that others see. That a file is there does not say that it does the same.
+    /// Returns `true` for a file that takes the place of another one which the error misses, and for a part of what is
+    /// tested. That a file is there does not say that it does the same.
     fn is_another(&self, path: &str) -> bool {
         let is_file = |path: &str| {
             let ending = path.rsplit_once('.').map(|(_, ending)| ending);
@@ -201,7 +198,7 @@ impl<'a> Place<'a> {
         };
         let error = self.line.to_ascii_lowercase();
         let misses = WORDS.missing_things.occur_in(&error) || error.contains("no rule to make");
-        is_file(path) && (self.reaches_others || misses && words.any(is_missed))
+        is_file(path) && misses && words.any(is_missed)
             || self.is_test && has_word(&WORDS.parts_of_tests, &path.to_ascii_lowercase())
     }
 
