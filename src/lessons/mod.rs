@@ -30,10 +30,9 @@ pub(crate) mod vocabulary;
 /// - `goal`, `goal_match`: what a call is for, and whether two calls are for the same. `outcome`: whether it
 ///   worked, and whether that is proved.
 /// - `episodes`: failures of a session with their recovery.
-/// - `difference`: the small change between two calls. `change`: where else it fits.
+/// - `difference`: the small change between two calls, and where else it fits.
 /// - `pattern`: recoveries that may be told unasked. `hazard`: changes and values that never are.
 pub mod recovery {
-    pub(crate) mod change;
     pub(crate) mod difference;
     pub mod episodes;
     pub(crate) mod goal;
@@ -56,7 +55,7 @@ pub(crate) mod session {
 /// Storage of lessons, and of the patterns and procedures beside them.
 ///
 /// - `advice`: what a lesson or a pattern says to run, and which recoveries that covers.
-/// - `words`: checks of the words of a lesson. `support`: what an agent or a model words, against the calls of its
+/// - `words`: checks of the words of a lesson; what an agent or a model words, against the calls of its
 ///   session. `new_lesson`: stores it among the existing ones; equal lessons become one.
 /// - `patterns`: recoveries that nobody has worded, also at the moment a hook sees one, and procedures of other
 ///   programs.
@@ -65,7 +64,6 @@ pub(crate) mod storage {
     pub(crate) mod advice;
     pub(crate) mod new_lesson;
     pub(crate) mod patterns;
-    pub(crate) mod support;
     pub(crate) mod table;
     pub(crate) mod words;
 }
@@ -93,5 +91,6 @@ pub(crate) use session::calls::{NewestCalls, append_message};
 pub use storage::new_lesson::{Neighbour, StoredLesson, TidyReport, tidy};
 pub use storage::patterns::{ProcedureReport, add_procedure};
 pub use storage::words::LessonArgs;
-pub use telling::reported::{RecordReport, Success};
-pub use telling::service::{HintOptions, HintReport, HintService, NO_SESSION};
+pub use telling::service::{
+    HintOptions, HintReport, HintService, NO_SESSION, RecordReport, Success,
+};

@@ -215,6 +215,31 @@ pub(crate) fn of_commands(a: &str, b: &str) -> f64 {
     }
 }
 
+/// Returns `true` if two commands run the same program.
+fn same_program(a: &str, b: &str) -> bool {
+    program(a).is_some() && program(a) == program(b)
+}
+
+/// Program that a command runs, without its setup.
+fn program(command: &str) -> Option<&str> {
+    let last = command
+        .rsplit(['\n', ';'])
+        .find(|part| !part.trim().is_empty())?;
+    let last = last.rsplit("&&").next().unwrap_or(last);
+    let mut words = last.split_whitespace();
+    let word = words.find(|word| {
+        let is_setting = word
+            .split_once('=')
+            .is_some_and(|(name, _)| name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_'));
+        !is_setting
+            && !matches!(
+                *word,
+                "sudo" | "env" | "time" | "exec" | "nohup" | "command"
+            )
+    })?;
+    word.rsplit('/').next()
+}
+
 /// Tokens of code: runs of letters, digits, `_`, `-` and `.`.
 fn tokens(code: &str) -> BTreeSet<String> {
     code.split(|c: char| !c.is_alphanumeric() && !matches!(c, '_' | '-' | '.'))

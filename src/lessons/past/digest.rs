@@ -15,7 +15,7 @@ use memctl_sessions::{Format, Remark, Speaker};
 
 use super::learn::{LearnOptions, workspace};
 use super::session_files::read_of;
-use crate::lessons::asking::found_out::{found_out, looks};
+use crate::lessons::asking::{found_out, looks};
 use crate::lessons::session::calls::redacted;
 use crate::lessons::session::calls::{SessionCall, SessionCalls, SessionHead};
 

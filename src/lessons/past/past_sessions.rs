@@ -20,7 +20,7 @@ use super::question::{
 };
 use super::session_files::files;
 use crate::lessons::storage::new_lesson::{LessonOrigin, StoredLesson, store_lesson};
-use crate::lessons::storage::support::check;
+use crate::lessons::storage::words::check;
 use crate::lessons::storage::words::{check_words, code_spans};
 
 /// Usual length of an answer, in tokens.

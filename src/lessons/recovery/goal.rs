@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use crate::lessons::call::{self, Run, Simple, code_words, commands, leaves};
+use crate::lessons::call::{Run, Simple, code_words, commands, leaves};
 use crate::lessons::vocabulary::WORDS;
 use crate::model::text::one_line;
 use memctl_sessions::Step;
@@ -71,7 +71,7 @@ impl Goal {
     }
 
     fn of_shell(&mut self, command: &str) -> GoalKind {
-        let simples = call::commands(command);
+        let simples = commands(command);
         let mut runs = Vec::new();
         let mut around = Vec::new();
         let mut last_matters = false;

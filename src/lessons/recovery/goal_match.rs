@@ -121,7 +121,9 @@ fn asked_otherwise(failed: &[Run], later: &[Run]) -> bool {
 }
 
 fn runs(failed: &Run, later: &Run) -> Match {
-    if failed.name != later.name {
+    // `docker-compose up` and `docker compose up`.
+    let as_words = |run: &Run| run.name.replacen('-', " ", 1);
+    if failed.name != later.name && as_words(failed) != as_words(later) {
         return Match::No;
     }
     if !failed.code.is_empty() || !later.code.is_empty() {

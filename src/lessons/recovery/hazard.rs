@@ -6,8 +6,8 @@
 
 use std::path::Path;
 
-use super::change::{Change, ChangeKind};
 use super::difference::split_option;
+use super::difference::{Change, ChangeKind};
 use super::outcome::{hides_its_code, reports_failure};
 use crate::lessons::call::{Run, Simple};
 use crate::lessons::failure::error_line::lacks;

@@ -6,7 +6,7 @@
 //!
 //! Deliberately absent: words about the change, and any score.
 
-use super::change::Change;
+use super::difference::Change;
 use super::difference::difference;
 use super::hazard::{are_accepted, is_hazard, says_cure};
 use crate::lessons::call::{self, Call};

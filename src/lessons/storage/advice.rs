@@ -4,7 +4,7 @@ use memctl_shell::is_assignment;
 
 use super::words::code_spans;
 use crate::lessons::call::{Simple, commands};
-use crate::lessons::recovery::change::Change;
+use crate::lessons::recovery::difference::Change;
 use crate::lessons::session::call_match::{is_part, occurs, opens_a_glob, runs_as, without_angles};
 use crate::model::{Pattern, Procedure};
 

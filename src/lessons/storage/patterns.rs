@@ -5,7 +5,7 @@
 //!
 //! Deliberately absent: recoveries without a pattern. The session file has them.
 
-use crate::lessons::recovery::change::Change;
+use crate::lessons::recovery::difference::Change;
 use crate::lessons::storage::advice::covers;
 use crate::lessons::storage::table::prepare;
 use crate::model::text::one_line;
@@ -255,7 +255,7 @@ pub fn add_procedure(workspace: &Workspace, document: &RawValue) -> Result<Proce
     let new = learned(data, ELSEWHERE, &workspace.timestamp());
     let text = compact(&memctl_redact::redact_json(new.data.get()).text);
     let is_same = |existing: &Procedure| compact(existing.data.get()) == text;
-    let mut existing = patterns::existing(&writer)?;
+    let mut existing = existing(&writer)?;
     let stored = store_unless(&mut writer, &mut existing, new, &is_same, workspace.now)?;
     let (id, added) = match stored {
         Stored::New(id) => (id, true),

@@ -12,7 +12,7 @@ use std::collections::{BTreeSet, HashSet};
 use crate::lessons::call::commands;
 use crate::lessons::failure::normalised;
 use crate::lessons::failure::{ErrorLine, Failure};
-use crate::lessons::recovery::change::Change;
+use crate::lessons::recovery::difference::Change;
 use crate::lessons::recovery::hazard::may_be_told;
 use crate::lessons::session::call_match::{occurs, quotes_a_glob};
 use crate::lessons::storage::advice::{follows, is_heeded};

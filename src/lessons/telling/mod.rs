@@ -5,7 +5,6 @@
 
 pub(crate) mod hint;
 pub(crate) mod matching;
-pub(crate) mod reported;
 pub(crate) mod scratch;
 pub(crate) mod service;
 

@@ -8,7 +8,7 @@
 use std::collections::HashSet;
 
 use super::hint::{Pitfall, pitfall_of};
-use crate::lessons::recovery::change::Change;
+use crate::lessons::recovery::difference::Change;
 use crate::lessons::storage::advice::is_followed;
 use crate::lessons::storage::new_lesson::is_demoted;
 use crate::lessons::storage::words::code_spans;
