@@ -215,22 +215,6 @@ fn a_rule_of_the_user_is_told_wherever_an_agent_works() {
     assert_eq!(silent, Value::Null);
 }
 
-#[test]
-fn a_session_shows_what_its_agents_were_told() {
-    let workspace = ruled(RULE);
-    approve(&workspace, "note");
-    before(&workspace, "0a-1b", "npm ci");
-    for session in ["0a-1b", "claude-code/0a-1b"] {
-        let report = workspace.json(&["why", session]);
-        let told = &report["chain"][1];
-        assert_eq!(
-            (&told["id"], &told["relation"]),
-            (&json!("REFL-001"), &json!("told")),
-            "{report}"
-        );
-    }
-}
-
 /// Each agent host whose sessions go on with a new context, and says so.
 #[test]
 fn rules_are_told_again_after_compaction() {

@@ -48,8 +48,8 @@ impl Incoming {
 
 /// Outcome for a record.
 enum Decision {
-    /// It is here, under this id.
-    Known(String),
+    /// It is here, under this id if it has one.
+    Known(Option<String>),
     Skip(&'static str),
     /// It is new, and keeps its id.
     Keep,
@@ -94,7 +94,7 @@ pub(super) fn ready(
             Decision::Known(id) => {
                 report.count_duplicate();
                 let is_claimed = options.trust && entry.observed.is_some();
-                report.approved.extend(is_claimed.then_some(id));
+                report.approved.extend(id.filter(|_| is_claimed));
             }
             Decision::Skip(reason) => report.skip(Skipped::one(entry.what(), reason)),
             Decision::Keep => new.push(entry),
@@ -172,15 +172,20 @@ impl Import<'_> {
         {
             return Decision::Skip("it is outside the scope, or another user's");
         }
-        if entry.id.is_empty() {
-            return Decision::Skip("it has no id");
-        }
         let incoming = digest(&entry.text);
+        if entry.id.is_empty() {
+            let is_new = self.existing.bare.insert((entry.kind, incoming));
+            return if is_new {
+                Decision::Keep
+            } else {
+                Decision::Known(None)
+            };
+        }
         let key = (entry.kind, entry.id.clone());
         if let Some(version) = self.existing.records.get(&key) {
             let observed = entry.observed.as_deref().map(digest);
             if version.digest == incoming || Some(version.digest) == observed {
-                return Decision::Known(entry.id.clone());
+                return Decision::Known(Some(entry.id.clone()));
             }
             let is_exact = self.is_ours || is_exact(&entry.created);
             if is_exact && !entry.created.is_empty() && version.created == entry.created {
@@ -192,7 +197,7 @@ impl Import<'_> {
         let origin = (entry.kind, self.origin(entry));
         if let Some(id) = self.existing.origins.get(&origin).cloned() {
             let id = self.renames.entry(entry.id.clone()).or_insert(id);
-            return Decision::Known(id.clone());
+            return Decision::Known(Some(id.clone()));
         }
         let was_forgotten = self.was_forgotten(entry);
         if was_forgotten && !self.restore {
@@ -368,6 +373,8 @@ type Origin = (String, String, String);
 #[derive(Default)]
 struct Existing {
     records: HashMap<(Kind, String), Version>,
+    /// Records without an id.
+    bare: HashSet<(Kind, u128)>,
     /// Current ids of renamed records, by origin.
     origins: HashMap<(Kind, Origin), String>,
     taken: Taken,
@@ -399,6 +406,10 @@ impl Existing {
     fn add(&mut self, kind: Kind, entry: &Entry) {
         let text = String::from_utf8_lossy(&entry.text);
         let digest = digest(&text);
+        if entry.id.is_empty() {
+            self.bare.insert((kind, digest));
+            return;
+        }
         if let Some(origin) = origin_of(&text) {
             self.origins.insert((kind, origin), entry.id.clone());
         }
