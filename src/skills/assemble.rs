@@ -11,20 +11,17 @@ use memctl_files::json;
 use serde::Serialize;
 
 use crate::model::{
-    CANDIDATE, Kind, OBSERVED, Procedure, Record as _, Reflexion, SkillPath, Trust, push_values,
-    with_origin,
+    Kind, OBSERVED, Procedure, Record as _, Reflexion, SkillPath, Trust, push_values, with_origin,
 };
 use crate::notes::{FindOptions, compare};
 use crate::rules::in_use::{self, suspicion};
-use crate::skills::prompt::{self, Assembly, Choice, FITS_ALONE, Omitted};
+use crate::skills::prompt::{self, Assembly, Choice};
 use crate::store::skill::Skill;
 use crate::store::workspace::{Error, Workspace};
 use crate::store::{Problem, Pulled, Scoped, Selection};
 
 /// Maximum number of procedures that are compared with an input.
 const COMPARED: usize = 100;
-/// Maximum number of unapproved procedures that are named.
-const NAMED: usize = 5;
 /// Maximum length of an input that is compared, in characters: more than the embedder reads.
 const LONGEST: usize = 4_000;
 
@@ -51,11 +48,7 @@ pub fn prompt(
 ) -> Result<PromptReport, Error> {
     let (_, skill) = workspace.skill(skill)?;
     let mut warnings: Vec<String> = skill.problems.clone();
-    let mut assembly = assemble(workspace, &skill, input, &mut warnings)?;
-    if let Some(input) = input {
-        let unapproved = unapproved(workspace, &skill, input, &mut warnings)?;
-        assembly.omitted.extend(unapproved);
-    }
+    let assembly = assemble(workspace, &skill, input, &mut warnings)?;
     Ok(PromptReport {
         skill: skill.path,
         is_incomplete: false,
@@ -86,7 +79,7 @@ pub(crate) fn assemble(
     let path = skill.path.to_string();
     let may_fit = |procedure: &Procedure| procedure.skill.as_ref().is_none_or(|of| *of == path);
     let near = match input.filter(|_| procedures.iter().any(may_fit)) {
-        Some(input) => near(workspace, input, Some(Trust::Approved), warnings)?,
+        Some(input) => near(workspace, input, warnings)?,
         None => Vec::new(),
     };
     Ok(of_records(
@@ -94,36 +87,10 @@ pub(crate) fn assemble(
     ))
 }
 
-/// Returns the procedures near an input that nobody has approved: the reason why they are in no prompt. A run
-/// does not look for them.
-fn unapproved(
-    workspace: &Workspace,
-    skill: &Skill,
-    input: &str,
-    warnings: &mut Vec<String>,
-) -> Result<Vec<Omitted>, Error> {
-    let path = skill.path.to_string();
-    let trust = workspace.store.trust_snapshot();
-    let near = near(workspace, input, None, warnings)?;
-    let near = near.into_iter().filter(|(_, score)| *score >= FITS_ALONE);
-    let left_out = near.filter_map(|(id, _)| {
-        let procedure: Procedure = workspace.store.get(&id).ok()?;
-        let may_fit = procedure.skill.as_ref().is_none_or(|of| *of == path);
-        let has_steps = procedure.fields().steps().next().is_some();
-        (may_fit && has_steps && trust.level(&procedure) == Trust::Observed).then(|| Omitted {
-            reason: format!("nobody has approved it: memctl approve {id}"),
-            status: CANDIDATE,
-            id,
-        })
-    });
-    Ok(left_out.take(NAMED).collect())
-}
-
-/// Returns the procedures near an input, with their scores.
+/// Returns the approved procedures near an input, with their scores.
 fn near(
     workspace: &Workspace,
     input: &str,
-    trust: Option<Trust>,
     warnings: &mut Vec<String>,
 ) -> Result<Vec<(String, f64)>, Error> {
     let mut text = String::new();
@@ -136,7 +103,7 @@ fn near(
     let text = memctl_redact::beginning(&text, LONGEST).into_owned();
     let mut options = FindOptions::new(text, COMPARED);
     options.filter.kind = Some(Kind::Procedure);
-    options.filter.trust = trust;
+    options.filter.trust = Some(Trust::Approved);
     let found = compare(workspace, &options, &mut |_, _| {})?;
     warnings.extend(found.warnings);
     let near = found.results.iter();

@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use crate::model::{Kind, Viewer};
 use crate::store::files::directory::JOURNAL as FILE;
 use crate::store::files::log::{self, Sync};
-use crate::store::trust::{Mac, UserKey, parse};
+use crate::store::trust::{Mac, UserKey};
 use crate::store::{AuditContext, DataFile, Error, Lock, Scoped, atomic};
 
 /// Length in bytes above which the journal drops its oldest changes, each time that it has grown by [`KEPT`].
@@ -58,7 +58,7 @@ pub(crate) fn append<'a>(
         if audit_context.change.is_empty() {
             continue;
         }
-        let line = Line {
+        let mut line = Line {
             change: audit_context.change.clone(),
             at: audit_context.at.clone(),
             who: audit_context.who.clone(),
@@ -66,7 +66,9 @@ pub(crate) fn append<'a>(
             step,
             mac: None,
         };
-        lines.push(serde_json::to_string(&line.signed(key)?)?);
+        let mac = key.map(|key| line.digest(key)).transpose()?;
+        line.mac = mac.map(|mac| hex(&mac));
+        lines.push(serde_json::to_string(&line)?);
         last = &audit_context.change;
     }
     if lines.is_empty() {
@@ -179,17 +181,9 @@ pub struct Line {
 }
 
 impl Line {
-    fn signed(mut self, key: Option<&UserKey>) -> Result<Self, Error> {
-        self.mac = match key {
-            Some(key) => Some(hex(&self.digest(key)?)),
-            None => None,
-        };
-        Ok(self)
-    }
-
     fn is_signed(&self, key: &UserKey) -> bool {
-        let found = self.mac.as_deref().and_then(parse);
-        found.is_some_and(|found| self.digest(key).is_ok_and(|digest| digest == found))
+        let digest = self.digest(key);
+        digest.is_ok_and(|digest| self.mac == Some(hex(&digest)))
     }
 
     fn digest(&self, key: &UserKey) -> Result<Mac, Error> {

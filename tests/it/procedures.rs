@@ -277,13 +277,9 @@ fn procedure_reaches_a_prompt_in_other_words_and_a_distant_one_says_why_not() {
         "Publish my commits on the remote repository, with git\n",
     );
     let report = workspace.json(&["memory", "prompt", SKILL, "--input", "task.txt"]);
-    let reason = "nobody has approved it: memctl approve PROC-001";
     assert_eq!(
         (&report["injected"], &report["omitted"]),
-        (
-            &json!([]),
-            &json!([{"id": "PROC-001", "status": "candidate", "reason": reason}])
-        )
+        (&json!([]), &json!([]))
     );
     for id in ["PROC-001", "PROC-002"] {
         workspace.run(&["approve", id]).succeeds();

@@ -15,8 +15,6 @@
 mod procedure_layer;
 mod rule_layer;
 
-pub(crate) use procedure_layer::FITS_ALONE;
-
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 

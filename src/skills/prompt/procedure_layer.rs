@@ -18,7 +18,7 @@ const FITS_OWN: f64 = 0.1;
 /// Minimum score of a procedure of no skill with others beside it, and of one that is nearest by far: a task in
 /// other words reaches less, and what resembles several procedures a little is about none of them.
 const FITS: f64 = 0.2;
-pub(crate) const FITS_ALONE: f64 = 0.15;
+const FITS_ALONE: f64 = 0.15;
 /// Share of the best score from which another procedure is beside the best; any other is about something else.
 const BESIDE_THE_BEST: f64 = 0.82;
 /// Maximum number of procedures of no skill that are named as too distant: the nearest ones.
