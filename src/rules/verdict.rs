@@ -160,12 +160,9 @@ fn blame(
         let name = workspace.store.resolve(Kind::Reflexion, name, None)?;
         if !rules.iter().any(|rule| rule.reflexion_id == name) {
             let applied: Vec<&str> = rules.iter().map(|r| r.reflexion_id.as_str()).collect();
-            let hint = match applied.first() {
-                Some(first) => {
-                    let all = applied.join(", ");
-                    format!("memctl reject {id} --rule {first}; rules that applied: {all}")
-                }
-                None => format!("memctl reject {id}; no rule applied"),
+            let hint = match applied.join(", ").as_str() {
+                "" => format!("memctl reject {id}; no rule applied"),
+                all => format!("memctl reject {id} --rule ID; rules that applied: {all}"),
             };
             let why = format!("`{name}` was not in the prompt of `{id}`, or does not apply to it");
             return Err(Error::input(why, hint));

@@ -23,7 +23,6 @@ use crate::lessons::failure::{Failure, normalised};
 use crate::lessons::past::session_files::is_in;
 use crate::lessons::recovery::episodes::{Episode, analyse};
 use crate::lessons::recovery::goal::{self, Goal};
-use crate::lessons::recovery::outcome::is_shell_error;
 use crate::lessons::recovery::pattern::of_files;
 use crate::lessons::telling::matching::{at_failure, before_call};
 use crate::model::{Reflexion, Trust};
@@ -264,9 +263,6 @@ fn repeated(
         for other in &alike {
             taken[*other] = true;
         }
-        // "Again: never …" and "No, …" say the same in a conversation, and stand alone worse.
-        let plain = |other: &&usize| !has_lead(&lasting[**other].text);
-        let shown = alike.iter().find(plain).unwrap_or(&at);
         let mut hint_for = rules.iter().zip(of_rules);
         let rule = hint_for.find(|(_, vector)| cosine(&own[at], vector) >= SAME);
         let waits = match rule {
@@ -280,16 +276,10 @@ fn repeated(
             times: alike.len(),
             sessions: sessions.len(),
             waits,
-            ..Repeat::once(RepeatKind::Correction, lasting[*shown].text.clone(), &[])
+            ..Repeat::once(RepeatKind::Correction, lasting[at].text.clone(), &[])
         });
     }
     Ok(all)
-}
-
-/// Returns `true` for a message whose first word is set off from the rest.
-fn has_lead(text: &str) -> bool {
-    let first = text.split_whitespace().next().unwrap_or_default();
-    first.ends_with([':', ',', '.', '!', '：', '，', '、', '。'])
 }
 
 /// Maximum number of steps of a session that are looked at, the last ones.
@@ -356,14 +346,10 @@ fn failure(
     let is_edit = |goal: &Goal| matches!(goal.kind, goal::GoalKind::Edit(..));
     let is_of_files =
         of_files(&step.tool) || matches!(goal.kind, goal::GoalKind::Read(_)) || is_edit(goal);
-    if is_of_files || !step.has_input() || is_script(step) {
+    if is_of_files || goal.is_search() || !step.has_input() || is_script(step) {
         return None;
     }
     let line = error_line(&step.output)?;
-    // The output of a search can be any text, except errors of the shell.
-    if goal.is_search() && (!is_shell_error(&line) || names_program(&line, goal)) {
-        return None;
-    }
     let place = |index: usize| steps.iter().position(|step| step.index == index);
     let worked = episode.and_then(|episode| place(episode.success_step));
     let end = worked.unwrap_or(at + SOON).min(steps.len() - 1);
@@ -372,14 +358,9 @@ fn failure(
     }
     let line = shown(&line);
     let call = shown(&step.call_text());
-    // The call that worked; where it is the failing one, what was done in between.
     let then = worked
         .map(|at| shown(&steps[at].call_text()))
         .filter(|then| *then != call);
-    let between = || {
-        let changed = *episode?.changes.last()?;
-        Some(shown(&steps[place(changed)?].call_text()))
-    };
     let is_near = worked.is_some_and(|worked| worked - at <= SOON);
     let key = match &then {
         Some(_) if is_near => format!("{}\n{}", goal.name(), normalised(&line)),
@@ -388,7 +369,7 @@ fn failure(
     let cost = if is_near { at..end } else { at..at + 1 };
     let once = Repeat {
         error: line,
-        worked: then.or_else(between).unwrap_or_default(),
+        worked: then.unwrap_or_default(),
         ..Repeat::once(RepeatKind::Failure, call, &steps[cost])
     };
     Some((key, once))
@@ -399,16 +380,6 @@ fn is_script(step: &Step) -> bool {
     let command = step.command().unwrap_or_default();
     let given = [" -c ", " -e ", " -p ", "<<"];
     command.trim().contains('\n') || given.iter().any(|mark| command.contains(mark))
-}
-
-/// Returns `true` if a line is said by a program of the call.
-fn names_program(line: &str, goal: &Goal) -> bool {
-    let by = line.split(':').next().unwrap_or_default();
-    let goal::GoalKind::Shell(runs) = &goal.kind else {
-        return false;
-    };
-    let mut runs = runs.iter().chain(&goal.filters);
-    runs.any(|run| run.name.split(' ').next() == Some(by))
 }
 
 fn shown(text: &str) -> String {

@@ -142,12 +142,3 @@ fn a_resumed_session_and_another_project_count_for_nothing() {
     let elsewhere = found(&files, "/home/u/other");
     assert_eq!((elsewhere.sessions, elsewhere.repeats.len()), (0, 0));
 }
-
-#[test]
-fn a_word_that_answers_something_is_a_lead() {
-    let leads = ["Again: never use print.", "No, use the logger."].map(has_lead);
-    assert_eq!(
-        (leads, has_lead("Please use the logger: always.")),
-        ([true; 2], false)
-    );
-}

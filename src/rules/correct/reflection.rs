@@ -65,7 +65,7 @@ pub(super) async fn reflect(
         neighbours: &neighbours,
     };
     let prompt = workspace.settings.reflect_prompt.as_deref();
-    let request = reflect::ask(&context, prompt.unwrap_or(reflect::PROMPT));
+    let prompt = prompt.unwrap_or(reflect::PROMPT);
     let mut worded = Worded {
         reflection: offline(&context),
         related: Vec::new(),
@@ -77,7 +77,7 @@ pub(super) async fn reflect(
     match chosen {
         Ok(Chosen::Offline) => {}
         Err(error) => failure = Some(chain(&error)),
-        Ok(Chosen::Model(llm)) => match llm.ask(&request, progress).await {
+        Ok(Chosen::Model(llm)) => match llm.ask(&reflect::ask(&context, prompt), progress).await {
             Ok(reply) => {
                 worded.cost_usd = reply.cost_usd;
                 match reflect::accept(&context, &reply.text) {

@@ -42,7 +42,8 @@ pub(crate) fn demands(message: &str) -> Option<String> {
     if is_document(message) {
         return None;
     }
-    let own = without_quotations(&without_errors(&own_words(message)));
+    let own = without_errors(&own_words(message));
+    let own = without_quotations(&own);
     let all = words(&own.to_lowercase());
     if all.is_empty() || own.split_whitespace().count() > MOST_WORDS || own.len() > MOST_BYTES {
         return None;

@@ -3,6 +3,11 @@
 //! Invariant: a text of others in the message is no demand of the person, so where it is not clear whose words
 //! they are, they are left out.
 
+use std::borrow::Cow;
+use std::sync::LazyLock;
+
+use regex_lite::{Captures, Regex};
+
 use crate::rules::vocabulary::WORDS;
 
 /// Ends of the names of errors.
@@ -68,34 +73,22 @@ fn is_foreign(line: &str) -> bool {
         || words.next().is_some_and(|word| WORDS.log.contains(word))
 }
 
+/// Quotation within a line, with its marks.
+#[expect(clippy::unwrap_used, reason = "the expression is constant, and a test uses it")]
+static QUOTATION: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new("[\"“„«「『”]([^\"”“»」』«\n]*)[\"”“»」』«]").unwrap());
+
 /// Replaces quotations of several words by `…`. A quoted name stays.
-pub(super) fn without_quotations(text: &str) -> String {
-    const OPEN: [char; 7] = ['"', '“', '„', '«', '「', '『', '”'];
-    const CLOSE: [char; 7] = ['"', '”', '“', '»', '」', '』', '«'];
-    let mut own = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = rest.find(OPEN) {
-        let (before, quoted) = rest.split_at(at);
-        own.push_str(before);
-        let inside = quoted.chars().next().map_or(0, char::len_utf8);
-        let line = quoted.split('\n').next().unwrap_or_default();
-        let end = line.get(inside..).and_then(|line| line.find(CLOSE));
-        let Some(end) = end.map(|end| end + inside) else {
-            own.push_str(&quoted[..inside]);
-            rest = &quoted[inside..];
-            continue;
-        };
-        let close = quoted[end..].chars().next().map_or(0, char::len_utf8);
-        let words = quoted[inside..end].split_whitespace().count();
-        if words >= QUOTED_WORDS || end - inside >= QUOTED_BYTES {
-            own.push_str(" … ");
+pub(super) fn without_quotations(text: &str) -> Cow<'_, str> {
+    QUOTATION.replace_all(text, |quotation: &Captures<'_>| {
+        let inside = &quotation[1];
+        let is_said = inside.split_whitespace().count() >= QUOTED_WORDS;
+        if is_said || inside.len() >= QUOTED_BYTES {
+            " … ".to_owned()
         } else {
-            own.push_str(&quoted[..end + close]);
+            quotation[0].to_owned()
         }
-        rest = &quoted[end + close..];
-    }
-    own.push_str(rest);
-    own
+    })
 }
 
 /// A sentence without what stands between single quotation marks or backticks, if that is of several words.
