@@ -5,7 +5,7 @@
 //! contains it before a person approves it or makes the same correction. A text with a prompt injection is
 //! refused. The answer names the commands to approve and to undo it.
 
-use memctl_redact::{fence, screen};
+use memctl_redact::screen;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::to_raw_value;
@@ -16,7 +16,7 @@ use crate::model::text::one_line;
 use crate::model::{CANDIDATE, SkillPath};
 use crate::rules::hearing::{EarlierState, HeardArgs, HeardReport, record_heard};
 use crate::rules::{CorrectOptions, CorrectReport};
-use crate::serve::operations::{NOTICE, Report, undo, user_error, with_warnings};
+use crate::serve::operations::{NOTICE, Report, add_fenced, undo, user_error, with_warnings};
 use crate::store::workspace::{Error, Workspace};
 use crate::{notes, rules};
 
@@ -113,38 +113,29 @@ impl Report for Corrected {
         let report = &self.report;
         let on = report.execution_id.as_deref().unwrap_or("no execution");
         let mut text = format!("Stored as {}, on {on}.\n", report.correction_id);
-        match (&report.reflexion_id, &report.not_learned) {
-            (_, Some(reason)) => text.extend(["No rule was learned: ", reason, ".\n"]),
-            (Some(id), None) => {
-                text.push_str(id);
-                if self.known {
-                    text.push_str(" says the same already");
-                }
-                if let Some(approve) = &self.approve {
-                    let is = if self.known { ", as" } else { " is" };
-                    text.extend([
-                        is,
-                        " a candidate [agent]: no run uses it before a person approves it by `",
-                        approve,
-                        "`",
-                    ]);
-                }
-                text.push_str(".\n");
-                let rule = report.rule.as_deref();
-                if let Some(rule) = rule.filter(|_| self.approve.is_some()) {
-                    text.push_str(&fence(&[rule], nonce));
-                }
-            }
-            (None, None) => {}
+        if let Some(reason) = &report.not_learned {
+            text.extend(["No rule was learned: ", reason, ".\n"]);
+        } else if let Some(id) = &report.reflexion_id {
+            let is = if self.known {
+                " says the same already.\n"
+            } else {
+                " is its rule.\n"
+            };
+            text.extend([id.as_str(), is]);
         }
-        if !report.conflicts.is_empty() {
-            text.push_str(
-                "These rules say the opposite, and stay active until the user decides:\n",
-            );
-            let conflicts = report.conflicts.iter();
-            let lines = conflicts.map(|c| format!("{}: {} ({})", c.id, c.rule, c.reason));
-            text.push_str(&fence(&lines.collect::<Vec<_>>(), nonce));
+        if let Some(approve) = &self.approve {
+            text.extend([
+                "A candidate [agent]: no run uses it before a person approves it by `",
+                approve,
+                "`.\n",
+            ]);
+            let rule: Vec<String> = report.rule.iter().cloned().collect();
+            add_fenced(&mut text, "", &rule, nonce);
         }
+        let conflicts = report.conflicts.iter();
+        let lines = conflicts.map(|c| format!("{}: {} ({})", c.id, c.rule, c.reason));
+        let head = "These rules say the opposite, and stay active until the user decides:\n";
+        add_fenced(&mut text, head, &lines.collect::<Vec<_>>(), nonce);
         if let Some(undo) = &self.undo {
             text.extend(["A person reverts it by `", undo, "`.\n"]);
         }
@@ -189,19 +180,13 @@ impl Report for Heard {
             };
             text.extend([old.id.as_str(), " ", now, ".\n"]);
         }
-        if let Some(seen) = self.report.seen.as_ref().filter(|seen| !seen.is_empty()) {
-            text.push_str("Its patterns match these calls just made:\n");
-            let lines: Vec<&str> = seen.iter().map(String::as_str).collect();
-            text.push_str(&fence(&lines, nonce));
-        }
-        if !self.report.nearest.is_empty() {
-            text.push_str(
-                "Nearest rules. If it changes one, call again with the same `rule` and `quote`, and `replaces`:\n",
-            );
-            let lines = self.report.nearest.iter();
-            let lines = lines.map(|other| format!("{}: {}", other.id, other.rule));
-            text.push_str(&fence(&lines.collect::<Vec<_>>(), nonce));
-        }
+        let seen = self.report.seen.as_deref().unwrap_or_default();
+        let head = "Its patterns match these calls just made:\n";
+        add_fenced(&mut text, head, seen, nonce);
+        let nearest = self.report.nearest.iter();
+        let lines = nearest.map(|other| format!("{}: {}", other.id, other.rule));
+        let head = "Nearest rules. If it changes one, call again with the same `rule` and `quote`, and `replaces`:\n";
+        add_fenced(&mut text, head, &lines.collect::<Vec<_>>(), nonce);
         with_warnings(text, &self.report.warnings)
     }
 }

@@ -88,6 +88,14 @@ trait Report: Serialize {
     fn text(&self, nonce: &str) -> String;
 }
 
+/// Adds texts that are data, in a fence below a line that says what they are; nothing if there are none.
+fn add_fenced(text: &mut String, head: &str, lines: &[String], nonce: &str) {
+    if !lines.is_empty() {
+        text.push_str(head);
+        text.push_str(&memctl_redact::fence(lines, nonce));
+    }
+}
+
 /// Adds problems that did not stop the operation to its text.
 fn with_warnings(mut text: String, warnings: &[String]) -> String {
     for warning in warnings {

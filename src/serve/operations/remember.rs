@@ -14,7 +14,7 @@ use crate::model::error::UserError;
 use crate::model::{Kind, MemoryType, Trust};
 use crate::notes::AddOptions;
 use crate::rules::RuleFiles;
-use crate::serve::operations::{Report, token_budget, undo, user_error, with_warnings};
+use crate::serve::operations::{Report, add_fenced, token_budget, undo, user_error, with_warnings};
 use crate::store::workspace::{Workspace, level, locate};
 use crate::{notes, upkeep};
 
@@ -113,14 +113,10 @@ impl Report for Remembered {
                 "`.\n",
             ]);
         }
-        if !self.near.is_empty() {
-            let near = self.near.iter();
-            let lines: Vec<String> = near
-                .map(|near| format!("{}: {}", near.id, near.lesson))
-                .collect();
-            text.push_str("Near it; if one says the same, send it again with `same`, if one is outdated with `replaces`:\n");
-            text.push_str(&fence(&lines, nonce));
-        }
+        let near = self.near.iter();
+        let lines = near.map(|near| format!("{}: {}", near.id, near.lesson));
+        let head = "Near it; if one says the same, send it again with `same`, if one is outdated with `replaces`:\n";
+        add_fenced(&mut text, head, &lines.collect::<Vec<_>>(), nonce);
         with_warnings(text, &self.warnings)
     }
 }
