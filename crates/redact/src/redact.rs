@@ -169,13 +169,6 @@ impl<'a> Clean<'a> {
     }
 }
 
-/// Replacement for one string of the document.
-struct Edit {
-    at: Range<usize>,
-    text: String,
-    kinds: Vec<&'static str>,
-}
-
 /// State of one open bracket.
 #[derive(Default)]
 struct Level {
@@ -197,13 +190,50 @@ struct Level {
 /// string is decoded and checked together with its field name, so `{"password": "…"}` needs no pattern of
 /// its own. Nothing recurses, so deep nesting (10⁵ levels) cannot overflow the stack.
 pub fn redact_json(json: &str) -> Redacted<'_> {
-    let edits = edits(json);
-    if edits.is_empty() {
-        return Redacted::new(Cow::Borrowed(json), Vec::new());
+    let bytes = json.as_bytes();
+    let is_mark = |b: &u8| b"\"{[}]".contains(b);
+    let (mut edits, mut kinds) = (Vec::new(), Vec::new());
+    let mut levels = vec![Level::default()];
+    let mut at = 0;
+    while let Some(next) = bytes[at..].iter().position(is_mark) {
+        at += next;
+        match bytes[at] {
+            b'"' => {
+                let end = string_end(bytes, at);
+                let is_key = levels.last().is_some_and(|level| level.is_object)
+                    && bytes[end..].iter().find(|b| !b.is_ascii_whitespace()) == Some(&b':');
+                if let Some(level) = levels.last_mut()
+                    && let Some((text, found)) = json
+                        .get(at..end)
+                        .and_then(|quoted| string(quoted, is_key, level))
+                {
+                    edits.push((at..end, text));
+                    kinds.extend(found);
+                }
+                at = end;
+                continue;
+            }
+            // The outermost level stays, even if a damaged text has extra brackets.
+            b'}' | b']' if levels.len() == 1 => {}
+            b'}' | b']' => drop(levels.pop()),
+            bracket => {
+                // `"password": ["…"]`: a name applies to everything nested below it.
+                let before = levels.last_mut().and_then(|level| level.key.take());
+                levels.push(Level {
+                    is_object: bracket == b'{',
+                    before,
+                    ..Level::default()
+                });
+            }
+        }
+        at += 1;
     }
-    let found = edits.iter().flat_map(|edit| edit.kinds.clone()).collect();
-    let edits = edits.into_iter().map(|edit| (edit.at, edit.text));
-    Redacted::new(Cow::Owned(spliced(json, edits)), found)
+    let text = if edits.is_empty() {
+        Cow::Borrowed(json)
+    } else {
+        Cow::Owned(spliced(json, edits.into_iter()))
+    };
+    Redacted::new(text, kinds)
 }
 
 /// Redacts a parsed JSON value.
@@ -219,51 +249,6 @@ pub fn redact_value(value: &mut serde_json::Value) {
     }
 }
 
-fn edits(json: &str) -> Vec<Edit> {
-    let bytes = json.as_bytes();
-    let mut edits = Vec::new();
-    let mut levels = vec![Level::default()];
-    let mut at = 0;
-    while let Some(&byte) = bytes.get(at) {
-        match byte {
-            b'{' | b'[' => {
-                // `"password": ["…"]`: a name applies to everything nested below it.
-                let before = levels.last_mut().and_then(|level| level.key.take());
-                levels.push(Level {
-                    is_object: byte == b'{',
-                    before,
-                    ..Level::default()
-                });
-            }
-            b'}' | b']' => {
-                // The outermost level stays, even if a damaged text has extra brackets.
-                if levels.len() > 1 {
-                    levels.pop();
-                }
-            }
-            b'"' => {
-                let end = string_end(bytes, at);
-                let is_key = levels.last().is_some_and(|level| level.is_object)
-                    && bytes[end..].iter().find(|b| !b.is_ascii_whitespace()) == Some(&b':');
-                if let Some(level) = levels.last_mut() {
-                    edits.extend(string(json, at..end, is_key, level));
-                }
-                at = end;
-                continue;
-            }
-            _ => {
-                // Skips to the next quote or bracket.
-                let ends = |b: &u8| b"\"{[}]".contains(b);
-                let rest = &bytes[at + 1..];
-                at += 1 + rest.iter().position(ends).unwrap_or(rest.len());
-                continue;
-            }
-        }
-        at += 1;
-    }
-    edits
-}
-
 /// Position after the string that begins at `at`, or the end of the text.
 fn string_end(text: &[u8], at: usize) -> usize {
     let mut at = at + 1;
@@ -277,9 +262,8 @@ fn string_end(text: &[u8], at: usize) -> usize {
     text.len()
 }
 
-fn string(json: &str, at: Range<usize>, is_key: bool, level: &mut Level) -> Option<Edit> {
-    // A range that ends inside a character comes from invalid JSON.
-    let quoted = json.get(at.clone())?;
+/// Redacted form of a string with its quotes, and the kinds of its secrets; `None` without any.
+fn string(quoted: &str, is_key: bool, level: &mut Level) -> Option<(String, Vec<&'static str>)> {
     let closed = quoted.len() >= 2 && quoted.ends_with('"');
     let inner = quoted
         .get(1..quoted.len() - usize::from(closed))
@@ -314,11 +298,7 @@ fn string(json: &str, at: Range<usize>, is_key: bool, level: &mut Level) -> Opti
         let end = if closed { "\"" } else { "" };
         format!("\"{}{end}", redacted.text)
     };
-    Some(Edit {
-        at,
-        text,
-        kinds: redacted.found,
-    })
+    Some((text, redacted.found))
 }
 
 /// Kind of a value that is secret because of its position, unless redaction already found one.
