@@ -324,6 +324,8 @@ const POSTING: usize = 12;
 struct Table {
     entries: u64,
     postings: u64,
+    /// Hash of what is behind the header.
+    sum: u64,
     /// Mapped, or in memory once it was built.
     bytes: Map,
 }
@@ -380,18 +382,19 @@ impl Table {
             None => None,
         };
         let (body, postings) = body_of(snapshot, saved.as_ref(), terms_of)?;
-        let entries = snapshot.table.len() as u64;
+        let (entries, sum) = (snapshot.table.len() as u64, xxh3_64(&body));
         // A table is saved only for the state of the file that was read. Ignores failure, because
         // it can be rebuilt.
         let read = snapshot.file.as_ref().and_then(|f| FileState::of(f).ok());
         if read == Some(stamp) {
-            let numbers = [version, entries, postings, xxh3_64(&body)];
+            let numbers = [version, entries, postings, sum];
             let header: [u8; HEADER] = sealed(MAGIC, &stamp, &numbers);
             directory::keep_derived(store.directory(), &name, &[&header, &body]);
         }
         Ok(Self {
             entries,
             postings,
+            sum,
             bytes: Map::Memory([&[0; HEADER][..], &body].concat()),
         })
     }
@@ -429,6 +432,7 @@ impl Table {
         let table = Self {
             entries,
             postings,
+            sum: number(3),
             bytes,
         };
         is_ours.then_some((table, of))
@@ -436,11 +440,7 @@ impl Table {
 
     /// Returns `true` if every byte of a saved table is as it was written.
     fn is_intact(&self) -> bool {
-        let header = self.bytes.first_chunk().and_then(|header| {
-            let (_, number) = unsealed::<HEADER>(MAGIC, header)?;
-            Some(number(3))
-        });
-        header == Some(xxh3_64(&self.bytes[HEADER..]))
+        self.sum == xxh3_64(&self.bytes[HEADER..])
     }
 
     fn postings(&self) -> impl Iterator<Item = (u64, u32)> {

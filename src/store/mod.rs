@@ -82,7 +82,5 @@ pub use writer::Writer;
 pub use writer::group_commit::{Added, GroupCommit};
 pub use writer::remove::{Expired, RemovalMode};
 pub use writer::repair::Repaired;
-pub use writer::transfer::{
-    RawEntry, foreign_entries, foreign_lines, foreign_origin, laid_out, raw_field, text_field,
-};
+pub use writer::transfer::{RawEntry, foreign_entries, raw_field, text_field};
 pub use writer::update::Reverted;

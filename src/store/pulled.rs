@@ -6,7 +6,6 @@
 //!
 //! Deliberately absent: the source of the records, and their use.
 
-use std::collections::HashSet;
 use std::time::Duration;
 
 use memctl_files::{Directory, FoundKind};
@@ -48,7 +47,11 @@ impl Scoped {
     /// Returns the remote records by workspace, sorted by name, each filtered by the caller's
     /// access.
     pub fn pulled(&self) -> Vec<Pulled> {
-        let names = directories_in(&self.pulled_directory()).into_iter();
+        let found = self.pulled_directory().list().unwrap_or_default();
+        let directories = found
+            .into_iter()
+            .filter(|one| one.kind == FoundKind::Directory);
+        let names = directories.map(|one| one.name.to_string_lossy().into_owned());
         let mut origins: Vec<(String, String)> = names
             .filter_map(|name| Some((origin_of(&name)?, name)))
             .collect();
@@ -142,25 +145,12 @@ impl Scoped {
     }
 }
 
-/// Returns the names of the subdirectories, without links.
-fn directories_in(directory: &Directory) -> Vec<String> {
-    let found = directory.list().unwrap_or_default().into_iter();
-    let directories = found.filter(|found| found.kind == FoundKind::Directory);
-    let names = directories.map(|found| found.name.to_string_lossy().into_owned());
-    names.collect()
-}
-
 impl Puller {
     /// Returns the origins with a damaged file.
     pub fn damaged(&self) -> Vec<String> {
-        // A valid file is never empty: it holds at least an object.
-        let is_empty = |store: &Scoped, kind: Kind| {
-            let state = store.directory().state(kind.file());
-            state.is_ok_and(|state| state.is_some_and(|state| state.size == 0))
-        };
         let is_damaged = |store: &Scoped, kind| match store.file(DataFile::shared(kind)).snapshot()
         {
-            Ok(snapshot) => snapshot.table.header.problems > 0 || is_empty(store, kind),
+            Ok(snapshot) => snapshot.table.header.problems > 0,
             Err(Error::NewerFormat { .. }) => false,
             Err(_) => true,
         };
@@ -178,12 +168,8 @@ impl Puller {
     /// Removes all records of an origin, so that they can be pulled again.
     pub fn discard(&self, origin: &str) -> Result<(), Error> {
         let (above, name) = (self.lock.directory(), directory_name(origin));
-        match above.remove_tree(&name) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                Err(Error::io("remove", &above.join(name))(error))
-            }
-            _ => Ok(()),
-        }
+        let removed = above.remove_tree(&name);
+        removed.map_err(Error::io("remove", &above.join(name)))
     }
 
     /// Returns the saved progress of pulling.
@@ -203,8 +189,7 @@ impl Puller {
             // A damaged file is pulled again as a whole.
             return Ok(0);
         };
-        let found = snapshot.of_ids(&ids.iter().copied().collect())?.into_iter();
-        let found: HashSet<String> = found.map(|(_, entry)| entry.id).collect();
+        let found = snapshot.of_ids(&ids.iter().copied().collect())?;
         Ok(found.len() as u64)
     }
 

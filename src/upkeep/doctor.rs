@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use crate::model::error::message as chain;
 use crate::model::{Correction, Kind, Reflexion, SkillPath};
+use crate::store::files::directory::unreadable_identity;
 use crate::store::skill::Skills;
 use crate::store::workspace::{Error, Workspace};
 use crate::store::{
@@ -76,7 +77,7 @@ pub fn doctor(workspace: &Workspace, repair: bool) -> Result<DoctorReport, Error
         conflicts,
         dangling,
     } = read_all(&workspace.store)?;
-    problems.extend(workspace.store.inspect_identity());
+    problems.extend(unreadable_identity(workspace.store.directory()));
     let mut unmerged = unmerged_in(workspace.store.directory());
     let irregular = irregular(workspace);
     let rules = workspace.store.list::<Reflexion>(&Selection::default())?;

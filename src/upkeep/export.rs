@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use memctl_files::json::compact;
+use memctl_files::json::{compact, pretty};
 use memctl_files::named;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -28,7 +28,7 @@ use serde_json::value::RawValue;
 use crate::model::{Kind, SkillPath};
 use crate::store::workspace::redacting_writer::{self, redaction_warning};
 use crate::store::workspace::{Error, Workspace};
-use crate::store::{AuditAction, Entry, Role, Selection, laid_out, logs, redact};
+use crate::store::{AuditAction, Entry, Role, Selection, logs, redact};
 
 /// Content and target of an export.
 #[derive(Debug)]
@@ -372,7 +372,7 @@ impl Line {
         let (of, entry) = match (written.kind, written.log) {
             (Some(kind), _) => {
                 let of = Of::Record(kind, written.id.unwrap_or_default());
-                (of, entry.map(laid_out))
+                (of, entry.map(|entry| pretty(entry, 2)))
             }
             (None, Some(name)) => (Of::Log(name), entry.map(str::to_owned)),
             (None, None) => return Err("it is neither a record nor a line of a log".to_owned()),

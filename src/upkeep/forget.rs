@@ -19,6 +19,7 @@ use serde::Serialize;
 use crate::model::{Kind, MemoryType, PROMOTED_TO, Reflexion, Scope, Session, Viewer, utc};
 use crate::notes::indexing::Index;
 use crate::rules::RuleFiles;
+use crate::store::files::log;
 use crate::store::skill::Skills;
 use crate::store::workspace::{Error, Workspace, document, remembered, repair_warnings};
 use crate::store::{AuditAction, Item, RemovalMode, Role, inventory, lined, text_field};
@@ -301,7 +302,7 @@ fn purge_visible(
         // An audit event is chained to its neighbours, and holds no text of a record.
         let with_words = |role| matches!(role, Role::Log | Role::Journal);
         for (name, _) in lined().filter(|(_, role)| with_words(*role)) {
-            report.lines += writer.drop_lines(name, &|line| {
+            report.lines += log::retain(writer.lock(), name, &|line| {
                 let is_own = text_field(line, "user_id")
                     .is_some_and(|user| workspace.store.viewer().sees(Some(&user)));
                 !is_own && !removed.iter().any(|id| names(line, id))

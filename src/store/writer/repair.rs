@@ -20,7 +20,7 @@ use crate::store::access::expiry;
 use crate::store::access::query::unreadable;
 use crate::store::files::data::scan::patience;
 use crate::store::files::data::write::retried;
-use crate::store::files::directory::{self, RECOVERED};
+use crate::store::files::directory::RECOVERED;
 use crate::store::primary;
 use crate::store::{
     DataFile, Entry, Error, Frame, JsonFile, Lock, Problem, ProblemKind, Row, Scoped, Snapshot,
@@ -58,11 +58,6 @@ impl Scoped {
             problems.extend(self.problems_at(file, misfits)?);
         }
         Ok(problems)
-    }
-
-    /// Returns what is wrong with the identity of the workspace.
-    pub fn inspect_identity(&self) -> Option<Problem> {
-        directory::unreadable_identity(self.directory())
     }
 
     /// Returns the data files that exist, with the format of each.

@@ -49,11 +49,6 @@ impl RawEntry {
     }
 }
 
-/// Formats an entry in the layout of this program's files.
-pub fn laid_out(json: &str) -> String {
-    json::pretty(json, 2)
-}
-
 /// Returns the value of a string field of an entry, even if a strict parser rejects the entry.
 pub fn text_field(entry: &[u8], name: &str) -> Option<String> {
     json::string_field(entry, name).map(Cow::into_owned)
@@ -78,16 +73,6 @@ pub fn foreign_entries(directory: &Path, kind: Kind) -> Result<(Vec<Entry>, Vec<
         problems.extend(snapshot.problems);
     }
     Ok((entries, problems))
-}
-
-/// Returns the lines of a log in a foreign memory directory.
-pub fn foreign_lines(directory: &Path, name: &str) -> Result<Vec<Vec<u8>>, Error> {
-    log::lines(&named::directory(directory), name)
-}
-
-/// Returns the origin of the workspace that a foreign memory directory belongs to.
-pub fn foreign_origin(directory: &Path) -> Option<String> {
-    Some(directory::identity(&named::directory(directory))?.origin)
 }
 
 impl Scoped {
@@ -193,15 +178,6 @@ impl Writer {
             .map(|line| self.redact(line).into_owned())
             .collect();
         log::append(self.lock().directory(), name, &lines, Sync::Wait)
-    }
-
-    /// Removes the lines of a log for which `is_kept` returns `false`. Returns their number.
-    pub fn drop_lines(
-        &mut self,
-        name: &str,
-        is_kept: &dyn Fn(&[u8]) -> bool,
-    ) -> Result<u64, Error> {
-        log::retain(self.lock(), name, is_kept)
     }
 }
 

@@ -17,11 +17,11 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::model::Kind;
+use crate::store::files::directory::identity;
+use crate::store::files::log;
 use crate::store::renaming::NewId;
 use crate::store::workspace::{Error, Workspace, repair_warnings};
-use crate::store::{
-    DIRECTORY, DataFile, RawEntry, foreign_entries, foreign_lines, foreign_origin, logs,
-};
+use crate::store::{DIRECTORY, DataFile, RawEntry, foreign_entries, logs};
 use crate::upkeep::export::{Header, Line, Of, VERSION, unreadable};
 
 /// Options of an import.
@@ -230,7 +230,8 @@ fn directory(path: &Path) -> Result<Opened, Error> {
 
 /// Reads the memory directory of another workspace, or of the reference implementation.
 fn own_directory(memory: &Path) -> Result<Opened, Error> {
-    let workspace = foreign_origin(memory);
+    let directory = named::directory(memory);
+    let workspace = identity(&directory).map(|identity| identity.origin);
     let source = workspace.as_ref().map_or("agentura", |_| "memctl");
     let mut opened = Opened::of(source, workspace);
     for kind in Kind::ALL {
@@ -242,12 +243,12 @@ fn own_directory(memory: &Path) -> Result<Opened, Error> {
         }
     }
     for (name, _) in logs() {
-        for text in foreign_lines(memory, name)? {
+        for text in log::lines(&directory, name)? {
             opened.add(Of::Log(name.to_owned()), text);
         }
     }
     // The reference implementation keeps failures in a separate file.
-    let cases = named::directory(memory).read("failure_cases.json", LARGEST);
+    let cases = directory.read("failure_cases.json", LARGEST);
     let cases = cases.ok().flatten().unwrap_or_default();
     let cases: Value = serde_json::from_slice(&cases).unwrap_or_default();
     let cases = cases["cases"].as_array().map_or(0, Vec::len) as u64;

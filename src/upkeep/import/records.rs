@@ -15,6 +15,7 @@ use super::{ImportOptions, ImportReport, Opened, Ready, Skipped};
 use crate::model::{
     CANDIDATE, Kind, Memory, OBSERVED, Procedure, Record, Reflexion, Trust, local_number,
 };
+use crate::store::files::log;
 use crate::store::renaming::{
     IMPORTED_FROM, NewId, NewIds, Taken, created, digest, is_exact, rename, with_new_ids,
 };
@@ -22,7 +23,7 @@ use crate::store::workspace::redacting_writer::redaction_warning;
 use crate::store::workspace::{Error, Workspace, document, remembered};
 use crate::store::{
     DataFile, Entry, ForgottenRecords, RawEntry, Role, Tombstone, TrustSnapshot, foreign_entries,
-    foreign_lines, logs, redact, text_field,
+    logs, redact, text_field,
 };
 use crate::upkeep::export::Of;
 
@@ -304,7 +305,7 @@ impl Import<'_> {
                 ));
                 continue;
             }
-            let here = foreign_lines(self.workspace.store.directory(), name)?;
+            let here = log::lines(self.workspace.store.directory(), name)?;
             let here: HashSet<Vec<u8>> = here.into_iter().collect();
             let mut lines = Vec::new();
             for text in &texts {
