@@ -157,7 +157,7 @@ fn verdict_on_an_output_counts_for_and_against_its_rules() {
 }
 
 #[test]
-fn a_remark_about_one_output_waits() {
+fn a_remark_about_one_output_waits_and_gives_its_value() {
     let workspace = Workspace::sample();
     workspace.json(&["run", SKILL, "--input", "fixtures/sample_input.json"]);
     let said = "The overall score should be 48.";

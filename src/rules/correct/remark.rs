@@ -1,4 +1,4 @@
-//! Remarks about one output: corrections that may hold for this run only.
+//! Remarks about one output: corrections that may hold for this run only, and the value that they give.
 //!
 //! The words are compared, not understood. A remark repeats a number or an id of the run, says how the output
 //! was or should have been, or says in few words of a field with a plain value that it is wrong or should be another. A
@@ -36,7 +36,7 @@ pub(crate) fn is_about_one_output(correction: &str, input: &Value, output: &Valu
     let is_of_field = || {
         let leaves = leaves(output);
         let mut fields = leaves.iter().filter(|(_, leaf)| !plain(leaf).is_empty());
-        fields.any(|(name, _)| is_named(name, &words))
+        fields.any(|(path, _)| is_named(path, &words))
     };
     let gives_value = words.len() <= PLAIN
         && (is_given && words.last().is_some_and(|word| is_particular(word))
@@ -58,9 +58,40 @@ fn is_of_the_past(lower: &str, words: &[String]) -> bool {
     is_told && !WORDS.omitted.occur_in(lower) && !has(&WORDS.standing)
 }
 
+/// Returns the output as a remark says that it should have been; `None` if that is not clear.
+pub(crate) fn expected(correction: &str, output: &Value) -> Option<Value> {
+    let words = words(&correction.to_lowercase());
+    let leaves = leaves(output);
+    let is_there = |token: &&String| leaves.iter().any(|(_, leaf)| holds(leaf, token));
+    let tokens = particulars(&words);
+    let (old, new): (Vec<&String>, Vec<&String>) = tokens.iter().partition(is_there);
+    let [new] = new[..] else {
+        return None;
+    };
+    let same_shape = |leaf: &Value| shape(&plain(leaf)) == shape(new);
+    let of_old = |leaf: &Value| old.iter().any(|token| holds(leaf, token));
+    let of_name = |path: &str| is_named(path, &words);
+    let only = |fits: &dyn Fn(&str, &Value) -> bool| {
+        let mut found = leaves.iter().filter(|(path, leaf)| fits(path, leaf));
+        let first = found.next()?;
+        found.next().is_none().then(|| first.0.clone())
+    };
+    let path = only(&|_, leaf| same_shape(leaf) && of_old(leaf))
+        .or_else(|| only(&|path, leaf| same_shape(leaf) && of_name(path)))
+        .or_else(|| only(&|_, leaf| same_shape(leaf)))?;
+    let mut expected = output.clone();
+    let place = expected.pointer_mut(&path)?;
+    *place = match place {
+        Value::Number(_) => serde_json::from_str(new).ok()?,
+        Value::String(text) if text.chars().any(char::is_uppercase) => new.to_uppercase().into(),
+        _ => new.clone().into(),
+    };
+    Some(expected)
+}
+
 /// Returns `true` if the words have a part of the name of a field.
-fn is_named(name: &str, words: &[String]) -> bool {
-    let name = name.to_lowercase();
+fn is_named(path: &str, words: &[String]) -> bool {
+    let name = path.rsplit('/').next().unwrap_or_default().to_lowercase();
     let mut parts = name.split(|c: char| !c.is_alphanumeric());
     parts.any(|part| part.len() > 2 && words.iter().any(|word| word == part))
 }
@@ -85,6 +116,22 @@ fn is_particular(word: &str) -> bool {
     word.chars().any(|c| c.is_ascii_digit())
 }
 
+/// Form of a word: `9` for digits, `a` for letters.
+fn shape(word: &str) -> String {
+    let mut shape = String::new();
+    for c in word.chars() {
+        let of = match c {
+            '0'..='9' | '.' => '9',
+            c if c.is_alphabetic() => 'a',
+            c => c,
+        };
+        if !shape.ends_with(of) {
+            shape.push(of);
+        }
+    }
+    shape
+}
+
 /// Text of a leaf; empty for a text of several words.
 fn plain(leaf: &Value) -> String {
     match leaf {
@@ -105,20 +152,23 @@ fn holds(leaf: &Value, word: &str) -> bool {
     }
 }
 
-/// Numbers and texts of a value, with the names of their fields.
-fn leaves(value: &Value) -> Vec<(&str, &Value)> {
-    fn walk<'v>(name: &'v str, value: &'v Value, found: &mut Vec<(&'v str, &'v Value)>) {
+/// Numbers and texts of a value, with their JSON pointers.
+fn leaves(value: &Value) -> Vec<(String, Value)> {
+    fn walk(value: &Value, path: &str, found: &mut Vec<(String, Value)>) {
         match value {
-            Value::Object(fields) => fields
-                .iter()
-                .for_each(|(name, value)| walk(name, value, found)),
-            Value::Array(items) => items.iter().for_each(|item| walk("", item, found)),
-            Value::Number(_) | Value::String(_) => found.push((name, value)),
+            Value::Object(fields) => fields.iter().for_each(|(name, value)| {
+                let name = name.replace('~', "~0").replace('/', "~1");
+                walk(value, &format!("{path}/{name}"), found);
+            }),
+            Value::Array(items) => (0..).zip(items).for_each(|(at, item): (usize, _)| {
+                walk(item, &format!("{path}/{at}"), found);
+            }),
+            Value::Number(_) | Value::String(_) => found.push((path.to_owned(), value.clone())),
             _ => {}
         }
     }
     let mut found = Vec::new();
-    walk("", value, &mut found);
+    walk(value, "", &mut found);
     found
 }
 
@@ -175,5 +225,24 @@ mod tests {
         check("If they mention a refund, the priority is P1.", false);
         check("Scores above 72 need a reason.", false);
         check("Never write 'soon'.", false);
+    }
+
+    #[test]
+    fn a_remark_gives_the_value_of_one_field() {
+        let (_, output) = run();
+        let check = |correction: &str, path: &str, value: Value| {
+            let found = expected(correction, &output).unwrap();
+            assert_eq!(found.pointer(path), Some(&value), "{correction}");
+        };
+        check("The score should be 48.", "/overall_score", json!(48));
+        check("You wrote 72, it is 48.5.", "/overall_score", json!(48.5));
+        check("ugh, this should have been P1", "/priority", json!("P1"));
+        for unclear in [
+            "that should have been lower",
+            "48 or 50",
+            "it should have been 48",
+        ] {
+            assert_eq!(expected(unclear, &output), None, "{unclear}");
+        }
     }
 }

@@ -1,9 +1,10 @@
 //! First stage: redacts and stores the correction, before anything else can fail.
 
-use serde_json::value::RawValue;
+use serde_json::value::{RawValue, to_raw_value};
 
 use super::CorrectOptions;
 use crate::model::{AGENT, Correction, Execution, Kind, Record as _, Reflexion, Trust};
+use crate::rules::correct::remark;
 use crate::rules::evidence::count_correction;
 use crate::rules::place::{own_rules, rule_in_force, stems_from};
 use crate::store::workspace::redacting_writer::redaction_warning;
@@ -71,7 +72,10 @@ pub(super) fn store(
                 .map(|run| run.output_summary.clone())
                 .unwrap_or_default(),
             user_correction: options.correction.clone(),
-            expected_output: options.expected.clone(),
+            expected_output: options.expected.clone().or_else(|| {
+                let run = execution.as_ref().filter(|_| !options.is_rule)?;
+                value_of_remark(words, run)
+            }),
             assertions: options.assertions.clone(),
             assertions_suffice: !options.assertions.is_empty(),
             source: if options.by_agent { AGENT } else { "" }.to_owned(),
@@ -95,6 +99,15 @@ pub(super) fn store(
         warnings,
     };
     Ok((stored, rule))
+}
+
+/// Returns the output as a remark about this one says that it should have been.
+fn value_of_remark(words: &str, run: &Execution) -> Option<Box<RawValue>> {
+    let input = serde_json::from_str(run.input_summary.get()).ok()?;
+    let output = serde_json::from_str(run.output_summary.get()).ok()?;
+    let expected = remark::is_about_one_output(words, &input, &output)
+        .then(|| remark::expected(words, &output))??;
+    to_raw_value(&expected).ok()
 }
 
 /// Notes that a stored correction was made again: by a person after an agent, or with an expected
