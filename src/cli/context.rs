@@ -246,6 +246,7 @@ impl Context {
             providers: config::providers(&self.environment, &config)?,
             spare_dir: self.environment.temp_dir.clone(),
             group_commit: std::sync::Arc::default(),
+            seen_notes: std::sync::Arc::default(),
             now: self.environment.now,
             random,
         })

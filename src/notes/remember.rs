@@ -15,7 +15,7 @@ use serde_json::value::RawValue;
 use crate::model::{Kind, Memory, MemoryType, Misfit, OBSERVED, Record as _, Trust, ending, later};
 use crate::store::workspace::{Error, Workspace, raw, stamp, warnings_of};
 use crate::store::writer::unreadable;
-use crate::store::{Scoped, Selection, Writer};
+use crate::store::{Scoped, SeenTexts, Selection, Writer};
 
 /// Memory to add.
 #[derive(Debug, Clone)]
@@ -200,7 +200,7 @@ fn new_memory(
 fn add(workspace: &Workspace, options: &AddOptions, trust: Trust) -> Result<AddReport, Error> {
     let (new, mut warnings) = new_memory(workspace, options, trust)?;
     let mut writer = workspace.writer()?;
-    let same = equal_to(&new, writer.store())?;
+    let same = equal_to(&new, &workspace.seen_notes, writer.store())?;
     let added = same.is_none();
     let memory = if let Some(same) = same {
         warnings.push(format!("`{}` says the same already", same.id));
@@ -256,8 +256,11 @@ fn say_again(
 }
 
 /// Returns the memory that says the same as a new one.
-fn equal_to(new: &Memory, store: &Scoped) -> Result<Option<Memory>, Error> {
+fn equal_to(new: &Memory, seen: &SeenTexts, store: &Scoped) -> Result<Option<Memory>, Error> {
     let content = redacted(new);
+    if !seen.may_hold(store, Kind::Memory, "content", &content)? {
+        return Ok(None);
+    }
     let metadata = compact(&memctl_redact::redact_json(new.metadata.get()).text);
     let mut same = None;
     store.each_entry(Kind::Memory, &Selection::default(), &mut |entry| {

@@ -3,6 +3,7 @@
 //! - Directories of derived files, with one writer at a time.
 //! - Positions of entries.
 //! - [`Terms`]: the entries that contain a term.
+//! - [`SeenTexts`]: digests of texts in memory, so that a server need not read all notes for each new one.
 //!
 //! A file is written once under a unique name, then memory-mapped by any reader. One file, the manifest, names
 //! the valid files and is replaced as a whole, so a reader has a consistent state. If a listed file is missing,
@@ -26,7 +27,9 @@
 use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
+use std::sync::{Mutex, PoisonError};
 
+use memctl_files::json::string_field;
 use memctl_files::{Directory, FileState};
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -465,6 +468,52 @@ impl Table {
 /// Returns the name of a file's table, in the directory of derived files.
 fn terms_name(file: DataFile) -> String {
     format!("{}.terms", file.derived_name())
+}
+
+/// Digests of the texts in the shared file of one kind, for the requests of one process. No text leaves it, so that
+/// entries of other users stay hidden: an existing digest only says that a search is worthwhile.
+#[derive(Debug, Default)]
+pub struct SeenTexts(Mutex<Seen>);
+
+#[derive(Debug, Default)]
+struct Seen {
+    /// Generation of the file, and the end of its entries, when it was read.
+    read: Option<(u64, u64)>,
+    digests: HashSet<u64>,
+}
+
+impl SeenTexts {
+    /// Returns `true` if an entry may have this text in a field.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`]
+    pub fn may_hold(
+        &self,
+        store: &Scoped,
+        kind: Kind,
+        field: &str,
+        text: &str,
+    ) -> Result<bool, Error> {
+        let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let snapshot = store.file(DataFile::shared(kind)).snapshot()?;
+        let (generation, end) = (snapshot.table.header.generation, snapshot.table.header.tail);
+        // Until all is read, nothing counts as read.
+        let before = seen.read.take();
+        let before = before.filter(|before| before.0 == generation && before.1 <= end);
+        if before.is_none() {
+            seen.digests.clear();
+        }
+        let from = before.map_or(0, |(_, end)| end);
+        for row in snapshot.rows().rev().take_while(|row| row.at >= from) {
+            let entry = snapshot.read(&row)?;
+            let text = string_field(&entry, field);
+            seen.digests
+                .extend(text.map(|text| xxh3_64(text.as_bytes())));
+        }
+        seen.read = Some((generation, end));
+        Ok(seen.digests.contains(&xxh3_64(text.as_bytes())))
+    }
 }
 
 #[cfg(test)]

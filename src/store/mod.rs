@@ -65,7 +65,7 @@ pub use files::inventory::{
 };
 pub use files::tombstones::{ForgottenRecords, Tombstone};
 pub use index::Terms;
-pub use index::{Derived, DerivedWriter, Positions};
+pub use index::{Derived, DerivedWriter, Positions, SeenTexts};
 pub use logs::LateCalls;
 pub use logs::Unsent;
 pub use logs::{LogListing, LogSelection};

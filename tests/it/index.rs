@@ -62,6 +62,7 @@ pub(crate) fn engine(store: Scoped) -> Opened {
         providers: Providers::default(),
         spare_dir: PathBuf::from("/nonexistent"),
         group_commit: Arc::default(),
+        seen_notes: Arc::default(),
         now: Utc::now(),
         random: || "random".to_owned(),
     }

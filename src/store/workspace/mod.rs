@@ -30,7 +30,9 @@ use crate::model::{
     Trust, Viewer, by_kind, split_origin,
 };
 use crate::store::skill::{Skill, Skills};
-use crate::store::{Added, AuditAction, Entry, GroupCommit, Problem, Scoped, Touched, Writer};
+use crate::store::{
+    Added, AuditAction, Entry, GroupCommit, Problem, Scoped, SeenTexts, Touched, Writer,
+};
 
 pub use providers::{Chosen, Providers};
 
@@ -55,6 +57,8 @@ pub struct Workspace {
     pub random: fn() -> String,
     /// Writes that requests of this process share; a program with one request shares with nobody.
     pub group_commit: Arc<GroupCommit>,
+    /// Digests of the notes, for all requests of this process.
+    pub seen_notes: Arc<SeenTexts>,
 }
 
 /// Records of a workspace with the clock: enough for verbs that use no skill, setting or model.
