@@ -568,7 +568,7 @@ mod tests_of_terms {
 
     /// Each word of the error key is a term: its length and its first byte.
     fn of(text: &[u8]) -> Vec<u64> {
-        let key = json::string_field(text, "error_key").unwrap_or_default();
+        let key = string_field(text, "error_key").unwrap_or_default();
         key.split(' ').map(term).collect()
     }
 

@@ -2,7 +2,7 @@
 //! `ring`, which the program already uses for TLS.
 //!
 //! HMAC with SHA-256 for a shared secret; RSA (PKCS #1, SHA-256) and ECDSA (P-256) for public keys.
-//! The kind of a key decides the algorithm. All others are refused; the library does not even know the name `none`.
+//! All other algorithms are refused; the library does not even know the name `none`.
 //!
 //! Each memory directory has one secret, created on first use in the user's data directory. It is never in
 //! the memory directory itself, which teams commit. Its memory is overwritten when it is dropped. It has no
@@ -16,10 +16,13 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use std::{fmt, io};
 
+use jsonwebtoken::crypto::{CryptoProvider, JwtSigner, JwtVerifier, KeyUtils};
+use jsonwebtoken::errors::{self, ErrorKind};
 use jsonwebtoken::jwk::{
     AlgorithmParameters, EllipticCurve, Jwk, JwkSet, KeyAlgorithm, PublicKeyUse,
 };
-use jsonwebtoken::{Algorithm, DecodingKey, DecodingKeyKind};
+use jsonwebtoken::signature::{Error, Signer, Verifier};
+use jsonwebtoken::{Algorithm, AlgorithmFamily, DecodingKey, DecodingKeyKind, EncodingKey};
 use memctl_files::{hex, named};
 use ring::{hmac, signature};
 use sha2::{Digest as _, Sha256};
@@ -31,27 +34,96 @@ use crate::store;
 
 use super::verify::Refused;
 
-/// Returns `true` if a signature of a message is that of a public key with this algorithm.
-pub(super) fn is_signed(
-    key: &DecodingKey,
-    algorithm: Algorithm,
-    message: &[u8],
-    given: &[u8],
-) -> bool {
-    let verified = match (algorithm, key.kind()) {
-        (Algorithm::RS256, DecodingKeyKind::RsaModulusExponent { n, e }) => {
-            // Some issuers pad the numbers with leading zeros, which `ring` rejects.
-            let (n, e) = (trimmed(n), trimmed(e));
-            let key = signature::RsaPublicKeyComponents { n, e };
-            key.verify(&signature::RSA_PKCS1_2048_8192_SHA256, message, given)
-        }
-        (Algorithm::ES256, DecodingKeyKind::SecretOrDer(point)) => {
-            let algorithm = &signature::ECDSA_P256_SHA256_FIXED;
-            signature::UnparsedPublicKey::new(algorithm, point).verify(message, given)
-        }
-        _ => return false,
+/// Installs these algorithms in the library; only the first call has an effect.
+pub(super) fn install() {
+    static PROVIDER: CryptoProvider = CryptoProvider {
+        signer_factory: signer,
+        verifier_factory: verifier,
+        // No key is derived from another key here.
+        key_utils: KeyUtils::new_unimplemented(),
     };
-    verified.is_ok()
+    // An error only means that it is installed already.
+    let _ = PROVIDER.install_default();
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the library calls it like this")]
+fn signer(algorithm: &Algorithm, key: &EncodingKey) -> errors::Result<Box<dyn JwtSigner>> {
+    match (algorithm, key.family()) {
+        (Algorithm::HS256, AlgorithmFamily::Hmac) => Ok(Box::new(Key::Shared(hmac::Key::new(
+            hmac::HMAC_SHA256,
+            key.as_bytes(),
+        )))),
+        _ => Err(ErrorKind::InvalidAlgorithm.into()),
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the library calls it like this")]
+fn verifier(algorithm: &Algorithm, key: &DecodingKey) -> errors::Result<Box<dyn JwtVerifier>> {
+    match (algorithm, key.family()) {
+        (Algorithm::HS256, AlgorithmFamily::Hmac) => {
+            let secret = key.try_get_as_bytes()?;
+            Ok(Box::new(Key::Shared(hmac::Key::new(
+                hmac::HMAC_SHA256,
+                secret,
+            ))))
+        }
+        (Algorithm::RS256, AlgorithmFamily::Rsa) | (Algorithm::ES256, AlgorithmFamily::Ec) => {
+            Ok(Box::new(Key::Public(key.clone(), *algorithm)))
+        }
+        _ => Err(ErrorKind::InvalidAlgorithm.into()),
+    }
+}
+
+/// Shared secret, or a public key with its algorithm.
+enum Key {
+    Shared(hmac::Key),
+    Public(DecodingKey, Algorithm),
+}
+
+impl Signer<Vec<u8>> for Key {
+    fn try_sign(&self, message: &[u8]) -> Result<Vec<u8>, Error> {
+        match self {
+            Self::Shared(key) => Ok(hmac::sign(key, message).as_ref().to_vec()),
+            Self::Public(..) => Err(Error::new()),
+        }
+    }
+}
+
+impl Verifier<Vec<u8>> for Key {
+    fn verify(&self, message: &[u8], signature: &Vec<u8>) -> Result<(), Error> {
+        let verified = match self {
+            Self::Shared(key) => hmac::verify(key, message, signature),
+            Self::Public(key, _) => match key.kind() {
+                DecodingKeyKind::RsaModulusExponent { n, e } => {
+                    // Some issuers pad the numbers with leading zeros, which `ring` rejects.
+                    let n = trimmed(n);
+                    let e = trimmed(e);
+                    let key = signature::RsaPublicKeyComponents { n, e };
+                    key.verify(&signature::RSA_PKCS1_2048_8192_SHA256, message, signature)
+                }
+                DecodingKeyKind::SecretOrDer(point) => {
+                    let algorithm = &signature::ECDSA_P256_SHA256_FIXED;
+                    signature::UnparsedPublicKey::new(algorithm, point).verify(message, signature)
+                }
+            },
+        };
+        verified.map_err(|_| Error::new())
+    }
+}
+
+impl JwtSigner for Key {
+    fn algorithm(&self) -> Algorithm {
+        Algorithm::HS256
+    }
+}
+
+impl JwtVerifier for Key {
+    fn algorithm(&self) -> Algorithm {
+        match self {
+            Self::Shared(_) => Algorithm::HS256,
+            Self::Public(_, algorithm) => *algorithm,
+        }
+    }
 }
 
 fn trimmed(number: &[u8]) -> &[u8] {
@@ -115,18 +187,8 @@ impl Secret {
         Self::read(path)
     }
 
-    /// Signs a message.
-    pub(super) fn sign(&self, message: &[u8]) -> hmac::Tag {
-        hmac::sign(&self.key(), message)
-    }
-
-    /// Returns `true` if a signature of a message is that of this secret.
-    pub(super) fn has_signed(&self, message: &[u8], given: &[u8]) -> bool {
-        hmac::verify(&self.key(), message, given).is_ok()
-    }
-
-    fn key(&self) -> hmac::Key {
-        hmac::Key::new(hmac::HMAC_SHA256, &self.0)
+    pub(super) fn expose(&self) -> &[u8] {
+        &self.0
     }
 }
 
@@ -313,7 +375,7 @@ mod tests {
 #[cfg(test)]
 impl PartialEq for Secret {
     fn eq(&self, other: &Self) -> bool {
-        self.0 == other.0
+        self.expose() == other.expose()
     }
 }
 
@@ -329,7 +391,7 @@ mod tests_of_secret {
         assert_ne!(path, other);
         let random = || "4f1c9a1e-0000-4000-8000-000000000000".to_owned();
         let made = Secret::read_or_make(&path, random).unwrap();
-        assert_eq!(made.0.len(), 96);
+        assert_eq!(made.expose().len(), 96);
         assert_eq!(Secret::read_or_make(&path, random).unwrap(), made);
         assert_eq!(format!("{made:?}"), "[secret]");
         assert_eq!(

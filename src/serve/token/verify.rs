@@ -21,12 +21,14 @@ use std::collections::BTreeSet;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use chrono::{DateTime, TimeDelta, Utc};
-use jsonwebtoken::{Algorithm, Header};
+use jsonwebtoken::errors::ErrorKind;
+use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation};
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::model::{AGENT, Scope, SkillPath, UserId};
-use crate::serve::token::keys::{Jwks, Secret, is_signed};
+use crate::serve::token::keys::{Jwks, Secret, install};
 
 /// Maximum size of a token: 16 KiB.
 const LONGEST: usize = 16 << 10;
@@ -50,6 +52,7 @@ pub struct Verifier {
 impl Verifier {
     /// Creates a verifier for this audience with these keys.
     pub fn new(keys: Keys, audience: String) -> Self {
+        install();
         Self { keys, audience }
     }
 
@@ -60,39 +63,42 @@ impl Verifier {
     /// Returns the reason why the token is refused.
     pub async fn caller(&self, token: &str, now: DateTime<Utc>) -> Result<Caller, Refused> {
         let header = understood(token).ok_or(Refused::Invalid)?;
-        let (signed, signature) = token.rsplit_once('.').ok_or(Refused::Invalid)?;
-        let message = signed.as_bytes();
-        let signature = part(signature)?;
-        let is_valid = match &self.keys {
+        let (key, algorithm) = match &self.keys {
             Keys::Secret(secret) => {
-                header.alg == Algorithm::HS256 && secret.has_signed(message, &signature)
+                let key = DecodingKey::from_secret(secret.expose());
+                (key, Algorithm::HS256)
             }
             Keys::Jwks(keys) => {
                 let key = keys.key(header.kid.as_deref(), header.alg).await?;
-                is_signed(&key, header.alg, message, &signature)
+                (key, header.alg)
             }
         };
-        let (_, claims) = signed.split_once('.').ok_or(Refused::Invalid)?;
-        if !is_valid {
-            return Err(Refused::Invalid);
-        }
-        let claims: Claims =
-            serde_json::from_slice(&part(claims)?).map_err(|_| Refused::Invalid)?;
-        let is_ours = |audience: &Value| *audience == self.audience;
-        let is_for_us = match &claims.aud {
-            Value::Array(audiences) => audiences.iter().any(is_ours),
-            audience => is_ours(audience),
-        };
-        if !is_for_us {
-            return Err(Refused::Audience);
-        }
-        claims.caller(now)
+        self.read(token, &key, algorithm)?.caller(now)
     }
-}
 
-/// Decodes a part of a token.
-fn part(text: &str) -> Result<Vec<u8>, Refused> {
-    URL_SAFE_NO_PAD.decode(text).map_err(|_| Refused::Invalid)
+    fn read(
+        &self,
+        token: &str,
+        key: &DecodingKey,
+        algorithm: Algorithm,
+    ) -> Result<Claims, Refused> {
+        let mut validation = Validation::new(algorithm);
+        validation.set_required_spec_claims(&["exp", "aud", "sub"]);
+        validation.set_audience(&[&self.audience]);
+        // The caller checks the times, with a clock that is an argument.
+        validation.validate_exp = false;
+        let read = jsonwebtoken::decode::<Claims>(token, key, &validation);
+        read.map(|read| read.claims)
+            .map_err(|error| match error.kind() {
+                ErrorKind::InvalidAudience => Refused::Audience,
+                ErrorKind::MissingRequiredClaim(claim) => match claim.as_str() {
+                    "aud" => Refused::Audience,
+                    "sub" => Refused::NoSubject,
+                    _ => Refused::Expired,
+                },
+                _ => Refused::Invalid,
+            })
+    }
 }
 
 /// Reason why a token is refused.
@@ -184,18 +190,18 @@ pub struct Minted {
     pub expires_at: String,
 }
 
-/// Claims read from a token of any issuer. A second one of a name is an error.
+/// Claims read from a token of any issuer. The library checks the audience.
 #[derive(Debug, Deserialize)]
 struct Claims {
-    #[serde(default)]
     sub: Value,
-    exp: Option<f64>,
+    exp: f64,
     nbf: Option<f64>,
     domain_scope: Option<Value>,
     app_metadata: Option<AppMetadata>,
     role: Option<String>,
-    #[serde(default)]
-    aud: Value,
+    /// Checked by the library; here so that a second one is an error.
+    #[serde(rename = "aud")]
+    _aud: Option<IgnoredAny>,
 }
 
 /// Claims that an application may add.
@@ -229,12 +235,11 @@ pub fn mint(new: &NewToken, secret: &Secret, now: DateTime<Utc>) -> Result<Minte
         "iat": now.timestamp(),
         "exp": end.timestamp(),
     });
-    let head = json!({ "typ": "JWT", "alg": "HS256" });
-    let parts = [head, written].map(|part| URL_SAFE_NO_PAD.encode(part.to_string()));
-    let signed = parts.join(".");
-    let signature = URL_SAFE_NO_PAD.encode(secret.sign(signed.as_bytes()));
+    install();
+    let key = EncodingKey::from_secret(secret.expose());
+    let token = jsonwebtoken::encode(&Header::new(Algorithm::HS256), &written, &key);
     Ok(Minted {
-        token: format!("{signed}.{signature}"),
+        token: token.map_err(|_| "cannot sign the token")?,
         sub: new.sub.to_string(),
         scope: new.domains.clone(),
         expires_at: end.to_rfc3339_opts(chrono::SecondsFormat::Secs, true),
@@ -246,11 +251,8 @@ impl Claims {
     fn caller(self, now: DateTime<Utc>) -> Result<Caller, Refused> {
         #[expect(clippy::cast_precision_loss, reason = "seconds since 1970 have 31 bits")]
         let now = now.timestamp() as f64;
-        // A missing one, NaN and infinity count as expired.
-        if !self
-            .exp
-            .is_some_and(|exp| exp.is_finite() && exp > now - SKEW)
-        {
+        // NaN and infinity count as expired.
+        if !(self.exp.is_finite() && self.exp > now - SKEW) {
             return Err(Refused::Expired);
         }
         if let Some(nbf) = self.nbf
