@@ -100,7 +100,7 @@ impl Record for Session {
         }
         let mut data: Value = serde_json::from_str(self.session_data.get()).unwrap_or_default();
         if let Some(fields) = data.as_object_mut() {
-            fields.remove(LEARNED);
+            fields.shift_remove(LEARNED);
         }
         for text in leaves(&data).into_iter().filter_map(Value::as_str) {
             if words.len() < FOUND_BY {
