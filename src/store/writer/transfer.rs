@@ -88,14 +88,11 @@ impl Scoped {
             return Ok(Vec::new());
         }
         let mut lines = log::lines(self.directory(), name)?;
-        lines.retain(|line| self.sees_all() || self.is_own_line(line));
+        lines.retain(|line| {
+            let user = json::string_field(line, "user_id");
+            self.sees_all() || user.is_some() && self.viewer().sees(user.as_deref())
+        });
         Ok(lines)
-    }
-
-    /// Returns `true` if a line carries the caller's user id.
-    fn is_own_line(&self, line: &[u8]) -> bool {
-        let user = json::string_field(line, "user_id");
-        user.is_some() && self.viewer().sees(user.as_deref())
     }
 }
 

@@ -194,7 +194,7 @@ impl JsonFile<'_> {
         let closing = read_closing(&file, old).map_err(cannot_read(&path))?;
         reach(Point::EndRead, &path);
         let is_first = byte_before(&file, old.tail).map_err(cannot_read(&path))? == b'[';
-        let between = distance(old.tail, old.close);
+        let between = usize::try_from(old.close.saturating_sub(old.tail)).unwrap_or(0);
         if !is_closing(&closing, between) {
             return Err(self.distrust(&path)?);
         }
@@ -251,11 +251,6 @@ impl JsonFile<'_> {
             Offsets::in_memory(header, rows).save(self.directory, &path);
         }
     }
-}
-
-/// Returns the number of bytes between two positions; 0 if they are in the wrong order.
-fn distance(from: u64, to: u64) -> usize {
-    usize::try_from(to.saturating_sub(from)).unwrap_or(0)
 }
 
 /// Reads the text between the last entry and the end of the file. A file that grew while it was
