@@ -176,52 +176,42 @@ fn is_unspaced(c: char) -> bool {
 
 /// Passage with the most query words, on one line and at most `width` characters long.
 pub fn snippet(text: &str, query: &[String], width: usize) -> String {
-    let flat = text.split_whitespace().collect::<Vec<_>>();
+    let tokens: Vec<&str> = text.split_whitespace().collect();
+    let measure = |token: &&str| {
+        let words = words(token);
+        let hits = words.iter().filter(|word| query.contains(word)).count();
+        (token.chars().count() + 1, hits)
+    };
+    let measures: Vec<(usize, usize)> = tokens.iter().map(measure).collect();
+    // The most query words in a window of this width, and its first token.
     let mut best = (0, 0);
-    let mut window = std::collections::VecDeque::new();
-    let (mut length, mut score, mut start) = (0, 0, 0);
-    for (i, token) in flat.iter().enumerate() {
-        let hits = words(token)
-            .iter()
-            .filter(|word| query.contains(word))
-            .count();
-        let size = token.chars().count() + 1;
-        window.push_back((size, hits));
+    let (mut start, mut length, mut score) = (0, 0, 0);
+    for (i, (size, hits)) in measures.iter().enumerate() {
         length += size;
         score += hits;
-        while length > width && window.len() > 1 {
-            if let Some((size, hits)) = window.pop_front() {
-                length -= size;
-                score -= hits;
-                start = i + 1 - window.len();
-            }
+        while length > width && start < i {
+            length -= measures[start].0;
+            score -= measures[start].1;
+            start += 1;
         }
         if score > best.0 {
             best = (score, start);
         }
     }
-    let mut out = if best.1 > 0 {
-        "…".to_owned()
-    } else {
-        String::new()
+    let before = if best.1 > 0 { "…" } else { "" };
+    let passage: Vec<&str> = tokens.into_iter().skip(best.1).take(width).collect();
+    let passage = passage.join(" ");
+    let Some((most, _)) = passage.char_indices().nth(width.saturating_sub(2)) else {
+        return format!("{before}{passage}");
     };
-    let mut room = width.saturating_sub(2);
-    for (i, token) in flat[best.1.min(flat.len())..].iter().enumerate() {
-        let size = token.chars().count() + usize::from(i > 0);
-        if size > room {
-            if i == 0 {
-                out.extend(token.chars().take(room));
-            }
-            out.push('…');
-            break;
-        }
-        if i > 0 {
-            out.push(' ');
-        }
-        out.push_str(token);
-        room -= size;
-    }
-    out
+    // Whole words, unless the first one is too long.
+    let rest = &passage[most..];
+    let end = if rest.starts_with(' ') {
+        most
+    } else {
+        passage[..most].rfind(' ').unwrap_or(most)
+    };
+    format!("{before}{}…", &passage[..end])
 }
 
 #[cfg(test)]
