@@ -88,12 +88,17 @@ fn findings_within(text: &str, depth: usize) -> Vec<Finding> {
 /// Kind of a value that the name of its field makes secret, or the flag before it.
 pub(super) fn kind_of_field(name: &str, value: &str) -> Option<&'static str> {
     const NAME: Set = Set::of(b"09AZaz__--..  $$//");
-    let is_name = name.len() <= 80 && name.bytes().all(|b| NAME.holds(b) || !b.is_ascii());
-    // Most names have no anchor.
-    if !is_name || TABLE.next_candidate(name.as_bytes(), 0).is_none() {
+    if name.len() > 80 || !name.bytes().all(|b| NAME.holds(b) || !b.is_ascii()) {
         return None;
     }
     let before = format!("\"{name}\": \"");
+    // Most names have no anchor.
+    let next = |from| TABLE.next_candidate(before.as_bytes(), from);
+    let mut places = std::iter::successors(next(0), |at| next(at + 1));
+    let has_anchor = |at| TABLE.at(before.as_bytes(), at).next().is_some();
+    if !places.any(has_anchor) {
+        return None;
+    }
     // A quote or a line end inside would end the value.
     let value = value.replace('"', "'").replace(['\n', '\r'], " ");
     let found = findings_of(&format!("{before}{value}\""));
