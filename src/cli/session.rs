@@ -294,12 +294,7 @@ impl Report for Changed {
 
 impl Report for ActionReport {
     fn page(&self, page: &mut Page) {
-        let (line, step, action) = (&self.line, &self.line.step_name, &self.line.action_type);
-        let session = line.session_id.as_deref().unwrap_or_default();
-        page.good(
-            "logged ",
-            format!("{step} of {session}: {action} ({})", line.status),
-        );
+        page.result("logged", &self.line.step_name, &self.line);
     }
 }
 

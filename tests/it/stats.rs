@@ -254,7 +254,7 @@ fn failed_write_is_reported_and_loses_nothing() {
     for (path, why, hint) in [
         (
             "pages",
-            "it is a directory",
+            "it is no page of memctl",
             "memctl stats --html stats.html",
         ),
         ("none/x.html", "its directory does not exist", "mkdir -p "),
@@ -269,7 +269,7 @@ fn failed_write_is_reported_and_loses_nothing() {
         std::os::unix::fs::symlink("elsewhere", workspace.root().join("link.html")).unwrap();
         workspace
             .run(&["stats", "--html", "link.html"])
-            .fails(2, "it is not a regular file");
+            .fails(2, "it is no page of memctl");
     }
     let left: Vec<_> = fs::read_dir(workspace.root().join("pages"))
         .unwrap()

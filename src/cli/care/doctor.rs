@@ -4,7 +4,7 @@ use clap::Args;
 use memctl_files::named;
 
 use crate::cli::context::Context;
-use crate::cli::output::{Done, Page, Report, Style, plural};
+use crate::cli::output::{Done, Page, Report, Style};
 use crate::cli::start::init;
 use crate::store::{MERGE_AGAIN, ProblemKind};
 use crate::upkeep::{self, DoctorReport};
@@ -38,18 +38,13 @@ impl Report for DoctorReport {
     fn page(&self, page: &mut Page) {
         page.fails_if(!self.healthy);
         for repaired in &self.repaired {
-            let found = match repaired.salvaged {
-                0 => String::new(),
-                n => format!(", {n} of them found after the damage"),
-            };
-            let (path, copy) = (repaired.path.display(), repaired.copy.display());
-            let records = plural(repaired.kept as u64, "record");
-            let line = format!("{path}: {records} kept{found}; copy of the damaged file: {copy}");
-            page.good("repaired ", line);
+            page.facts("repaired", repaired);
             if !repaired.lost.is_empty() {
                 let ids = repaired.lost.join(", ");
-                let back = "to get it back, mend it in the copy, and put the copy in the place of the file";
-                page.warn("lost ", format!("{ids}: {back}"));
+                page.warn(
+                    "lost ",
+                    format!("{ids}: mend it in the copy, and put that in the place of the file"),
+                );
             }
         }
         for problem in &self.problems {
@@ -62,7 +57,7 @@ impl Report for DoctorReport {
         let newer = self.newer.iter().map(|file| {
             let (name, format) = (&file.file, file.format);
             format!(
-                "`{name}` has format {format}, of a newer memctl; this one ({own}) reads it and writes nothing to it"
+                "`{name}` has format {format}, of a newer memctl: install that again; this one ({own}) only reads it"
             )
         });
         let merge = self.conflicts.iter().map(|conflict| {
@@ -70,12 +65,8 @@ impl Report for DoctorReport {
             format!("{id}: two branches set `{field}` to different values")
         });
         let (newer, merge): (Vec<_>, Vec<_>) = (newer.collect(), merge.collect());
-        let update = newer
-            .first()
-            .map(|_| "install the newer memctl again".to_owned());
         for (style, name, found) in [
             (Style::Warn, "format: ", newer.as_slice()),
-            (Style::Dim, "hint: ", update.as_slice()),
             (Style::Warn, "merge: ", &merge),
             (Style::Bad, "file: ", &self.irregular),
             (Style::Bad, "merge: ", &self.unmerged),
@@ -88,25 +79,20 @@ impl Report for DoctorReport {
             let found = found.iter();
             found.for_each(|one| page.styled(&[(style, name), (Style::Plain, one)]));
         }
+        let has = |is: fn(ProblemKind) -> bool| self.problems.iter().any(|one| is(one.kind));
         if !self.has_findings() {
             page.good("No problems found.", "");
         } else if let Some(conflict) = self.conflicts.first() {
-            page.note(
-                "hint: ",
-                format!("memctl memory resolve {} --ours (or --theirs)", conflict.id),
-            );
-        } else if self
-            .problems
-            .iter()
-            .any(|p| p.kind == ProblemKind::Conflict)
-        {
+            let resolve = format!("memctl memory resolve {} --ours (or --theirs)", conflict.id);
+            page.note("hint: ", resolve);
+        } else if has(|kind| kind == ProblemKind::Conflict) {
             page.dim(
                 "once the merge is committed, only an editor can decide what stays; until then:",
             );
             page.note("hint: ", MERGE_AGAIN);
-        } else if self.problems.iter().any(|p| p.kind.is_repairable()) {
+        } else if has(ProblemKind::is_repairable) {
             // All other problems need a person.
-            if self.problems.iter().any(|p| p.kind == ProblemKind::Damage) {
+            if has(|kind| kind == ProblemKind::Damage) {
                 page.dim("a repair takes out what is broken: to keep it, mend the line in an editor first");
             }
             page.note("hint: ", "memctl doctor --repair");

@@ -12,6 +12,7 @@ use crate::cli::ending::wait;
 use crate::cli::learn::sessions::show_past;
 use crate::cli::output::{Page, Style, end, plural};
 use crate::cli::review::past_sessions;
+use crate::cli::skills::correct::at_calls_too;
 use crate::lessons::call::beginning_of;
 use crate::lessons::past::past_sessions as past;
 use crate::lessons::past::past_sessions::PastOptions;
@@ -68,22 +69,18 @@ fn show_one(number: usize, repeat: &Repeat, page: &mut Page) {
         RepeatKind::Correction => "you said it",
         RepeatKind::Failure => "failed",
     };
-    let times = match repeat.times {
-        1 => "once".to_owned(),
-        times => format!("{times} times"),
-    };
-    let cost = match repeat.calls {
-        0 => String::new(),
-        calls => {
-            let calls = plural(calls as u64, "call");
-            format!(": {calls}, about {} tokens", rounded(repeat.tokens))
-        }
-    };
-    let sessions = plural(repeat.sessions as u64, "session");
+    let mut line = format!(
+        "{verb} {} in {}",
+        plural(repeat.times as u64, "time"),
+        plural(repeat.sessions as u64, "session")
+    );
+    if repeat.calls > 0 {
+        let (calls, tokens) = (plural(repeat.calls as u64, "call"), rounded(repeat.tokens));
+        line += &format!(": {calls}, about {tokens} tokens");
+    }
     page.styled(&[
         (Style::Strong, &format!("{number}  ")),
-        (Style::Warn, &format!("{verb} {times} in {sessions}")),
-        (Style::Dim, &cost),
+        (Style::Warn, &line),
     ]);
     let what = match repeat.kind {
         RepeatKind::Correction => format!("\u{201c}{}\u{201d}", repeat.what),
@@ -186,17 +183,16 @@ fn keep(context: &Context, repeat: &Repeat, words: &str) -> Result<bool, UserErr
 fn approved(context: &Context, workspace: &Workspace, ids: &[String]) -> Result<bool, UserError> {
     let approved = approve(workspace, ids, None, None)?;
     let ids: Vec<String> = approved.iter().map(|one| one.id.clone()).collect();
-    let mut line = format!("kept {}", ids.join(", "));
+    let mut lines = vec![format!("kept {}", ids.join(", "))];
     // Words alone say nothing of the calls that break them.
     let is_silent = |one: &&Approved| one.kind == Kind::Reflexion && one.at_calls.is_none();
-    for rule in approved.iter().filter(is_silent) {
-        line.extend([
-            "\ntold at the start of sessions; at calls, too:\n",
-            "memctl correct \"…\" --command REGEX --replaces ",
-            &rule.id,
-        ]);
-    }
-    note(context, &line);
+    lines.extend(
+        approved
+            .iter()
+            .filter(is_silent)
+            .map(|rule| at_calls_too(&rule.id)),
+    );
+    note(context, &lines.join("\n"));
     Ok(true)
 }
 
@@ -249,10 +245,10 @@ fn worded(context: &Context, repeat: &Repeat, model: &str) -> Result<bool, UserE
         note(context, before);
         return Ok(false);
     };
-    let price = price(plan.report.cost_usd);
+    let (price, model) = (price(plan.report.cost_usd), &plan.report.model);
     let prompt = match model.strip_prefix("exec:") {
         Some(command) => format!("One call of `{command}`, {price}: your plan. Go on?"),
-        None => format!("One call of `{}`, {price}. Go on?", plan.report.model),
+        None => format!("One call of `{model}`, {price}. Go on?"),
     };
     if !confirms(&prompt, true)? {
         return Ok(false);

@@ -10,7 +10,7 @@ use crate::cli::output::{Done, Page, Report};
 use crate::cli::review::queue;
 use crate::model::error::UserError;
 use crate::model::{Reflexion, SkillPath, USER_STORE, with_origin};
-use crate::review::queue::{Waiting, WaitingKind};
+use crate::review::queue::WaitingKind;
 use crate::review::{self, Draft, EditReport};
 use crate::rules::{self, MergeReport, Separated};
 use crate::store::Selection;
@@ -205,20 +205,31 @@ pub(crate) fn conflicts(context: &Context, args: &ConflictsArgs) -> Done {
         warnings: queue.warnings,
         ..Related::default()
     };
-    for waiting in queue.waiting {
-        let Some(pair) = RulePair::of(&waiting) else {
-            continue;
-        };
+    for waiting in &queue.waiting {
         let pairs = match waiting.kind {
             WaitingKind::Contradiction => &mut related.contradictions,
             _ => &mut related.duplicates,
         };
-        pairs.push(pair);
+        let text = |name: &str| waiting.text(name).unwrap_or_default().to_owned();
+        pairs.extend(waiting.other.clone().map(|other| RulePair {
+            a: waiting.id.clone(),
+            b: other,
+            reason: waiting.reason.clone(),
+            text_a: text("older"),
+            text_b: text("newer"),
+        }));
     }
     let of_skill = Selection::of(skill.as_ref());
     let found = workspace.store.list::<Reflexion>(&of_skill)?.records;
+    let near = |(score, older, newer): (f64, &Reflexion, &Reflexion)| RulePair {
+        a: older.reflexion_id.clone(),
+        b: newer.reflexion_id.clone(),
+        reason: format!("nearest to each other, similarity {score:.2}"),
+        text_a: older.rule.clone(),
+        text_b: newer.rule.clone(),
+    };
     match rules::near_pairs(&found) {
-        Ok(pairs) => related.near.extend(pairs.into_iter().map(RulePair::near)),
+        Ok(pairs) => related.near.extend(pairs.into_iter().map(near)),
         Err(error) => related
             .warnings
             .push(format!("near rules were not looked up: {error}")),
@@ -252,37 +263,6 @@ struct RulePair {
     text_a: String,
     /// Text of the newer rule.
     text_b: String,
-    /// Command that merges them.
-    #[serde(skip)]
-    command: String,
-}
-
-impl RulePair {
-    /// Returns the pair that an entry of the queue is about; `None` for another entry.
-    fn of(waiting: &Waiting) -> Option<Self> {
-        let text = |name: &str| waiting.text(name).unwrap_or_default().to_owned();
-        Some(Self {
-            a: waiting.id.clone(),
-            b: waiting.other.clone()?,
-            reason: waiting.reason.clone(),
-            text_a: text("older"),
-            text_b: text("newer"),
-            command: waiting.command.clone(),
-        })
-    }
-
-    /// Two rules that are near to each other, the older one first.
-    fn near((score, older, newer): (f64, &Reflexion, &Reflexion)) -> Self {
-        let (a, b) = (&older.reflexion_id, &newer.reflexion_id);
-        Self {
-            a: a.clone(),
-            b: b.clone(),
-            reason: format!("nearest to each other, similarity {score:.2}"),
-            text_a: older.rule.clone(),
-            text_b: newer.rule.clone(),
-            command: format!("memctl memory conflicts --merge {b} {a}"),
-        }
-    }
 }
 
 impl Report for Related {
@@ -300,13 +280,16 @@ impl Report for Related {
             }
         }
         let first = kinds.into_iter().find_map(|(_, pairs)| pairs.first());
-        match first {
-            None => page.line("No related or near rules."),
-            Some(RulePair { a, b, command, .. }) => page.dim(format!(
-                "to keep both: memctl memory conflicts --keep-both {a} {b}\n\
-                 to merge two rules: {command}"
-            )),
-        }
+        let Some(RulePair { a, b, .. }) = first else {
+            return page.line("No related or near rules.");
+        };
+        // Of two that may say different things the newer correction wins.
+        let is_same = self.contradictions.is_empty() && !self.duplicates.is_empty();
+        let (keep, other) = if is_same { (a, b) } else { (b, a) };
+        page.dim(format!(
+            "to keep both: memctl memory conflicts --keep-both {a} {b}\n\
+             to merge two rules: memctl memory conflicts --merge {keep} {other}"
+        ));
     }
 }
 

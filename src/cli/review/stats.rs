@@ -108,20 +108,15 @@ fn is_page(path: &Path) -> bool {
     read.is_ok() && (start.is_empty() || String::from_utf8_lossy(&start).contains(TITLE))
 }
 
-/// Fails early, with a hint, if the page cannot be written.
+/// Fails for a file that is there and no page.
 fn refuse(path: &Path) -> Result<(), UserError> {
-    let why = if named::is_dir(path) {
-        "it is a directory"
-    } else if named::link_metadata(path).is_ok_and(|meta| !meta.is_file()) {
-        "it is not a regular file"
-    } else if named::exists(path) && !is_page(path) {
-        "it is there, and no page of memctl"
-    } else if path.parent().is_some_and(named::is_dir) {
-        return Ok(());
-    } else {
-        return Err(Error::no_parent(path).into());
-    };
-    let message = format!("cannot write `{}`: {why}", path.display());
+    match named::link_metadata(path) {
+        Ok(found) if found.is_file() && is_page(path) => return Ok(()),
+        Ok(_) => {}
+        Err(_) if path.parent().is_some_and(named::is_dir) => return Ok(()),
+        Err(_) => return Err(Error::no_parent(path).into()),
+    }
+    let message = format!("cannot write `{}`: it is no page of memctl", path.display());
     Err(UserError::input(message, "memctl stats --html stats.html"))
 }
 

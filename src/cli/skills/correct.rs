@@ -232,38 +232,38 @@ fn missing(skill: Option<&SkillPath>, execution: Option<&str>) -> UserError {
     UserError::usage("the text of the correction is required", hint)
 }
 
-impl CorrectReport {
-    /// Shows the existing rules that the new one contradicts, repeats or narrows.
-    fn show_others(&self, page: &mut Page) {
-        for conflict in &self.conflicts {
-            let what = format!("{}: {} ({})", conflict.id, conflict.rule, conflict.reason);
-            page.warn("conflict ", what);
-        }
-        for other in &self.related {
-            let how = match other.relation {
-                RuleRelation::Same => "the same as ",
-                RuleRelation::Narrows => "beside ",
-                // A contradiction is listed above.
-                RuleRelation::Contradicts | RuleRelation::Unrelated => continue,
-            };
-            page.note(
-                how,
-                format!("{}: {} ({})", other.id, other.rule, other.reason),
-            );
-        }
-        for other in &self.similar {
-            page.warn("similar ", format!("{}: {}", other.id, other.rule));
-        }
-        if let (Some(other), Some(id)) = (self.similar.first(), &self.reflexion_id) {
-            let merge = format!("memctl memory conflicts --merge {} {id}", other.id);
-            page.dim(format!("if one says the same: {merge}"));
-        }
-        if let Some(conflict) = self.conflicts.first().filter(|_| self.doubt.is_none()) {
-            let id = &conflict.id;
-            page.dim(format!(
-                "both stay active; to replace the older one, the same with --replaces {id}"
-            ));
-        }
+/// Shows the existing rules that a new one contradicts, repeats or narrows.
+fn show_others(report: &CorrectReport, page: &mut Page) {
+    let conflicts = report.conflicts.iter();
+    let conflicts = conflicts.map(|one| ("conflict ", &one.id, &one.rule, one.reason.as_str()));
+    let related = report.related.iter().filter_map(|one| {
+        let how = match one.relation {
+            RuleRelation::Same => "the same as ",
+            RuleRelation::Narrows => "beside ",
+            // A contradiction is a conflict.
+            RuleRelation::Contradicts | RuleRelation::Unrelated => return None,
+        };
+        Some((how, &one.id, &one.rule, one.reason.as_str()))
+    });
+    let similar = report.similar.iter();
+    let similar = similar.map(|one| ("similar ", &one.id, &one.rule, ""));
+    for (how, id, rule, reason) in conflicts.chain(related).chain(similar) {
+        let reason = if reason.is_empty() {
+            String::new()
+        } else {
+            format!(" ({reason})")
+        };
+        page.warn(how, format!("{id}: {rule}{reason}"));
+    }
+    if let (Some(other), Some(id)) = (report.similar.first(), &report.reflexion_id) {
+        let merge = format!("memctl memory conflicts --merge {} {id}", other.id);
+        page.dim(format!("if one says the same: {merge}"));
+    }
+    if let Some(conflict) = report.conflicts.first() {
+        let id = &conflict.id;
+        page.dim(format!(
+            "to replace the older rule, the same with --replaces {id}"
+        ));
     }
 }
 
@@ -294,41 +294,28 @@ impl Report for CorrectReport {
             page.dim(format!(
                 "if it should hold from now on: memctl approve {id}"
             ));
-            self.show_others(page);
-            return;
+            return show_others(self, page);
         }
         let why = match self.confidence {
             ..0.65 => "vague: say when it applies and what exactly should change",
-            0.65..0.8 => {
-                "clear; saying more exactly when it applies, or what changes, would raise it"
-            }
+            0.65..0.8 => "clear; saying more exactly when it applies would raise it",
             _ => "clear and specific",
         };
-        let or = |text: String, none: &str| match text.as_str() {
-            "" => none.to_owned(),
-            _ => text,
-        };
-        let no_tests = match self.execution_id {
-            None => "none, since no execution was named: --execution-id latest",
-            Some(_) => "none",
-        };
-        page.fields([
-            (
-                "applies",
-                or(self.applies_when.clone().unwrap_or_default(), "always"),
-            ),
-            ("cause", self.root_cause.clone().unwrap_or_default()),
-            (
-                "confidence",
-                format!("{:.0}% ({why})", self.confidence * 100.0),
-            ),
-            ("guardrail", or(self.guardrails.join(", "), "none changed")),
-            ("tests", or(self.tests.join(", "), no_tests)),
-        ]);
+        page.field("applies", self.applies_when.as_deref().unwrap_or("always"));
+        page.some("cause", self.root_cause.as_deref());
+        page.field(
+            "confidence",
+            &format!("{:.0}% ({why})", self.confidence * 100.0),
+        );
+        page.list("guardrail", &self.guardrails);
+        page.list("tests", &self.tests);
+        if self.execution_id.is_none() {
+            page.dim("no test, since no execution was named: --execution-id latest");
+        }
         if self.needs_judge {
             page.field("", UNJUDGED);
         }
-        self.show_others(page);
+        show_others(self, page);
     }
 }
 
@@ -349,7 +336,7 @@ pub(crate) fn record(context: &Context, json: &str) -> Done {
 /// Says where a rule without patterns is told, and what changes that.
 pub(crate) fn at_calls_too(id: &str) -> String {
     format!(
-        "told at the start of sessions; at calls, too: memctl correct \"…\" --command REGEX --replaces {id}"
+        "told at the start of sessions; at calls, too:\nmemctl correct \"…\" --command REGEX --replaces {id}"
     )
 }
 
