@@ -35,6 +35,7 @@ macro_rules! commands {
 
 pub(crate) mod arguments;
 pub(crate) mod ask;
+pub(crate) mod care;
 pub mod config;
 pub(crate) mod connections;
 pub(crate) mod context;
@@ -46,13 +47,6 @@ pub(crate) mod review;
 pub(crate) mod schema;
 pub(crate) mod session;
 
-/// Commands for upkeep: `doctor`, `trust`, `config`, `merge-driver`.
-pub(crate) mod care {
-    pub(crate) mod doctor;
-    pub(crate) mod git;
-    pub(crate) mod settings;
-}
-
 /// Commands that learn from sessions of agents: `learn`, `lesson`, `hint`, `record`.
 pub(crate) mod learn {
     pub(crate) mod lesson;
@@ -62,7 +56,6 @@ pub(crate) mod learn {
 
 /// Commands that share a memory: `sync`, `remote`, `serve`, `mcp`, `token`.
 pub(crate) mod share {
-    pub(crate) mod mcp;
     pub(crate) mod remote;
     pub(crate) mod serve;
 }
@@ -71,16 +64,14 @@ pub(crate) mod share {
 pub(crate) mod skills {
     pub(crate) mod correct;
     pub(crate) mod run;
-    pub(crate) mod test;
 }
 
-/// Commands that begin a memory and connect agents: `setup`, `init`, `hooks`, `hook`, `statusline`.
+/// Commands that begin a memory and connect agents: `setup`, `init`, `hooks`, `hook`, `statusline`, `merge-driver`.
 pub(crate) mod start {
     pub(crate) mod hook;
     pub(crate) mod hooks;
     pub(crate) mod init;
     pub(crate) mod setup;
-    pub(crate) mod statusline;
 }
 
 use std::ffi::OsString;
@@ -131,7 +122,7 @@ commands! {
     Correct(args: skills::correct::CorrectArgs) => skills::correct::correct(context, args);
     Accept(args: skills::run::AcceptArgs) => skills::run::accept(context, &args);
     Reject(args: skills::run::RejectArgs) => skills::run::reject(context, args);
-    Test(args: skills::test::TestArgs) => skills::test::test(context, &args);
+    Test(args: skills::run::TestArgs) => skills::run::test(context, &args);
     Watch(args: review::watch::WatchArgs) => review::watch::watch(context, &args);
     Hint(args: learn::lesson::HintArgs) => learn::lesson::hint(context, args);
     #[command(subcommand)]
@@ -143,11 +134,11 @@ commands! {
     #[command(subcommand)]
     Lesson(args: learn::lesson::LessonCommand) => learn::lesson::lesson(context, args);
     Stats(args: review::stats::StatsArgs) => review::stats::stats(context, &args);
-    Statusline(args: start::statusline::StatuslineArgs) => statusline(context, &args);
+    Statusline(args: start::hook::StatuslineArgs) => statusline(context, &args);
     Review(args: review::ReviewArgs) => review::review(context, &args);
-    Approve(args: review::approve::ApproveArgs) => review::approve::approve(context, &args);
-    Why(args: review::history::WhyArgs) => review::history::why(context, &args);
-    Undo(args: review::history::UndoArgs) => review::history::undo(context, &args);
+    Approve(args: review::decisions::ApproveArgs) => review::decisions::approve(context, &args);
+    Why(args: review::decisions::WhyArgs) => review::decisions::why(context, &args);
+    Undo(args: review::decisions::UndoArgs) => review::decisions::undo(context, &args);
     Search(args: memory::search::SearchArgs) => memory::search::search(context, &args);
     List(args: memory::list::ListArgs) => memory::list::list(context, &args);
     Show(args: memory::list::ShowArgs) => memory::list::show(context, &args);
@@ -160,15 +151,15 @@ commands! {
     #[command(subcommand)]
     Remote(args: share::remote::RemoteCommand) => share::remote::remote(context, args);
     Sync(args: share::remote::SyncArgs) => share::remote::sync(context, &args);
-    Mcp(args: share::mcp::McpArgs) => share::mcp::mcp(context, &args);
+    Mcp(args: share::serve::McpArgs) => share::serve::mcp(context, &args);
     Serve(args: share::serve::ServeArgs) => share::serve::serve(context, &args);
     Token(args: share::serve::TokenArgs) => share::serve::token(context, &args);
     #[command(subcommand)]
-    Config(args: care::settings::ConfigCommand) => care::settings::config(context, &args);
+    Config(args: care::ConfigCommand) => care::config(context, &args);
     Index(args: memory::search::IndexArgs) => memory::search::index(context, &args);
-    Trust(args: care::settings::TrustArgs) => care::settings::trust(context, &args);
-    Doctor(args: care::doctor::DoctorArgs) => care::doctor::doctor(context, &args);
-    MergeDriver(args: care::git::MergeDriverArgs) => care::git::merge_driver(context, &args);
+    Trust(args: care::TrustArgs) => care::trust(context, &args);
+    Doctor(args: care::DoctorArgs) => care::doctor(context, &args);
+    MergeDriver(args: start::init::MergeDriverArgs) => start::init::merge_driver(context, &args);
     Schema(args: schema::SchemaArgs) => schema::schema(&args);
     Completions(args: schema::CompletionsArgs) => schema::completions(&args, Cli::command());
     Man(args: schema::ManArgs) => schema::man(&args, &grouped(Cli::command(), true));
@@ -223,7 +214,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, environment: Environme
     let answer = match words[..] {
         ["hook", host] if is_hook => Some(hook(host, false)),
         ["hook", host, "--read-only"] if is_hook => Some(hook(host, true)),
-        ["statusline"] => Some(Ok(start::statusline::statusline(&environment, None))),
+        ["statusline"] => Some(Ok(start::hook::statusline(&environment, None))),
         _ => None,
     };
     if let Some(answer) = answer {
@@ -276,9 +267,9 @@ fn hook(context: &Context, args: &start::hook::HookArgs) -> Result<u8, UserError
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "a command like any other")]
-fn statusline(context: &Context, _: &start::statusline::StatuslineArgs) -> Result<u8, UserError> {
+fn statusline(context: &Context, _: &start::hook::StatuslineArgs) -> Result<u8, UserError> {
     let root = context.global.root.as_deref();
-    let line = start::statusline::statusline(&context.environment, root);
+    let line = start::hook::statusline(&context.environment, root);
     Ok(tell_host(&context.printer, Ok(line)))
 }
 

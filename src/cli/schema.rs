@@ -19,14 +19,14 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::cli::care::{git, settings};
+use crate::cli::care;
 use crate::cli::learn;
 use crate::cli::memory::{self, change, list};
 use crate::cli::output::{Done, Page, Report, Verbatim};
-use crate::cli::review::{approve, history, stats, watch};
+use crate::cli::review::{decisions, stats, watch};
 use crate::cli::share::serve;
 use crate::cli::start::hooks::Statuses;
-use crate::cli::start::setup;
+use crate::cli::start::{init, setup};
 use crate::model::error::{ErrorDocument, UserError};
 use crate::notes::{self, sessions};
 use crate::upkeep::{self, merge};
@@ -62,9 +62,9 @@ macro_rules! documents {
 /// Commands with a document.
 const SCHEMAS: &[(&str, Documents)] = documents! {
     "accept": rules::ReviewReport;
-    "approve": approve::Approval;
+    "approve": decisions::Approval;
     "completions": Verbatim;
-    "config show": settings::ConfigReport;
+    "config show": care::ConfigReport;
     "correct": rules::CorrectReport;
     "doctor": upkeep::DoctorReport;
     "edit": review::EditReport;
@@ -98,7 +98,7 @@ const SCHEMAS: &[(&str, Documents)] = documents! {
     "memory purge": upkeep::PurgeReport;
     "memory resolve": merge::ResolveReport;
     "memory status": upkeep::StatusReport;
-    "merge-driver": git::Driven;
+    "merge-driver": init::Driven;
     "record failure": lessons::HintReport;
     "record success": lessons::RecordReport;
     "reject": rules::ReviewReport, review::Rejected;
@@ -125,8 +125,8 @@ const SCHEMAS: &[(&str, Documents)] = documents! {
     "sync": remote::SyncReport;
     "test": skills::TestReport, skills::OutputVerdict, skills::TestExportReport;
     "token": server::token::Minted;
-    "trust": settings::TrustReport;
-    "undo": upkeep::undo::UndoReport, history::Changes;
+    "trust": care::TrustReport;
+    "undo": upkeep::undo::UndoReport, decisions::Changes;
     "watch": crate::model::Execution, watch::Other;
     "why": upkeep::WhyReport;
 };

@@ -13,12 +13,11 @@ use std::path::Path;
 use std::str::FromStr;
 use std::time::Duration;
 
-pub use environment::Environment;
+pub use environment::{Environment, Places, digest};
+pub(crate) use environment::{prompt, prompts};
 use memctl_files::{Directory, named};
 use memctl_llm::{Endpoint, Limits, Secret, in_directory};
 use memctl_search::embedder::{EmbedderConfig, EmbedderName, RemoteEmbedderConfig};
-pub use places::{Places, digest};
-pub(crate) use places::{prompt, prompts};
 
 use crate::model::Viewer;
 use crate::model::error::UserError;
@@ -26,7 +25,6 @@ use crate::store::workspace::{Error, Providers};
 use crate::store::{Scoped, advice};
 
 mod environment;
-mod places;
 
 /// Name of a settings file.
 pub const FILE: &str = "config.toml";

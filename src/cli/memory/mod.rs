@@ -9,10 +9,11 @@ use serde::Serialize;
 use crate::cli::connections;
 use crate::cli::context::{Context, Off};
 use crate::cli::memory::change::{ConflictsArgs, ResolveArgs, conflicts, resolve};
-use crate::cli::memory::notes::{AddArgs, PruneArgs, PurgeArgs, purge};
-use crate::cli::memory::transfer::{ExportArgs, ImportArgs, export, import};
+use crate::cli::memory::transfer::{
+    AddArgs, ExportArgs, ImportArgs, PruneArgs, PurgeArgs, add, export, import, prune, purge,
+};
 use crate::cli::output::{Done, Page, Report, Style, Table, plural, product};
-use crate::cli::review::approve::{PromoteArgs, promote};
+use crate::cli::review::decisions::{PromoteArgs, promote};
 use crate::cli::start::hooks;
 use crate::model::error::{Kind as ErrorKind, UserError};
 use crate::model::{Kind, Scope, Trust, Viewer, mark};
@@ -23,7 +24,6 @@ use crate::upkeep::{self, AuditFilter, AuditReport, StatusReport};
 
 pub(crate) mod change;
 pub(crate) mod list;
-pub(crate) mod notes;
 pub(crate) mod search;
 pub(crate) mod transfer;
 
@@ -43,10 +43,10 @@ commands! {
     Disable(_args: DisableArgs) => switch(context, true);
     Enable(_args: EnableArgs) => switch(context, false);
     Prompt(args: PromptArgs) => prompt(context, &args);
-    Add(args: AddArgs) => notes::add(context, args);
+    Add(args: AddArgs) => add(context, args);
     Promote(args: PromoteArgs) => promote(context, &args);
     Audit(args: AuditArgs) => audit(context, args);
-    Prune(args: PruneArgs) => notes::prune(context, &args);
+    Prune(args: PruneArgs) => prune(context, &args);
     Conflicts(args: ConflictsArgs) => conflicts(context, &args);
     Resolve(args: ResolveArgs) => resolve(context, &args);
     Export(args: ExportArgs) => export(context, &args);

@@ -6,15 +6,15 @@
 
 mod page;
 pub(crate) mod printer;
-mod table;
 mod text;
 
 use serde::Serialize;
 
 pub(crate) use crate::cli::output::page::Page;
 pub(crate) use crate::cli::output::printer::Printer;
-pub(crate) use crate::cli::output::table::Table;
-pub(crate) use crate::cli::output::text::{change, clean, day, end, ms, plural, product, when};
+pub(crate) use crate::cli::output::text::{
+    Table, change, clean, day, end, ms, plural, product, when,
+};
 use crate::model::error::UserError;
 
 /// Result of a command.

@@ -26,8 +26,7 @@ use crate::review::PastSessions;
 use crate::review::queue::{Part, Queue, Waiting, WaitingKind};
 use crate::{review, rules, upkeep};
 
-pub(crate) mod approve;
-pub(crate) mod history;
+pub(crate) mod decisions;
 pub(crate) mod stats;
 pub(crate) mod watch;
 

@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::cli::arguments::{HostArgs, HostsArgs};
 use crate::cli::context::Context;
 use crate::cli::output::{Done, Page, Report, Style};
-use crate::cli::share::mcp;
+use crate::cli::share::serve;
 use crate::host::{
     self, Events, Found, FoundHooks, Host, InstallationStatus, Installed, Item, Place, Start,
 };
@@ -182,7 +182,7 @@ pub(crate) fn place(
         in_project(context, &file.ok_or_else(none)?)?
     } else {
         let file = if is_server {
-            mcp::server_file(context, host)
+            serve::server_file(context, host)
         } else {
             directory(context, host).map(|directory| directory.join(of.settings_file))
         };
@@ -197,7 +197,7 @@ pub(crate) fn place(
         program(context)
     };
     let start = match item {
-        Item::Server => mcp::start(context, host, project, read_only),
+        Item::Server => serve::start(context, host, project, read_only),
         Item::StatusLine => Start {
             command: program,
             args: vec!["statusline".to_owned()],
