@@ -106,18 +106,11 @@ impl Spending<'_> {
         context
             .printer
             .note(&format!("calling `{models}`: {calls}{about}, {cost}{also}"));
-        self.is_wanted(context, yes)
-    }
-
-    /// Asks a person at a terminal if the calls cost more than the setting `llm.ask_above_usd`. `yes`
-    /// answers beforehand.
-    pub(crate) fn is_wanted(&self, context: &Context, yes: bool) -> Result<bool, UserError> {
         let limit: f64 = context.config_quietly()?.parsed("llm.ask_above_usd")?;
         if yes || !context.is_interactive() || !self.is_much(limit) {
             return Ok(true);
         }
         // The cost again, because `--quiet` hides the note.
-        let (calls, cost) = (plural(self.calls as u64, "call"), price(self.cost_usd));
         confirms(&format!("{calls}, {cost}. Go on?"), false)
     }
 

@@ -155,8 +155,7 @@ fn an_index_says_beforehand_how_many_texts_go_where() {
     let ran = ran(&workspace, &["index"]);
     let host = model.openai_url();
     let host = host.trim_start_matches("http://").trim_end_matches("/v1");
-    let said =
-        format!("sending 4 texts to `{host}` for embedding with `openai/small`, in 2 requests");
+    let said = format!("`: 2 calls, sending 4 texts to `{host}`, ");
     assert!(ran.succeeds().stderr.contains(&said), "{ran:?}");
     assert!(ran.stdout.contains("4 with a vector (4 new)"), "{ran:?}");
     let sizes: Vec<usize> = model.requests().iter().map(|r| r.input().len()).collect();

@@ -245,10 +245,10 @@ fn worded(context: &Context, repeat: &Repeat, model: &str) -> Result<bool, UserE
         note(context, before);
         return Ok(false);
     };
-    let (price, model) = (price(plan.report.cost_usd), &plan.report.model);
+    let price = price(plan.report.cost_usd);
     let prompt = match model.strip_prefix("exec:") {
         Some(command) => format!("One call of `{command}`, {price}: your plan. Go on?"),
-        None => format!("One call of `{model}`, {price}. Go on?"),
+        None => format!("One call of `{}`, {price}. Go on?", plan.report.model),
     };
     if !confirms(&prompt, true)? {
         return Ok(false);

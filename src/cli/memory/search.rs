@@ -3,10 +3,9 @@
 use chrono::DateTime;
 use clap::Args;
 use memctl_search::Fusion;
-use memctl_search::embedder::Destination;
 use serde_json::json;
 
-use crate::cli::ask::{Spending, price};
+use crate::cli::ask::Spending;
 use crate::cli::context::Context;
 use crate::cli::memory::{marked, of_rule};
 use crate::cli::output::printer::Work;
@@ -204,14 +203,18 @@ pub(crate) fn index(context: &Context, args: &IndexArgs) -> Done<IndexReport> {
             IndexStage::Sends(texts, to) => {
                 // No line is printed below a question.
                 work = None;
-                printer.note(&sending(texts, to));
                 let spending = Spending {
                     models: std::slice::from_ref(&to.model),
                     calls: to.requests(texts),
                     cost_usd: to.highest_cost(texts),
+                    about: format!(
+                        ", sending {} to `{}`",
+                        plural(texts as u64, "text"),
+                        to.host
+                    ),
                     ..Spending::default()
                 };
-                answer = spending.is_wanted(context, args.yes);
+                answer = spending.announce(context, args.yes);
                 return matches!(answer, Ok(true));
             }
         };
@@ -222,21 +225,6 @@ pub(crate) fn index(context: &Context, args: &IndexArgs) -> Done<IndexReport> {
     drop(work);
     answer?;
     Ok(report?)
-}
-
-/// Returns a sentence with the number of texts, the host that receives them, and the cost.
-fn sending(texts: usize, to: &Destination) -> String {
-    let cost = match to.highest_cost(texts) {
-        Some(cost) if cost > 0.0 => format!(", at most {}", price(Some(cost))),
-        _ => String::new(),
-    };
-    format!(
-        "sending {} to `{}` for embedding with `{}`, in {}{cost}",
-        plural(texts as u64, "text"),
-        to.host,
-        to.model,
-        plural(to.requests(texts) as u64, "request")
-    )
 }
 
 impl Report for IndexReport {

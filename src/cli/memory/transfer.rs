@@ -8,8 +8,7 @@ use clap::{Args, ValueEnum};
 use crate::cli::ask::answer;
 use crate::cli::context::Context;
 use crate::cli::ending::wait;
-use crate::cli::memory::counted;
-use crate::cli::output::{Done, Page, Report, clean, plural};
+use crate::cli::output::{Done, Page, Report, clean};
 use crate::cli::share::remote::address;
 use crate::model::error::UserError;
 use crate::model::{Kind, MemoryType, SkillPath};
@@ -311,16 +310,7 @@ impl Report for ExportReport {
         let Some(output) = &self.output else {
             return page.verbatim(self.text.as_deref().unwrap_or_default());
         };
-        let counts = self.counts.iter().map(|(name, n)| counted(name, *n));
-        page.good(
-            "exported ",
-            match counts.collect::<Vec<_>>().join(", ") {
-                none if none.is_empty() => "nothing".to_owned(),
-                what => what,
-            },
-        );
-        let kilobytes = plural(self.bytes.div_ceil(1_000), "kilobyte");
-        page.dim(format!("{} ({kilobytes})", output.display()));
+        page.result("exported", &output.display().to_string(), self);
     }
 
     fn reveals(&self) -> bool {

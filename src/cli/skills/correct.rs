@@ -301,8 +301,11 @@ impl Report for CorrectReport {
             0.65..0.8 => "clear; saying more exactly when it applies would raise it",
             _ => "clear and specific",
         };
-        page.field("applies", self.applies_when.as_deref().unwrap_or("always"));
-        page.some("cause", self.root_cause.as_deref());
+        let applies = self.applies_when.as_deref().filter(|when| !when.is_empty());
+        page.fields([
+            ("applies", applies.unwrap_or("always")),
+            ("cause", self.root_cause.as_deref().unwrap_or_default()),
+        ]);
         page.field(
             "confidence",
             &format!("{:.0}% ({why})", self.confidence * 100.0),
