@@ -49,7 +49,9 @@ pub fn error_line(text: &str) -> Option<String> {
     {
         return Some(above.message.clone());
     }
-    Some(best.message.clone())
+    let is_chain = text.contains("above exception");
+    let cause = ranked.iter().find(|line| line.is_cause_of(best, is_chain));
+    Some(cause.unwrap_or(best).message.clone())
 }
 
 /// Line above the last one in which a runner only says that its program failed: that of the program. The runner may
@@ -62,20 +64,63 @@ fn above_runner(ranked: &[Line]) -> Option<&Line> {
     is_message.then_some(line)
 }
 
+/// Maximum distance of a verdict from the line that names what is missing.
+const NEAR_VERDICT: usize = 3;
+
 /// Line with words.
 #[derive(Debug)]
 struct Line {
     rank: Rank,
+    /// Number in the output.
+    at: usize,
     message: String,
+}
+
+impl Line {
+    /// Returns `true` if this line names what is missing, and the other one beside it, or raised because of it,
+    /// does not: `Could not resolve dependencies`, and below it `Could not find artifact a:b:1`.
+    fn is_cause_of(&self, verdict: &Self, is_chain: bool) -> bool {
+        let is_beside = self.at.abs_diff(verdict.at) <= NEAR_VERDICT;
+        let is_chained =
+            is_chain && self.rank == Rank::Exception && verdict.rank == Rank::Exception
+                || self.message.to_ascii_lowercase().starts_with("caused by");
+        !matches!(self.rank, Rank::Aside | Rank::Summary)
+            && (is_beside && verdict.rank < Rank::Exception || is_chained)
+            && !lacks(&verdict.message)
+            && lacks(&self.message)
+            && names_something(&self.message)
+    }
 }
 
 /// Returns `true` if an error says that the call lacks something: a variable, a value, a module, a file, a program,
 /// memory. Any other may be the answer of a guard, of a checker, or of a service that was away, and a call that avoids
 /// it is no recovery.
 pub(crate) fn lacks(line: &str) -> bool {
-    WORDS
-        .lacks
-        .occur_in(&without_addresses(&line.to_ascii_lowercase()))
+    let lower = without_addresses(&line.to_ascii_lowercase());
+    // `No settings file 'shop.toml' found`, `no box was given`.
+    let is_not_found = || {
+        let rest = lower.split_once("no ").map_or("", |(_, rest)| rest);
+        let (named, _) = rest.split_once(" found").unwrap_or_default();
+        let mut words = rest.split(|c: char| !c.is_alphanumeric()).take(5);
+        let is_asked =
+            words.any(|word| matches!(word, "given" | "specified" | "provided" | "selected"));
+        is_asked || named.contains(['\'', '"', '`', '.']) && named.split_whitespace().count() <= 4
+    };
+    WORDS.lacks.occur_in(&lower) || is_not_found()
+}
+
+/// Returns `true` if a line names a variable, a file, a package or an option, or quotes a name.
+fn names_something(line: &str) -> bool {
+    let is_name = |word: &str| {
+        let bare = word.trim_end_matches(['.', ',', ';', ':', ')']);
+        let is_big = bare.len() > 2 && bare.bytes().all(|b| b.is_ascii_uppercase() || b == b'_');
+        let is_version = bare.len() > 1 && bare.bytes().all(|b| b.is_ascii_digit() || b == b'.');
+        is_big
+            || is_version
+            || bare.contains(['_', '/', '.', '\'', '"', '`'])
+            || bare.starts_with("--")
+    };
+    line.split_whitespace().any(is_name)
 }
 
 fn is_traceback(text: &str) -> bool {
@@ -97,7 +142,7 @@ fn ranked(text: &str) -> Vec<Line> {
                 None => (rank(line, is_traceback), continued(line, &all[at + 1..])),
             };
             let message = cut(&message).to_owned();
-            found.push(Line { rank, message });
+            found.push(Line { rank, at, message });
         }
     }
     found
@@ -432,6 +477,35 @@ mod tests {
     }
 
     #[test]
+    fn line_that_names_what_is_missing_beats_a_verdict_beside_it() {
+        let check = |text: &str, expected: &str| {
+            assert_eq!(error_line(text).as_deref(), Some(expected), "{text}");
+        };
+        check(
+            "Could not configure the box ':cart'.\n> Paint not found: set PAINT_HOME",
+            "Paint not found: set PAINT_HOME",
+        );
+        check(
+            "Failed to pack the box: could not resolve its parts\npart: a.b\nCould not find part a.b:c:2",
+            "Could not find part a.b:c:2",
+        );
+        check(
+            "Traceback (most recent call last):\nModuleNotFoundError: No module named 'cart'\n\nThe above exception was the cause:\nTraceback (most \
+             recent call last):\nImportError: the shop is closed",
+            "ModuleNotFoundError: No module named 'cart'",
+        );
+        check(
+            "> Task :pack FAILED\n\nPAINT_HOME is not set",
+            "PAINT_HOME is not set",
+        );
+        // Far from the verdict, it may be any other message.
+        check(
+            "paint.ini not found\na\nb\nc\nd\nerror: the lid is too small",
+            "error: the lid is too small",
+        );
+    }
+
+    #[test]
     fn only_a_call_that_lacks_something_is_cured_by_another_form() {
         for line in [
             "make: no target: give TARGET=web",
@@ -443,6 +517,7 @@ mod tests {
             "error: SHOP_KEY must be set",
             "shop.rb:3: cannot load such file -- cart (LoadError)",
             "Several phones match; specify one with --phone",
+            "FAILED: No settings file 'shop.toml' found",
         ] {
             assert!(lacks(line), "{line}");
         }
