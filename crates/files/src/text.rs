@@ -146,7 +146,7 @@ mod tests {
             utf16(words, false, true),
         ];
         for bytes in all {
-            assert_eq!(super::decoded(bytes.clone()).unwrap(), words, "{bytes:?}");
+            assert_eq!(decoded(bytes.clone()).unwrap(), words, "{bytes:?}");
             for step in [1, 3, 1000] {
                 let mut read = String::new();
                 let mut decoded = stream(Slow(&bytes, step)).unwrap();
@@ -160,7 +160,7 @@ mod tests {
             decoded.read_to_string(&mut read).unwrap();
             assert_eq!(read, short);
         }
-        assert!(super::decoded(b"na\xefve".to_vec()).is_err());
+        assert!(decoded(b"na\xefve".to_vec()).is_err());
     }
 }
 

@@ -510,7 +510,7 @@ mod tests {
         fs::write(&to, "0").unwrap();
         let mut open = Vec::new();
         for round in 1..4 {
-            open.push(fs::File::open(&to).unwrap());
+            open.push(File::open(&to).unwrap());
             fs::write(&from, round.to_string()).unwrap();
             rename_over(&from, &to).unwrap();
             assert_eq!(fs::read_to_string(&to).unwrap(), round.to_string());
