@@ -3,8 +3,8 @@
 //!
 //! A line is `{…,"hash":"<64 hexadecimal digits>"}`. The hash is an HMAC-SHA-256 under the workspace's key, over
 //! the previous hash and the text before `,"hash"`. A changed, removed or inserted line breaks the chain at that
-//! point. A log that was cut off at a line is still a chain: only a hash noted elsewhere shows that its end is
-//! missing, and verification accepts one.
+//! point. The file `audit.anchor` has the hash of the last line, and a proof of it under the key, so that a log without
+//! its end is noticed. Verification also accepts a hash that was noted elsewhere.
 //!
 //! Invariants:
 //! - A line is written before the write that it describes, and before an answer with the data read.
@@ -40,7 +40,7 @@ use uuid::Uuid;
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::model::{ActionType, ExecutionLog, Kind, LogStatus};
-use crate::store::files::directory::{self, AUDIT_LOG, EXECUTION_LOGS};
+use crate::store::files::directory::{self, AUDIT_ANCHOR, AUDIT_LOG, EXECUTION_LOGS};
 use crate::store::files::keyed_hash;
 use crate::store::files::log::{self, Sync};
 use crate::store::{Approvals, Error, Identity, atomic};
@@ -71,9 +71,8 @@ impl AuditLog<'_> {
         let mut chain = self.open(&identity)?;
         let is_blank = chain.bytes == 0;
         // A purge removes the log itself.
-        let is_missed = did != AuditAction::Purged
-            && is_blank
-            && self.approvals.remembers_audit(&identity.origin);
+        let is_gone = is_blank && self.approvals.remembers_audit(&identity.origin);
+        let is_missed = did != AuditAction::Purged && (is_gone || !self.is_at_anchor(&chain)?);
         for (i, (audit_context, touched)) in lines.iter().enumerate() {
             let mut of: Vec<String> = Vec::new();
             for (_, user) in *touched {
@@ -100,7 +99,12 @@ impl AuditLog<'_> {
             }
             chain.add(line)?;
         }
+        if is_blank {
+            // A crash after the first line leaves an anchor, too.
+            self.set_anchor(&chain.key, b"")?;
+        }
         chain.write()?;
+        self.set_anchor(&chain.key, &chain.hash)?;
         if is_blank {
             // Without this record, a removal of the log goes unnoticed; nothing else fails.
             drop(self.approvals.remember_audit(&identity.origin));
@@ -141,6 +145,45 @@ impl AuditLog<'_> {
         })
     }
 
+    /// Hash of the last line according to the anchor; `None` without an anchor of this key.
+    fn anchored(self, key: &Key) -> Option<Vec<u8>> {
+        let text = self.directory.read_text(AUDIT_ANCHOR, 4 * DIGITS as u64);
+        let text = text.ok().flatten()?;
+        let (proof, hash) = text
+            .trim_end()
+            .split_once(' ')
+            .unwrap_or((text.trim_end(), ""));
+        key.proves(proof, hash.as_bytes()).then(|| hash.into())
+    }
+
+    fn set_anchor(self, key: &Key, hash: &[u8]) -> Result<(), Error> {
+        let proof = Key::mac(&key.0[0], &[b"anchor\0", hash]);
+        let text = format!("{proof} {}\n", String::from_utf8_lossy(hash));
+        let file = atomic::open_or_create(self.directory, AUDIT_ANCHOR)?;
+        file.write_all_at(text.as_bytes(), 0)
+            .and_then(|()| file.set_len(text.len() as u64))
+            .map_err(Error::io("write", &self.directory.join(AUDIT_ANCHOR)))
+    }
+
+    /// Returns `true` if the log still has the line of its anchor: the last one, or one before a crash.
+    fn is_at_anchor(self, chain: &Chain) -> Result<bool, Error> {
+        let anchored = self.anchored(&chain.key);
+        let mut is_met = anchored
+            .as_deref()
+            .map_or(chain.bytes == 0, <[u8]>::is_empty);
+        if let Some(anchored) = anchored.filter(|_| !is_met) {
+            log::backwards(self.directory, AUDIT_LOG, &mut |line| {
+                is_met = split(line).is_some_and(|(_, hash)| hash == anchored);
+                if is_met {
+                    ControlFlow::Break(())
+                } else {
+                    ControlFlow::Continue(())
+                }
+            })?;
+        }
+        Ok(is_met)
+    }
+
     /// Verifies the whole log. `noted` is a hash noted elsewhere that the log must still contain.
     pub(crate) fn verify(self, noted: Option<&str>) -> Result<Audited, Error> {
         let mut audited = Audited {
@@ -166,6 +209,8 @@ impl AuditLog<'_> {
         // Hash of the line before.
         let mut before = Vec::with_capacity(DIGITS);
         let mut met_noted = noted.is_none();
+        let anchored = self.anchored(&key);
+        let mut met_anchored = anchored.as_deref().is_none_or(<[u8]>::is_empty);
         let mut reader = log.map(|log| io::BufReader::with_capacity(1 << 20, log));
         let mut line = Vec::new();
         while let Some(reader) = &mut reader {
@@ -193,6 +238,7 @@ impl AuditLog<'_> {
             before.clear();
             before.extend_from_slice(hash);
             met_noted |= noted.is_some_and(|noted| noted.as_bytes() == hash);
+            met_anchored |= anchored.as_deref() == Some(hash);
             audited.head = Some(String::from_utf8_lossy(hash).into_owned());
         }
         if audited.lines > 0 {
@@ -202,6 +248,14 @@ impl AuditLog<'_> {
                 None,
                 "an audit was kept here, and it is gone: `audit.jsonl`",
             );
+        }
+        if anchored.is_none() && audited.lines > 0 {
+            audited.flaw(
+                None,
+                "`audit.anchor`, which knows the last line, was changed or is gone",
+            );
+        } else if !met_anchored {
+            audited.flaw(None, "the end of the log is gone");
         }
         if !met_noted {
             audited.flaw(None, "the given hash is not in the log");
@@ -268,11 +322,19 @@ impl Key {
         keys.any(|key| Self::line(key, before, body).as_bytes() == hash)
     }
 
+    /// Returns `true` if a proof of a last line is by any of the keys.
+    fn proves(&self, proof: &str, hash: &[u8]) -> bool {
+        let mut keys = self.0.iter();
+        keys.any(|key| Self::mac(key, &[b"anchor\0", hash]) == proof)
+    }
+
     fn line(key: &Hmac<Sha256>, before: &[u8], body: &[u8]) -> String {
+        Self::mac(key, &[b"line\0", before, body])
+    }
+
+    fn mac(key: &Hmac<Sha256>, parts: &[&[u8]]) -> String {
         let mut mac = key.clone();
-        mac.update(b"line\0");
-        mac.update(before);
-        mac.update(body);
+        parts.iter().for_each(|part| mac.update(part));
         hex(&mac.finalize().into_bytes())
     }
 }

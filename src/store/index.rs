@@ -564,7 +564,7 @@ mod tests {
 mod tests_of_terms {
     use super::*;
     use crate::model::Scope;
-    use memctl_files::{json, named};
+    use memctl_files::named;
 
     /// Each word of the error key is a term: its length and its first byte.
     fn of(text: &[u8]) -> Vec<u64> {

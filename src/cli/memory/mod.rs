@@ -361,10 +361,10 @@ enum AuditCommand {
     Verify(VerifyArgs),
 }
 
-/// Check that no audit event was changed, removed or inserted
+/// Check that no audit event was changed, removed, inserted or cut off
 ///
 /// Exits with 1 if one was. Keep the printed `head` in another place: `--head` then detects even a
-/// log whose end was cut off, or that was rewritten as a whole.
+/// log that was rewritten as a whole.
 ///
 /// ```console
 /// $ memctl memory audit verify

@@ -435,7 +435,7 @@ mod tests_of_audit {
     use memctl_files::named;
 
     use super::*;
-    use crate::store::files::directory::AUDIT_LOG;
+    use crate::store::files::directory::{AUDIT_ANCHOR, AUDIT_LOG};
     use crate::store::{ChainError, atomic};
 
     fn log_path(directory: &Path) -> PathBuf {
@@ -476,8 +476,7 @@ mod tests_of_audit {
         }
     }
 
-    /// Verification finds every change to the lines, also after the next line. A missing end shows only by a hash
-    /// that was noted.
+    /// Verification finds every change to the lines, also after the next line.
     #[test]
     fn every_change_of_the_lines_is_found() {
         type Change = fn(&mut Vec<String>);
@@ -493,8 +492,6 @@ mod tests_of_audit {
         ];
         for (name, change) in changes {
             let (dir, store) = logged(5);
-            let head = store.verify_audit(None).unwrap().head.unwrap();
-            let flaws = |store: &Scoped| store.verify_audit(Some(&head)).unwrap().flaws;
             let path = log_path(dir.path());
             let text = std::fs::read_to_string(&path).unwrap();
             let mut lines: Vec<String> = text.split_inclusive('\n').map(str::to_owned).collect();
@@ -527,13 +524,41 @@ mod tests_of_audit {
         assert_eq!(flaws(&store), []);
     }
 
-    /// A killed process leaves a partial line. It was not acknowledged, so it is no error.
+    #[test]
+    fn a_changed_or_missing_anchor_is_found_and_a_noted_hash_outlives_it() {
+        let (dir, store) = logged(3);
+        let anchor = dir.path().join(AUDIT_ANCHOR);
+        let before = std::fs::read(&anchor).unwrap();
+        store
+            .audit(AuditAction::Read, &[("MEM-004", None)])
+            .unwrap();
+        let head = store.verify_audit(None).unwrap().head.unwrap();
+        assert_eq!(store.verify_audit(Some(&head)).unwrap().flaws, []);
+        // Its hash, with the proof of another.
+        let text = String::from_utf8(before).unwrap();
+        let (proof, _) = text.split_once(' ').unwrap();
+        named::replace(&anchor, format!("{proof} {head}\n").as_bytes()).unwrap();
+        assert_eq!(flaws(&store).len(), 1);
+        std::fs::remove_file(&anchor).unwrap();
+        assert_eq!(flaws(&store).len(), 1);
+        std::fs::remove_file(log_path(dir.path())).unwrap();
+        assert_eq!(flaws(&store), []);
+        assert_eq!(store.verify_audit(Some(&head)).unwrap().flaws.len(), 1);
+    }
+
+    /// A killed process leaves a line without an anchor, or a partial line. Neither was acknowledged, so
+    /// neither is an error.
     #[test]
     fn traces_of_a_crash_are_no_chain_error() {
-        let (dir, store) = logged(4);
+        let (dir, store) = logged(3);
+        let anchor = std::fs::read(dir.path().join(AUDIT_ANCHOR)).unwrap();
+        store
+            .audit(AuditAction::Read, &[("MEM-004", None)])
+            .unwrap();
         let full = std::fs::read(log_path(dir.path())).unwrap();
         let third = memchr::memchr_iter(b'\n', &full).nth(2).unwrap() + 1;
         for end in third..=full.len() {
+            named::replace(&dir.path().join(AUDIT_ANCHOR), &anchor).unwrap();
             named::replace(&log_path(dir.path()), &full[..end]).unwrap();
             assert_eq!(flaws(&store), [], "cut at {end} of {}", full.len());
             store

@@ -254,6 +254,8 @@ pub(crate) const DISABLED: &str = "disabled";
 pub(crate) const DISABLED_USERS: &str = "disabled_users.json";
 /// Audit log, which is also its lock file.
 pub(crate) const AUDIT_LOG: &str = "audit.jsonl";
+/// Hash of the last line of the audit log.
+pub(crate) const AUDIT_ANCHOR: &str = "audit.anchor";
 /// Undo journal.
 pub(crate) const JOURNAL: &str = "changes.jsonl";
 /// Log of hints of earlier versions.

@@ -24,8 +24,8 @@ use memctl_files::{Directory, FoundKind, is_temporary, json};
 
 use crate::model::{AGENT, CANDIDATE, Kind};
 use crate::store::files::directory::{
-    AUDIT_LOG, DISABLED, DISABLED_USERS, EVIDENCE, EXECUTION_LOGS, HINTS, IDENTITY, JOURNAL, LOCK,
-    MOVING, PRIMARY, RECOVERED, REMOTE, REPLICA, TRUST_MARKER,
+    AUDIT_ANCHOR, AUDIT_LOG, DISABLED, DISABLED_USERS, EVIDENCE, EXECUTION_LOGS, HINTS, IDENTITY,
+    JOURNAL, LOCK, MOVING, PRIMARY, RECOVERED, REMOTE, REPLICA, TRUST_MARKER,
 };
 use crate::store::files::tombstones;
 use crate::store::{DERIVED, Error, atomic};
@@ -150,6 +150,8 @@ pub enum Role {
     Account,
     /// The undo journal: contains removed data, and is never exported.
     Journal,
+    /// Proof that the end of a log is there.
+    Seal,
     /// Log lines that belong to the memory and are imported with it.
     Log,
     /// Records of a kind.
@@ -196,8 +198,7 @@ const NAMED: &[(&str, Role)] = &[
     (EXECUTION_LOGS, Role::Log),
     (JOURNAL, Role::Journal),
     (AUDIT_LOG, Role::Account),
-    // Of builds whose audit log had an anchor.
-    ("audit.anchor", Role::Leftover),
+    (AUDIT_ANCHOR, Role::Seal),
     (EVIDENCE, Role::Counters),
     (MOVING, Role::Leftover),
     (REMOTE, Role::Remote),
@@ -297,10 +298,10 @@ const GITIGNORE: &str = ".gitignore";
 const LONGEST: u64 = 16 << 20;
 
 /// Patterns for git to ignore.
-const PATTERNS: [&str; 17] = [
+const PATTERNS: [&str; 18] = [
     ".index/", ".lock", ".*.tmp", LOCAL_PATTERN, "episodic_memory.json", "sessions.json",
-    EXECUTION_LOGS, HINTS, AUDIT_LOG, JOURNAL, RECOVERED, REMOTE, REPLICA, PRIMARY, TRUST_MARKER,
-    DISABLED, DISABLED_USERS,
+    EXECUTION_LOGS, HINTS, AUDIT_LOG, AUDIT_ANCHOR, JOURNAL, RECOVERED, REMOTE, REPLICA, PRIMARY,
+    TRUST_MARKER, DISABLED, DISABLED_USERS,
 ];
 
 /// Returns `true` if git ignores a file directly below the memory directory.
