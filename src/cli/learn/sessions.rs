@@ -151,8 +151,9 @@ pub(crate) fn show_past(past: &PastReport, page: &mut Page) {
             page.bad(format!("{}: ", session.path), problem);
         }
     }
+    let answered = past.sessions.iter().filter(|one| one.problem.is_none());
     let ends = [
-        (past.sessions.len(), "asked about"),
+        (answered.count(), "asked about"),
         (past.questions.len(), "to ask about"),
         (past.asked_before, "asked about before"),
         (past.nothing, "found nothing out"),

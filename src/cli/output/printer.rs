@@ -91,34 +91,29 @@ impl Printer {
     /// Prints the result of a command and returns its exit code.
     pub(crate) fn show(&self, report: &dyn Report) -> Result<u8, UserError> {
         let document = report.json()?;
-        let page = self.page_of(report, self.colour);
+        let (answer, reveals) = (report.answer(), report.reveals());
+        // The page of an answer goes to standard error.
+        let has_colour = answer.is_none() || io::stderr().is_terminal();
+        let mut page = self.empty_page(self.colour && has_colour);
+        report.page(&mut page);
         let of_document: Warned = serde_json::from_str(&document).unwrap_or_default();
         for warning in of_document.warnings.iter().chain(&page.warnings) {
             self.warn(warning);
         }
         let exit_code = page.exit_code;
-        let text = if self.json {
-            redacted(compact(&document), true, report.reveals()) + "\n"
-        } else if let Some(answer) = report.answer() {
+        let page = page.into_text();
+        if self.json {
+            self.write(&(redacted(compact(&document), true, reveals) + "\n"));
+        } else if let Some(answer) = answer {
             let is_json = serde_json::from_str::<IgnoredAny>(&answer).is_ok();
-            clean(&redacted(answer, is_json, report.reveals())) + "\n"
+            self.write(&(clean(&redacted(answer, is_json, reveals)) + "\n"));
+            if !self.quiet {
+                eprint(&redacted(page, false, reveals));
+            }
         } else {
-            redacted(page.into_text(), false, report.reveals())
-        };
-        self.write(&text);
-        if !self.json && !self.quiet && report.answer().is_some() {
-            let has_colour = self.colour && io::stderr().is_terminal();
-            let page = self.page_of(report, has_colour);
-            eprint(&redacted(page.into_text(), false, report.reveals()));
+            self.write(&redacted(page, false, reveals));
         }
         Ok(exit_code)
-    }
-
-    /// Returns the page of a report.
-    fn page_of(&self, report: &dyn Report, colour: bool) -> Page {
-        let mut page = self.empty_page(colour);
-        report.page(&mut page);
-        page
     }
 
     /// Writes to standard output. Returns `false` if that failed. A reader that has closed its end
