@@ -148,9 +148,18 @@ pub(crate) fn holds_verdict(output: &str) -> bool {
     })
 }
 
-/// `=== 2 failed, 3 passed in 1s ===`, `Tests: 1 failed`, `3 failing`, `Found 2 errors`.
+/// `=== 2 failed, 3 passed in 1s ===`, `Tests: 1 failed`, `3 failing`, `Found 2 errors`. The count of `passed 2, failed 0`
+/// is behind its name.
 fn counts(line: &str, names: &[&str]) -> bool {
-    line.len() < 120 && most(line, names) > Some(0)
+    let is_end = |c: char| c.is_whitespace() || matches!(c, '=' | ':' | '(' | ')');
+    let mut parts = line.split([',', ';']);
+    line.len() < 120
+        && parts.any(|part| {
+            let words: Vec<&str> = part.split(is_end).filter(|word| !word.is_empty()).collect();
+            words.windows(2).any(|pair| {
+                pair[0].parse::<u64>().is_ok_and(|count| count > 0) && names.contains(&pair[1])
+            })
+        })
 }
 
 /// Error messages of shells and small programs.
