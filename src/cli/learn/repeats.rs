@@ -76,7 +76,7 @@ fn show_one(number: usize, repeat: &Repeat, page: &mut Page) {
     );
     if repeat.calls > 0 {
         let (calls, tokens) = (plural(repeat.calls as u64, "call"), rounded(repeat.tokens));
-        line += &format!(": {calls}, about {tokens} tokens");
+        line = format!("{line}: {calls}, about {tokens} tokens");
     }
     page.styled(&[
         (Style::Strong, &format!("{number}  ")),

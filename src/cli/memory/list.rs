@@ -149,11 +149,8 @@ fn show_one(page: &mut Page, kind: Kind, record: &Listed) {
             .as_deref()
             .map(|at| format!("expires {}", day(at))),
     ];
-    let facts: String = facts
-        .into_iter()
-        .flatten()
-        .map(|fact| format!("  {fact}"))
-        .collect();
+    let facts: Vec<String> = facts.into_iter().flatten().collect();
+    let facts = format!("  {}", facts.join("  "));
     page.styled(&[(Style::Strong, &record.id), (Style::Dim, &facts)]);
     let (status, source) = (record.status.as_deref(), record.source.as_deref());
     // Advice, before the error that it is about.

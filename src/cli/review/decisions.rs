@@ -375,7 +375,7 @@ impl Report for WhyReport {
                     .map(|count| format!("seen {}", plural(count, "time"))),
             ];
             let facts = facts.into_iter().flatten().filter(|fact| !fact.is_empty());
-            let facts: String = facts.map(|fact| format!("  {fact}")).collect();
+            let facts = format!("  {}", facts.collect::<Vec<_>>().join("  "));
             page.styled(&[
                 (Style::Dim, &[indent.as_str(), &relation].concat()),
                 (Style::Strong, &link.id),

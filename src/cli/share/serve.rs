@@ -512,7 +512,7 @@ pub(crate) fn start(context: &Context, host: Host, project: bool, read_only: boo
 impl Report for Statuses<Served> {
     fn page(&self, page: &mut Page) {
         self.show(page, "no server in", |served, page| {
-            page.document(served, &[])
+            page.document(served, &[]);
         });
     }
 }
