@@ -216,7 +216,7 @@ pub(crate) fn of_commands(a: &str, b: &str) -> f64 {
 }
 
 /// Returns `true` if two commands run the same program.
-fn same_program(a: &str, b: &str) -> bool {
+pub(crate) fn same_program(a: &str, b: &str) -> bool {
     program(a).is_some() && program(a) == program(b)
 }
 

@@ -20,7 +20,9 @@ use crate::lessons::storage::table;
 use crate::lessons::storage::words::is_code;
 use crate::lessons::telling::hint::Hint;
 use crate::lessons::telling::{changed_file, line_before};
-use crate::model::text::{key_words, one_line, quoted_names, similarity, weight};
+use crate::model::text::{
+    key_words, one_line, quoted_names, same_program, similarity, telling_words, weight,
+};
 use crate::model::{Applies, LessonScope, Pattern, Procedure, Record as _, Trust, with_origin};
 use crate::store::workspace::Error;
 use crate::store::{Here, Pulled, Scoped, Terms};
@@ -37,6 +39,8 @@ const MOST_WORDS: usize = 4_000;
 const LINES: usize = 3;
 /// Minimum similarity of an error that an agent recorded.
 const SIMILAR: f64 = 0.55;
+/// Minimum number of specific words of an error that a call of another program may have.
+const TELLING: usize = 3;
 /// Minimum length of a phrase that decides alone, in characters.
 const PHRASE: usize = 12;
 
@@ -207,6 +211,14 @@ impl Failure {
         let is_same = line.key == normalised(&pattern.error_key);
         // An approved pattern holds for its error, and not for similar ones of other calls.
         if !is_same && !procedure.origins.is_empty() || self.has(&pattern.working_code) {
+            return None;
+        }
+        // Few words are an error of many programs, where the calls are those of a host's tools.
+        let is_other = !self.is_own_code
+            && !self.code.is_empty()
+            && !pattern.failing_code.is_empty()
+            && !same_program(&pattern.failing_code, &self.code);
+        if is_other && telling_words(&line.key) < TELLING {
             return None;
         }
         let why = ["similar error", "same error"][usize::from(is_same)];
