@@ -213,9 +213,8 @@ impl Report for StoredLesson {
     }
 }
 
-/// Maximum length of a call's output: its last 256 KiB, where the error is, of the first 64 MiB.
+/// Maximum length of a call's output: its last 256 KiB, where the error is.
 const MAX_OUTPUT: usize = 256 << 10;
-const MAX_READ: u64 = 64 << 20;
 
 /// Show lessons for an error
 ///
@@ -274,14 +273,21 @@ fn output_of_call(given: &str) -> Result<String, UserError> {
         path: given.into(),
         source,
     };
-    let mut output = Vec::new();
-    let read = std::io::stdin()
-        .lock()
-        .take(MAX_READ)
-        .read_to_end(&mut output);
-    read.map_err(unreadable)?;
-    let start = output.len().saturating_sub(MAX_OUTPUT);
-    Ok(String::from_utf8_lossy(&output[start..]).into_owned())
+    let mut input = std::io::stdin().lock();
+    let mut tail: Vec<u8> = Vec::new();
+    let mut chunk = vec![0; 1 << 16];
+    loop {
+        let read = input.read(&mut chunk).map_err(unreadable)?;
+        if read == 0 {
+            break;
+        }
+        tail.extend_from_slice(&chunk[..read]);
+        if tail.len() > 2 * MAX_OUTPUT {
+            tail.drain(..tail.len() - MAX_OUTPUT);
+        }
+    }
+    let start = tail.len().saturating_sub(MAX_OUTPUT);
+    Ok(String::from_utf8_lossy(&tail[start..]).into_owned())
 }
 
 /// Record failures and recoveries, for agents without hooks

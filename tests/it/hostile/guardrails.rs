@@ -57,5 +57,5 @@ fn a_correction_whose_guardrail_failed_can_be_taken_back() {
     mend(&workspace);
     let report = workspace.json(&correction(SAID));
     assert_eq!(report["guardrails"], json!([OWN, OF_DOMAIN]), "{report}");
-    assert_eq!(sections(&workspace, OWN), ["CORR-001"]);
+    assert_eq!(sections(&workspace, OWN), ["CORR-002"]);
 }
