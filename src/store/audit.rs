@@ -334,7 +334,9 @@ impl Key {
 
     fn mac(key: &Hmac<Sha256>, parts: &[&[u8]]) -> String {
         let mut mac = key.clone();
-        parts.iter().for_each(|part| mac.update(part));
+        for part in parts {
+            mac.update(part);
+        }
         hex(&mac.finalize().into_bytes())
     }
 }

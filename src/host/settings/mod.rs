@@ -161,6 +161,9 @@ pub struct Found<T> {
     pub problem: Option<String>,
 }
 
+/// File of an item, and what belongs in it.
+type FileEntry<'a> = (SharedFile, Box<dyn Entry + 'a>);
+
 impl Place {
     /// Returns the status of the item.
     pub fn status(&self) -> Result<InstallationStatus, Error> {
@@ -245,7 +248,7 @@ impl Place {
     }
 
     /// Returns the files of the item, and what belongs in each.
-    fn entries(&self) -> Result<Vec<(SharedFile, Box<dyn Entry + '_>)>, Error> {
+    fn entries(&self) -> Result<Vec<FileEntry<'_>>, Error> {
         let entry: Box<dyn Entry + '_> = match self.item {
             Item::Hooks => {
                 let entries = hooks::entries(self, &self.start)?.into_iter();

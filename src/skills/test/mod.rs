@@ -278,8 +278,8 @@ async fn test_case(
     let rule = rule_in_force(&rules, rule);
     report.reflexion_id = Some(rule.reflexion_id.clone());
     let Chosen::Model(llm) = &group.chosen else {
-        report.reason =
-            "a rule acts through a model's prompt, and no model is configured: --model".to_owned();
+        "a rule acts through a model's prompt, and no model is configured: --model"
+            .clone_into(&mut report.reason);
         return Ok(report);
     };
     let prompt = assemble_layers(workspace, &group.skill, &rules, Some(case.input.get()));

@@ -321,14 +321,14 @@ impl Ids {
                     continue;
                 }
                 let is_new = step == 2 && one.of[BASE].is_none();
-                let is_free =
-                    !used.contains(id) && !(is_new && removed.contains(&(kind, id.clone())));
-                let to = if is_free {
-                    id.clone()
-                } else {
+                let was_removed = is_new && removed.contains(&(kind, id.clone()));
+                let is_taken = used.contains(id) || was_removed;
+                let to = if is_taken {
                     taken.free(kind, &record.created, DateTime::UNIX_EPOCH)
+                } else {
+                    id.clone()
                 };
-                if is_new && !is_free {
+                if is_new && is_taken {
                     ids.new.push(new_id(kind, id, &to));
                 }
                 used.insert(to.clone());
