@@ -298,6 +298,7 @@ mod tests_of_retries {
         pause(&Limits::default(), retries, fault, left, 0.0)
     }
 
+    #[expect(clippy::unnecessary_wraps, reason = "compared with a pause that may be none")]
     const fn after(ms: u64) -> Option<Duration> {
         Some(Duration::from_millis(ms))
     }
