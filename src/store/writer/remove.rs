@@ -331,7 +331,8 @@ mod tests {
         assert_eq!(
             names,
             [
-                ".gitignore", ".lock", "audit.jsonl", "config.toml", "mine.txt", "workspace.json"
+                ".gitignore", ".lock", "audit.anchor", "audit.jsonl", "config.toml", "mine.txt",
+                "workspace.json"
             ]
         );
         let mut audited = Vec::new();
