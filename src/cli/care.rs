@@ -10,7 +10,7 @@ use crate::cli::config::{Setting, digest, prompts};
 use crate::cli::context::Context;
 use crate::cli::help::SET;
 use crate::cli::memory::counted;
-use crate::cli::output::{Done, Page, Report, Style, Table, clean};
+use crate::cli::output::{Done, Page, Report, Style, Table, clean, plural};
 use crate::cli::start::init;
 use crate::model::error::UserError;
 use crate::review::{self, TrustMode, Untrusted};
@@ -46,7 +46,16 @@ impl Report for DoctorReport {
     fn page(&self, page: &mut Page) {
         page.fails_if(!self.healthy);
         for repaired in &self.repaired {
-            page.facts("repaired", repaired);
+            let (path, copy) = (repaired.path.display(), repaired.copy.display());
+            let records = plural(repaired.kept as u64, "record");
+            let kept = match repaired.salvaged {
+                0 => format!("{records} kept"),
+                found => format!("{records} kept, {found} of them from the damage"),
+            };
+            page.good(
+                "repaired ",
+                format!("{path}: {kept}; copy of the damaged file: {copy}"),
+            );
             if !repaired.lost.is_empty() {
                 let ids = repaired.lost.join(", ");
                 page.warn(
