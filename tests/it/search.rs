@@ -128,8 +128,8 @@ fn a_question_about_a_speaker_finds_what_was_said_and_no_greeting() {
     assert_eq!(embedded, "What does eat in the morning?");
     let shown = workspace.run(&query);
     let reasons = [
-        "MEM-025:      explain keyword 0",
-        "embedded:     What does eat in the morning?",
+        "MEM-025  no query word; meaning 0.",
+        "compared:     What does eat in the morning?",
     ];
     for reason in reasons {
         assert!(shown.succeeds().stdout.contains(reason), "{shown:?}");

@@ -333,7 +333,9 @@ fn settings_that_cannot_be_read_stop_nothing_else() {
     assert_eq!(fs::read_to_string(&settings).unwrap(), "{broken");
     // Each step that failed has its reason and the way out.
     let page = workspace.run(&["setup", "--yes"]).stdout;
-    let (_, failed) = page.split_once("failed   claude-code: hooks (").unwrap();
+    let (_, failed) = page
+        .split_once("failed   claude-code: install the hooks")
+        .unwrap();
     assert!(
         failed.contains("is not JSON") && failed.contains("repair `"),
         "{page}"
@@ -381,7 +383,10 @@ fn three_commands_lead_to_a_hint_at_the_failing_call() {
     };
     terminal.type_line("PATH=$HOME/bin:$PATH memctl setup");
     let plan = terminal.wait_for("Do this?");
-    assert!(plan.contains("will     claude-code: hooks"), "{plan}");
+    assert!(
+        plan.contains("will     claude-code: install the hooks"),
+        "{plan}"
+    );
     terminal.type_line("y");
     terminal.wait_for("q later");
     terminal.type_line("q");

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use clap::Args;
 use clap::builder::PossibleValuesParser;
+use console::measure_text_width;
 use serde::Serialize;
 
 use crate::cli::context::Context;
@@ -22,8 +23,8 @@ use crate::store::workspace::{Error, Workspace};
 const CHANGE: usize = 110;
 /// Maximum width of the error that a pattern is about.
 const ERROR: usize = 60;
-/// Maximum number of lines of a text: those of a lesson or a rule of usual length.
-const LINES: usize = 5;
+/// Minimum length of the text of a record on its line, in columns.
+const LEAST: usize = 20;
 /// Statuses of rules and procedures.
 const STATUSES: [&str; 7] = [
     "active", CANDIDATE, REJECTED, "superseded", "retired", QUARANTINED, EPISODE,
@@ -137,7 +138,7 @@ fn of_kind(
     Ok(report)
 }
 
-/// Shows a record: what it is about, its text, and its outcome.
+/// Shows a record on a line: what it is about, and its text as far as it fits; its outcome is below.
 fn show_one(page: &mut Page, kind: Kind, record: &Listed) {
     let facts = [
         record.skill.clone(),
@@ -150,16 +151,19 @@ fn show_one(page: &mut Page, kind: Kind, record: &Listed) {
             .map(|at| format!("expires {}", day(at))),
     ];
     let facts: Vec<String> = facts.into_iter().flatten().collect();
-    let facts = format!("  {}", facts.join("  "));
-    page.styled(&[(Style::Strong, &record.id), (Style::Dim, &facts)]);
+    let facts = format!("  {}  ", facts.join("  "));
     let (status, source) = (record.status.as_deref(), record.source.as_deref());
     // Advice, before the error that it is about.
     let change = change_of(record);
     let text = change.as_ref().unwrap_or(&record.summary);
     let text = marked(status, source, of_rule(kind, record.trust), text);
-    if !text.is_empty() {
-        page.sentence(Style::Plain, "  ", &end(&text, page.width() * LINES));
-    }
+    let used = measure_text_width(&record.id) + measure_text_width(&facts);
+    let text = end(&text, page.width().saturating_sub(used).max(LEAST));
+    page.styled(&[
+        (Style::Strong, &record.id),
+        (Style::Dim, &facts),
+        (Style::Plain, &text),
+    ]);
     let outcome = match kind {
         Kind::Procedure => about(record),
         _ => record.receipts.map(Receipts::words).unwrap_or_default(),
@@ -216,9 +220,14 @@ impl Report for ListReport {
             show_one(page, self.kind, record);
         }
         page.newest(self.records.len(), self.total);
-        let is_waiting = |record: &Listed| record.status.as_deref() == Some(CANDIDATE);
-        if self.records.iter().any(is_waiting) {
-            page.dim("candidates wait for your approval: memctl review");
+        let waiting = self.records.iter();
+        let waiting = waiting.filter(|record| record.status.as_deref() == Some(CANDIDATE));
+        match waiting.count() as u64 {
+            0 => {}
+            1 => page.dim("1 candidate waits for your approval: memctl review"),
+            count => page.dim(format!(
+                "{count} candidates wait for your approval: memctl review"
+            )),
         }
     }
 }

@@ -3,7 +3,6 @@
 use chrono::DateTime;
 use clap::Args;
 use memctl_search::Fusion;
-use serde_json::json;
 
 use crate::cli::ask::Spending;
 use crate::cli::context::Context;
@@ -12,7 +11,7 @@ use crate::cli::output::printer::Work;
 use crate::cli::output::{Done, Page, Report, Table, ms, plural};
 use crate::model::{Kind, MemoryType, Trust};
 use crate::notes::indexing::Filter;
-use crate::notes::{self, FindOptions, FindReport, Found};
+use crate::notes::{self, Explanation, FindOptions, FindReport, Found};
 use crate::serve::arguments::{RESULTS, TYPED};
 use crate::upkeep::{self, IndexOptions, IndexReport, IndexStage};
 
@@ -126,18 +125,44 @@ impl Report for FindReport {
                 page.line(format!("  {number}. {}", step.join(" ")));
             }
         }
-        for found in &self.results {
-            if let Some(explain) = &found.explain {
-                page.facts(
-                    &found.id,
-                    &json!({ "explain": explain, "ranks": found.ranks }),
-                );
-            }
-        }
+        let explained = self.results.iter();
+        let explained = explained.filter_map(|found| Some((found, found.explain.as_ref()?)));
+        explained.for_each(|(found, explain)| page.line(reasons(found, explain)));
         if let Some(asked) = &self.asked {
-            page.document(asked, &[]);
+            let terms = asked.terms.iter();
+            let terms = terms.map(|term| format!("{} ({})", term.word, term.documents));
+            let terms = terms.collect::<Vec<_>>().join(", ");
+            page.dim(format!(
+                "records that contain each word, of {}: {terms}",
+                asked.documents
+            ));
+            let (fusion, vectors) = (&asked.fusion, asked.vectors);
+            let embedder = asked.embedder.as_deref().unwrap_or("none");
+            page.dim(format!(
+                "fusion: {fusion}, embedder: {embedder}, {vectors} with a vector"
+            ));
+            page.some("compared", asked.embedded.as_ref());
         }
     }
+}
+
+/// Returns the scores of a result on one line.
+fn reasons(found: &Found, explain: &Explanation) -> String {
+    let rank =
+        |rank: Option<usize>| rank.map_or("no rank".to_owned(), |rank| format!("rank {rank}"));
+    let words = match explain.matched.join(" ") {
+        none if none.is_empty() => "no query word".to_owned(),
+        matched => {
+            let by_words = rank(found.ranks.keyword);
+            format!("words {:.2} ({by_words}): {matched}", explain.keyword)
+        }
+    };
+    let meaning = explain.semantic.map_or("no vector".to_owned(), |cosine| {
+        format!("meaning {cosine:.2} ({})", rank(found.ranks.semantic))
+    });
+    let later = explain.later_than.as_ref();
+    let later = later.map_or(String::new(), |earlier| format!("; later than {earlier}"));
+    format!("{}  {words}; {meaning}{later}", found.id)
 }
 
 /// Returns results with their scores as a table.

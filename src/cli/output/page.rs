@@ -342,14 +342,6 @@ impl Page {
         self.document(document, &[]);
     }
 
-    /// Adds the fields of a document behind a label.
-    pub(crate) fn facts(&mut self, label: &str, document: &(impl Document + ?Sized)) {
-        let document = document.json().unwrap_or_default();
-        let fields: Value = serde_json::from_str(&document).unwrap_or_default();
-        let words = self.words("", &fields);
-        self.field(label, &words);
-    }
-
     /// Adds records as a table, each after its name.
     fn rows(&mut self, rows: &[(&str, &Map<String, Value>)]) {
         let names: Vec<&str> = rows[0].1.keys().map(String::as_str).collect();

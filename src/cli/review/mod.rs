@@ -21,7 +21,7 @@ use crate::cli::learn::sessions::host_sessions;
 use crate::cli::memory::change::in_editor;
 use crate::cli::output::{Page, Report, Style, change, end, plural};
 use crate::model::error::UserError;
-use crate::model::{CallAction, Kind, SkillPath};
+use crate::model::{self, CallAction, Kind, SkillPath};
 use crate::review::PastSessions;
 use crate::review::queue::{Part, Queue, Waiting, WaitingKind};
 use crate::{review, rules, upkeep};
@@ -327,11 +327,76 @@ fn entry(page: &mut Page, waiting: &Waiting, left: usize) {
         ("why", waiting.reason.clone()),
         ("careful", waiting.suspicious.clone().unwrap_or_default()),
         ("skill", waiting.skill.clone().unwrap_or_default()),
+        ("seen", evidence(waiting)),
     ];
     // Redacted before it is wrapped, so that no secret is cut in two.
     page.fields(
         fields.map(|(label, text)| (label, memctl_redact::redact(&text).text.into_owned())),
     );
-    page.facts("seen", &waiting.evidence);
     page.document(&waiting.origin, &[]);
+}
+
+/// What is known of the use of a record, in words.
+fn evidence(waiting: &Waiting) -> String {
+    let of = &waiting.evidence;
+    let mut words = Vec::new();
+    let (times, sessions) = (plural(of.times, "time"), plural(of.sessions, "session"));
+    match (of.times, of.sessions) {
+        (0, 0) => {}
+        (_, 0) => words.push(times),
+        _ => words.push(format!("{times} in {sessions}")),
+    }
+    if of.uses != model::Evidence::default() {
+        let (shown, helped, harmed) = (of.uses.shown, of.uses.helped, of.uses.harmed);
+        words.push(format!("shown {shown}, helped {helped}, harmed {harmed}"));
+    }
+    if let Some(confidence) = of.confidence {
+        words.push(format!("confidence {confidence:.2}"));
+    }
+    words.join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(kind: WaitingKind, parts: &[(&'static str, &str)]) -> String {
+        let mut one = Waiting::about(kind, Kind::Reflexion, "REFL-003", String::new());
+        for (name, text) in parts {
+            one.part(name, text);
+        }
+        let mut page = Page::new(80, false, "2026-02-04T00:00:00Z".parse().unwrap());
+        entry(&mut page, &one, 2);
+        page.into_text()
+    }
+
+    #[test]
+    fn an_entry_has_its_texts_and_no_escape_of_a_record_is_obeyed() {
+        let parts = [
+            ("quote", "no, use pnpm"),
+            ("rule", "Use pnpm\u{1b}[2J here"),
+        ];
+        assert_eq!(
+            text(WaitingKind::Candidate, &parts),
+            "\ncandidate  REFL-003  2 waiting\nquote:        no, use pnpm\nrule:         Use pnpm here\n"
+        );
+    }
+
+    #[test]
+    fn a_long_rule_breaks_between_words_and_is_not_shown_twice() {
+        let rule = format!("Use pnpm {}here", "and not npm ".repeat(8));
+        let parts = [("rule", rule.as_str()), ("quote", &rule)];
+        let shown = text(WaitingKind::Candidate, &parts);
+        assert_eq!(shown.lines().count(), 4, "{shown}");
+        assert!(shown.lines().all(|line| line.len() <= 80), "{shown}");
+    }
+
+    #[test]
+    fn a_text_that_is_cut_says_so_and_shows_no_secret() {
+        let secret = format!("gh{}{}", "p_", "a1B2c3D4e5".repeat(4));
+        let long = format!("{secret}\n{}", "line\n".repeat(300));
+        let shown = text(WaitingKind::Memory, &[("memory", &long)]);
+        assert!(!shown.contains(&secret[6..20]), "{shown}");
+        assert!(shown.ends_with("line\n… and 101 more lines\n"), "{shown}");
+    }
 }

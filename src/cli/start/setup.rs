@@ -252,6 +252,32 @@ impl Step {
         };
     }
 
+    /// What the step does, for the page.
+    fn act(&self) -> &'static str {
+        let (install, remove) = match self.action {
+            Action::Memory => ("create the memory", ""),
+            Action::Learn => ("learn from past sessions", ""),
+            Action::Install(Item::Hooks, _) => ("install the hooks", "remove the hooks"),
+            Action::Install(Item::StatusLine, _) => {
+                ("show a status line", "remove the status line")
+            }
+            Action::Install(Item::Permission(LESSON_TOOL), _) => (
+                "allow the tool that records lessons",
+                "no longer allow the tool that records lessons",
+            ),
+            Action::Install(Item::Permission(_), _) => (
+                "allow the tool that records corrections",
+                "no longer allow the tool that records corrections",
+            ),
+            Action::Install(Item::Server, _) => ("install the MCP server", "remove the MCP server"),
+        };
+        if self.name.starts_with("remove ") {
+            remove
+        } else {
+            install
+        }
+    }
+
     fn show(&self, page: &mut Page) {
         let (style, mark) = match self.state {
             State::Planned => (Style::Strong, "will     "),
@@ -261,10 +287,18 @@ impl Step {
             State::Skipped => (Style::Dim, "skipped  "),
         };
         let host = self.host.map(|host| format!("{host}: "));
-        let what = host.unwrap_or_default() + &self.name;
+        let what = host.unwrap_or_default() + self.act();
         let path = self.path.as_deref().map(|path| page.path(path));
-        let path = path.map(|path| format!(" ({path})")).unwrap_or_default();
-        page.styled(&[(style, mark), (Style::Plain, &what), (Style::Dim, &path)]);
+        let path = path.unwrap_or_default();
+        let beside = format!(" ({path})");
+        let fits = mark.len() + what.len() + beside.len() <= page.width();
+        let beside = if fits && !path.is_empty() {
+            &*beside
+        } else {
+            ""
+        };
+        page.styled(&[(style, mark), (Style::Plain, &what), (Style::Dim, beside)]);
+        page.some("", Some(&path).filter(|path| !fits && !path.is_empty()));
         page.some("", self.detail.as_ref());
         page.some("", self.hint.as_ref());
     }
