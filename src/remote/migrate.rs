@@ -174,21 +174,25 @@ async fn apply(
 /// the checksum of a migration differs.
 async fn version(connection: &Connection) -> Result<Option<i32>, Error> {
     let doing = "the version of the schema cannot be read";
-    let there = "select to_regnamespace('memctl') is not null,
+    let there = "select to_regnamespace('memctl') is not null, to_regclass('memctl.migrations') is not null,
         coalesce(has_schema_privilege(to_regnamespace('memctl'), 'usage')
           and has_table_privilege(to_regclass('memctl.migrations'), 'select'), false)";
     let there = connection.row(doing, there, &[]).await?;
-    match (there.get(0), there.get(1)) {
-        (false, _) => return Ok(None),
-        (true, true) => {}
-        (true, false) => {
-            let message =
-                "this role is no user of the store, or the schema `memctl` is another program's";
+    match (there.get(0), there.get(1), there.get(2)) {
+        (false, _, _) => return Ok(None),
+        (true, true, true) => {}
+        (true, true, false) => {
             return Err(Error::Statement {
                 doing: doing.to_owned(),
-                message: message.to_owned(),
+                message: "this role is no user of the store".to_owned(),
                 denied: true,
             });
+        }
+        (true, false, _) => {
+            return Err(Error::taken(
+                "memctl",
+                "the schema has no table of migrations",
+            ));
         }
     }
     let applied = "select version, name, checksum from memctl.migrations order by version";

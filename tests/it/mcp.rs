@@ -455,7 +455,7 @@ fn error_names_the_next_step() {
     let workspace = remembering();
     let mut server = Server::greeted(&workspace, &["mcp"]);
     let check = |server: &mut Server, tool: &str, arguments: Value, expected: &str| {
-        let is_missing = expected == "find the id with `search`";
+        let is_missing = expected == "find its id with `search`";
         let kind = if is_missing { "not_found" } else { "input" };
         let said = server.refused(tool, &arguments, kind);
         assert!(said.contains(expected), "{tool} {arguments}: {said}");
@@ -501,7 +501,7 @@ fn error_names_the_next_step() {
         &mut server,
         "forget",
         json!({"id": "MEM-404"}),
-        "find the id with `search`",
+        "find its id with `search`",
     );
     check(
         &mut server,

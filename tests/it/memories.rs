@@ -170,7 +170,7 @@ fn invalid_memory_is_refused_as_a_whole_and_writes_nothing() {
         "user_preferences",
         r#"{"preference_type": "Music!", "confidence_score": 1.5}"#,
         &[
-            "`metadata.preference_type` is `\"Music!\"`, and must be `video_format`, `actor`, `music`, `tone` or \
+            "`metadata.preference_type` is `\"Music!\"`, and must be one of `video_format`, `actor`, `music`, `tone`, \
              `platform`",
             "`metadata.confidence_score` is `1.5`, and must be a number from 0 to 1",
         ],

@@ -105,7 +105,7 @@ fn nothing_of_what_was_remembered_is_left() {
         .iter()
         .map(|r| r["name"].as_str().unwrap())
         .collect();
-    assert_eq!(removed, ["audit.jsonl"]);
+    assert_eq!(removed, ["audit.anchor", "audit.jsonl"]);
     assert_eq!(again["records"], json!({}));
     let status = workspace.json(&["memory", "status"]);
     assert_eq!(

@@ -29,8 +29,8 @@ fn state(workspace: &Workspace) -> BTreeMap<String, Vec<u8>> {
             let path = entry.unwrap().path();
             let name = path.file_name().unwrap().to_string_lossy().into_owned();
             let aside = [
-                ".index", ".lock", "changes.jsonl", "audit.jsonl", "execution_logs.jsonl",
-                "tombstones.jsonl", "tombstones.local.json",
+                ".index", ".lock", "changes.jsonl", "audit.jsonl", "audit.anchor",
+                "execution_logs.jsonl", "tombstones.jsonl", "tombstones.local.json",
             ];
             if aside.contains(&name.as_str()) {
                 continue;

@@ -588,7 +588,7 @@ fn secrets_stay_here_and_odd_rows_stay_there() {
         report["warnings"][0]
             .as_str()
             .unwrap()
-            .contains("3 rows of others are no records"),
+            .contains("no records with the id that they claim"),
         "{report}"
     );
     assert!(!one.memory("remote/odd/corrections.json").exists());
