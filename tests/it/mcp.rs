@@ -517,12 +517,7 @@ fn error_names_the_next_step() {
     );
     let metadata =
         json!({"content": "x", "type": "user_preferences", "metadata": {"preference_type": 3}});
-    check(
-        &mut server,
-        "remember",
-        metadata,
-        "correct what the message names",
-    );
+    check(&mut server, "remember", metadata, "correct what it names");
     let unknown = server.ask("tools/call", &json!({"name": "purge", "arguments": {}}));
     assert_eq!(unknown["error"]["code"], -32602);
     let method = server.ask("no/such/method", &json!({}));

@@ -11,7 +11,7 @@ use crate::cli::connections::{database_url, no_url};
 use crate::cli::context::{Context, random};
 use crate::cli::ending::wait;
 use crate::cli::output::printer::stages;
-use crate::cli::output::{Done, Page, Report};
+use crate::cli::output::{Done, Page, Report, Style};
 use crate::model::error::UserError;
 use crate::remote::{
     self, Address, CheckReport, Direction, InitReport, JoinReport, OnSync, PgStore,
