@@ -418,5 +418,5 @@ fn an_explanation_says_how_a_result_came_about() {
     assert!(first["explain"]["semantic"].as_f64().is_some());
     assert_eq!(report["asked"]["fusion"], "default");
     let plain = workspace.run(&["memory", "search", "unique3", "--explain"]);
-    assert!(plain.stdout.contains("explain keyword "), "{plain:?}");
+    assert!(plain.stdout.contains("words "), "{plain:?}");
 }
