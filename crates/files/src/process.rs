@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 
 use tokio::process::Child;
 
-use super::system::{Leader, begin_group};
+use super::system::{Leader, begin_group, interrupts};
 pub use super::system::{
     LocalStream, Stop, USUAL_EDITOR, connect, keep_file_size_limit_an_error, limit_unreceived,
     noted_home, user,
@@ -70,8 +70,13 @@ impl Drop for Group {
 pub fn at_interrupt(act: impl FnOnce() + Send + 'static) -> io::Result<()> {
     let mut runtime = tokio::runtime::Builder::new_current_thread();
     let runtime = runtime.enable_all().build()?;
+    // An interrupt before the thread runs is not lost.
+    let mut interrupts = {
+        let _entered = runtime.enter();
+        interrupts()?
+    };
     thread::spawn(move || {
-        if runtime.block_on(tokio::signal::ctrl_c()).is_ok() {
+        if runtime.block_on(interrupts.recv()).is_some() {
             act();
         }
     });

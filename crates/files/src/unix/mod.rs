@@ -65,6 +65,11 @@ pub fn keep_file_size_limit_an_error() -> io::Result<()> {
     signal_hook::flag::register(SIGXFSZ, Arc::new(AtomicBool::new(true))).map(drop)
 }
 
+/// The interrupts from now on; within an async runtime.
+pub(crate) fn interrupts() -> io::Result<Signal> {
+    signal(SignalKind::interrupt())
+}
+
 /// Wait for an interrupt, a request to end or the end of the terminal, within an async runtime.
 #[derive(Debug)]
 pub struct Stop {

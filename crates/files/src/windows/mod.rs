@@ -48,6 +48,11 @@ pub const fn keep_file_size_limit_an_error() -> io::Result<()> {
     Ok(())
 }
 
+/// The interrupts from now on; within an async runtime.
+pub(crate) fn interrupts() -> io::Result<CtrlC> {
+    ctrl_c()
+}
+
 /// Handlers of Ctrl-C, Ctrl-Break, and the end of the console.
 #[derive(Debug)]
 pub struct Stop {
