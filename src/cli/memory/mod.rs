@@ -440,6 +440,16 @@ pub(crate) struct Verified {
 impl Report for Verified {
     fn page(&self, page: &mut Page) {
         page.fails_if(!self.sound);
-        page.document(self, &[]);
+        let events = plural(self.audited.lines, "event");
+        if self.sound {
+            page.good("sound: ", events);
+        } else {
+            page.bad("not sound: ", events);
+        }
+        for flaw in &self.audited.flaws {
+            let line = flaw.line.map(|line| format!("line {line}: "));
+            page.line(line.unwrap_or_default() + &flaw.message);
+        }
+        page.some("head", self.audited.head.as_deref());
     }
 }

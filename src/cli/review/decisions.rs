@@ -375,9 +375,18 @@ impl Report for WhyReport {
                     .map(|count| format!("seen {}", plural(count, "time"))),
             ];
             let facts = facts.into_iter().flatten().filter(|fact| !fact.is_empty());
-            let facts = format!("  {}", facts.collect::<Vec<_>>().join("  "));
+            let facts: Vec<String> = facts.collect();
+            // A message has no id.
+            let is_bare = link.id.is_empty() && facts.is_empty();
+            let relation = if is_bare {
+                relation.trim_end()
+            } else {
+                &relation
+            };
+            let gap = if is_bare { "" } else { "  " };
+            let facts = gap.to_owned() + &facts.join("  ");
             page.styled(&[
-                (Style::Dim, &[indent.as_str(), &relation].concat()),
+                (Style::Dim, &[indent.as_str(), relation].concat()),
                 (Style::Strong, &link.id),
                 (Style::Dim, &facts),
             ]);

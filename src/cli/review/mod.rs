@@ -336,7 +336,7 @@ fn entry(page: &mut Page, waiting: &Waiting, left: usize) {
     page.document(&waiting.origin, &[]);
 }
 
-/// What is known of the use of a record, in words.
+/// Returns how often a record was seen and used, in words.
 fn evidence(waiting: &Waiting) -> String {
     let of = &waiting.evidence;
     let mut words = Vec::new();

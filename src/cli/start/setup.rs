@@ -252,7 +252,7 @@ impl Step {
         };
     }
 
-    /// What the step does, for the page.
+    /// Text of the step on the page.
     fn act(&self) -> &'static str {
         let (install, remove) = match self.action {
             Action::Memory => ("create the memory", ""),
