@@ -27,7 +27,6 @@ pub use kind::{
     timestamped, with_origin,
 };
 pub use memctl_llm::Usage;
-pub(crate) use memory::moment;
 pub use memory::{Expiry, Field, Memory, MemoryType, Misfit, Shape, ending, later, utc};
 pub use procedure::{
     Applies, EPISODE, LONGEST_LESSON, LessonFile, LessonScope, Origin, Pattern, Procedure,

@@ -3,8 +3,7 @@
 //! hybrid search for procedures, semantic search for typed memories.
 //!
 //! The server computes the vectors of edge functions, whose errors are `{"error": message}`, as in the source
-//! documents. Arguments of database functions are named; those with a default are optional. Their rows are
-//! filtered and sorted as those of a table. A vector from a client must come from this memory's embedder; zeros
+//! documents. Arguments of database functions are named; those with a default are optional. A vector from a client must come from this memory's embedder; zeros
 //! may pad it to the 1,536 dimensions of the source documents' tables.
 
 use std::ops::RangeInclusive;
@@ -25,7 +24,7 @@ use crate::store::workspace::Workspace;
 
 use super::input::{Answer, Body, reply};
 use super::problem::Problem;
-use super::query::Query;
+use super::rows::Rows;
 use super::state::{Call, Use};
 use super::tables::{MemoryRow, options};
 
@@ -153,17 +152,17 @@ pub(crate) async fn write(call: Call, Body(body): Body<WriteBody>) -> Answer {
 /// `POST /rest/v1/rpc/hybrid_search_context_eng_memories`
 pub(crate) async fn hybrid_search(
     call: Call,
-    query: Query,
+    Rows(form): Rows,
     Body(mut search): Body<Hybrid>,
 ) -> Answer {
     search.query_text = text("query_text", search.query_text, LONGEST_QUERY)?;
     let why = "serve hybrid_search_context_eng_memories";
     let work = call.work(Use::Any, why, async move |workspace| search.rows(workspace));
-    query.reply(&work.await?)
+    form.reply(&work.await?)
 }
 
 /// `POST /rest/v1/rpc/match_memory`
-pub(crate) async fn match_memory(call: Call, query: Query, Body(search): Body<Near>) -> Answer {
+pub(crate) async fn match_memory(call: Call, Rows(form): Rows, Body(search): Body<Near>) -> Answer {
     if search.query_embedding.is_none() {
         return Err(Problem::unfit(
             "`query_embedding` is null",
@@ -172,11 +171,11 @@ pub(crate) async fn match_memory(call: Call, query: Query, Body(search): Body<Ne
     }
     let user = search.filter_user_id.as_deref();
     if user.is_some_and(|user| user != call.caller.user.as_str()) {
-        return query.reply::<SimilarRow>(&[]);
+        return form.reply::<SimilarRow>(&[]);
     }
     let why = "serve match_memory";
     let work = call.work(Use::Any, why, async move |workspace| search.rows(workspace));
-    query.reply(&work.await?)
+    form.reply(&work.await?)
 }
 
 /// Answers for an unknown function.

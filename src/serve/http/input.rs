@@ -145,9 +145,9 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Parameters<T> 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
         let mut given = Map::new();
         for (name, value) in pairs(parts) {
-            // The only number among the parameters.
+            // The only numbers among the parameters.
             let value = match value.parse::<i64>() {
-                Ok(number) if name == "limit" => Value::from(number),
+                Ok(number) if matches!(name.as_str(), "limit" | "offset") => Value::from(number),
                 _ => Value::from(value),
             };
             if given.contains_key(&name) {
@@ -165,7 +165,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Parameters<T> 
 }
 
 /// Names and values of the query, in their order; a name may come twice.
-pub(super) fn pairs(parts: &Parts) -> impl Iterator<Item = (String, String)> {
+fn pairs(parts: &Parts) -> impl Iterator<Item = (String, String)> {
     let query = parts.uri.query().unwrap_or_default();
     form_urlencoded::parse(query.as_bytes()).into_owned()
 }

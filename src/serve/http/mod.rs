@@ -6,8 +6,8 @@
 //! - `state`: shared state of all requests; the one place where a request opens the memory; shares of users.
 //! - `problem`: error responses, in the formats of three kinds of clients.
 //! - `input`: bodies and parameters, their errors, and responses.
-//! - `functions`, `tables`, `query`: endpoints in the format of Supabase: edge functions and RPC, tables, and
-//!   the query of `PostgREST` over their rows.
+//! - `functions`, `tables`, `rows`: endpoints in the format of Supabase: edge functions and RPC, tables, and the
+//!   form of their rows.
 //! - `records`, `search`, `users`: native endpoints below `/v1/`, with the behaviour and the documents of the
 //!   commands of the same names.
 //!
@@ -23,9 +23,9 @@ mod input;
 mod listen;
 mod middleware;
 mod problem;
-mod query;
 mod records;
 mod route;
+mod rows;
 mod search;
 mod state;
 mod table;

@@ -142,12 +142,9 @@ pub(super) fn listed<T: JsonSchema>(name: &str) -> Value {
     json!({ "type": "object", "properties": fields, "required": [name, "warnings"] })
 }
 
-/// Returns the schema of rows with chosen columns, or of the one that `.single()` requests.
+/// Returns the schema of rows, or of the one that `.single()` requests.
 pub(super) fn rows<T: JsonSchema>() -> Value {
-    let mut row = written::<T>();
-    if let Some(row) = row.as_object_mut() {
-        row.remove("required");
-    }
+    let row = written::<T>();
     json!({ "anyOf": [{ "type": "array", "items": row }, row] })
 }
 

@@ -10,7 +10,7 @@ use axum::routing::{delete, get, patch, post};
 use serde_json::{Map, Value};
 
 use crate::lessons::{HintReport, RecordReport};
-use crate::model::{Correction, Execution, ExecutionLog, Memory, Procedure, Reflexion, Session};
+use crate::model::{Correction, Execution, Reflexion};
 use crate::notes::FindReport;
 use crate::review::EditReport;
 use crate::rules::{AddedRule, CorrectReport};
@@ -52,23 +52,15 @@ pub(super) fn routes() -> Vec<Route> {
             .named("matchMemory", "Search the caller's memories by a vector")
             .answers_with(ROWS, route::rows::<SimilarRow>)
             .body::<Near>(),
-        Route::new("get", "/rest/v1/agent_memory", get(tables::select::<Memory, tables::MemoryRow>))
-            .named("selectMemories", "The caller's memories")
-            .answers_with(ROWS, route::rows::<tables::MemoryRow>),
+        Route::new("get", "/rest/v1/agent_memory", get(tables::select_memories))
+            .named("selectMemories", "The caller's memories, oldest first")
+            .answers_with(ROWS, route::rows::<tables::MemoryRow>)
+            .parameters::<tables::Choice>(),
         Route::new("post", "/rest/v1/agent_memory", post(tables::insert_memories))
             .named("insertMemories", "Add memories of the caller")
             .answers_with(STORED, route::rows::<tables::MemoryRow>)
             .creates()
             .body_of(route::items::<tables::NewMemory>),
-        Route::new("get", "/rest/v1/agent_sessions", get(tables::select::<Session, tables::SessionRow>))
-            .named("selectSessions", "The caller's sessions of agents")
-            .answers_with(ROWS, route::rows::<tables::SessionRow>),
-        Route::new("get", "/rest/v1/agent_execution_logs", get(tables::logs))
-            .named("selectLogs", "The log of the caller's agents, or of one session: `session_id=eq.SESSION`")
-            .answers_with(ROWS, route::rows::<ExecutionLog>),
-        Route::new("get", "/rest/v1/context_eng_memories", get(tables::select::<Procedure, tables::ProcedureRow>))
-            .named("selectProcedures", "Procedures")
-            .answers_with(ROWS, route::rows::<tables::ProcedureRow>),
         Route::new("post", "/rest/v1/context_eng_memories", post(tables::insert_procedures))
             .named("insertProcedures", "Add procedures written by an analyst")
             .answers_with(STORED, route::rows::<tables::ProcedureRow>)

@@ -1,12 +1,12 @@
-//! Tables of the source documents, as `PostgREST` offers them below `/rest/v1/`, for `from(…).select()` and
-//! `insert()` of supabase-js.
+//! Tables of the source documents, as `PostgREST` offers them below `/rest/v1/`, for `from(…).insert()` of
+//! supabase-js, and for `select()` of the memories.
 //!
 //! A caller reads and inserts only their own rows. All rows of a request are checked before the first is
 //! stored. The server writes ids and times: a row with one is refused, as one with an unknown column is. It
 //! also makes the vectors: one of a client is accepted, and not kept.
 //!
-//! Deliberately absent: updates and deletions. Records are corrected and removed by the commands, which keep
-//! their history. Sessions and lines of their logs are written by `memctl session`, or in SQL.
+//! Deliberately absent: updates and deletions, for commands correct and remove records and keep their history; and
+//! the rows of sessions and logs, which the shared database has.
 
 use schemars::JsonSchema;
 use serde::de::IgnoredAny;
@@ -15,44 +15,72 @@ use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
 
 use crate::lessons;
-use crate::model::{Kind, Memory, MemoryType, Procedure, Record, Session, Trust};
-use crate::notes::{self, AddOptions, sessions};
+use crate::model::{Kind, Memory, MemoryType, Procedure, Record as _, Trust};
+use crate::notes::{self, AddOptions};
 use crate::serve::arguments::{LONGEST_TEXT, text};
 use crate::serve::token::Caller;
+use crate::store::Selection;
 use crate::store::workspace::Workspace;
-use crate::store::{LogSelection, Selection};
 
 use super::functions::{Metadata, VectorForm};
-use super::input::{Answer, Items};
+use super::input::{Answer, Items, Parameters};
 use super::problem::Problem;
-use super::query::{Query, Row};
+use super::rows::{Columns, Form, Rows};
 use super::state::{Call, Use};
 
-/// `GET /rest/v1/…`: the caller's rows. The read of those in the answer is audited.
-pub(crate) async fn select<R, T>(call: Call, query: Query) -> Answer
-where
-    R: Record + 'static,
-    T: From<R> + Serialize + JsonSchema + 'static,
-{
-    let work = call.work(Use::Any, "serve rows", async move |workspace| {
-        let records = workspace.store.list::<R>(&Selection::default())?;
-        let rows: Vec<T> = records.records.into_iter().map(T::from).collect();
-        let rows = query.choose(&rows)?;
-        note_read(workspace, R::KIND, &rows);
-        query.answer(rows)
-    });
-    work.await
+/// Choice among the caller's memories.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Choice {
+    #[serde(rename = "select")]
+    #[schemars(skip)]
+    _select: Option<Columns>,
+    /// Only memories of a type: `eq.TYPE`.
+    memory_type: Option<String>,
+    /// Maximum number of rows, at most 1,000; default 1,000.
+    limit: Option<usize>,
+    /// Number of rows to leave out at the beginning.
+    offset: Option<usize>,
 }
 
-/// Audits a read. One that cannot be audited is answered, as everywhere.
-fn note_read(workspace: &Workspace, kind: Kind, rows: &[Row]) {
-    let text = |row: &Row, name: &str| row.cell(name).as_str().map(str::to_owned);
-    let read: Vec<_> = rows
-        .iter()
-        .map(|row| (text(row, "id").unwrap_or_default(), text(row, "user_id")))
-        .collect();
-    let read = read.iter();
-    drop(workspace.note_read(read.map(|(id, user)| (kind, (id.as_str(), user.as_deref())))));
+/// Maximum number of rows in an answer.
+const MOST: usize = 1_000;
+
+/// `GET /rest/v1/agent_memory`: the caller's memories, oldest first. The read of those in the answer is audited.
+pub(crate) async fn select_memories(
+    call: Call,
+    Parameters(choice): Parameters<Choice>,
+    form: Form,
+) -> Answer {
+    let wanted = choice
+        .memory_type
+        .map(|given| match given.strip_prefix("eq.") {
+            Some(wanted) => Ok(wanted.to_owned()),
+            None => Err(Problem::input(
+                "`memory_type` is no filter",
+                "give `eq.TYPE`",
+            )),
+        });
+    let wanted = wanted.transpose()?;
+    let work = call.work(Use::Any, "serve rows", async move |workspace| {
+        let memories = workspace.store.list::<Memory>(&Selection::default())?;
+        let memories = memories.records.into_iter().filter(|memory| {
+            let wanted = wanted.as_deref();
+            wanted.is_none_or(|wanted| memory.memory_type.name() == wanted)
+        });
+        let rows: Vec<MemoryRow> = memories
+            .skip(choice.offset.unwrap_or_default())
+            .take(choice.limit.unwrap_or(MOST).min(MOST))
+            .map(MemoryRow::from)
+            .collect();
+        let read = rows
+            .iter()
+            .map(|row| (row.id.as_str(), row.user_id.as_deref()));
+        // One that cannot be audited is answered, as everywhere.
+        drop(workspace.note_read(read.map(|row| (Kind::Memory, row))));
+        form.reply(&rows)
+    });
+    work.await
 }
 
 /// Row of `agent_memory`.
@@ -146,7 +174,7 @@ pub(crate) struct NewMemory {
 /// `POST /rest/v1/agent_memory`
 pub(crate) async fn insert_memories(
     call: Call,
-    query: Query,
+    Rows(form): Rows,
     Items(rows): Items<NewMemory>,
 ) -> Answer {
     let mut all = Vec::new();
@@ -165,7 +193,7 @@ pub(crate) async fn insert_memories(
             .map(add)
             .collect::<Result<Vec<MemoryRow>, Problem>>()
     });
-    query.inserted(&work.await?)
+    form.inserted(&work.await?)
 }
 
 /// Refuses rows of another user.
@@ -179,41 +207,6 @@ fn is_own(call: &Call, user: Option<&str>) -> Result<(), Problem> {
         "`user_id` is not the user of the token",
         "leave it out, or give the `sub` of the token",
     ))
-}
-
-/// Row of `agent_sessions`.
-#[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct SessionRow {
-    id: String,
-    #[serde(flatten)]
-    session: Session,
-}
-
-impl From<Session> for SessionRow {
-    fn from(session: Session) -> Self {
-        Self {
-            id: session.session_id.clone(),
-            session,
-        }
-    }
-}
-
-/// `GET /rest/v1/agent_execution_logs`: the lines of the caller, or of one session, oldest first. Lines belong to
-/// no domain, so a token for some domains sees none.
-pub(crate) async fn logs(call: Call, query: Query) -> Answer {
-    let work = call.work(Use::Any, "serve rows", async move |workspace| {
-        if let Some(session) = query.equal("session_id") {
-            query.reply(&sessions::show(workspace, session, usize::MAX)?.logs)
-        } else {
-            let lines = workspace.store.execution_logs(LogSelection {
-                sessions: None,
-                since: "",
-                newest: usize::MAX,
-            })?;
-            query.reply(&lines.lines)
-        }
-    });
-    work.await
 }
 
 /// Procedure to store.
@@ -263,7 +256,7 @@ impl From<Procedure> for ProcedureRow {
 /// `metadata` is the procedure.
 pub(crate) async fn insert_procedures(
     call: Call,
-    query: Query,
+    Rows(form): Rows,
     Items(rows): Items<NewProcedure>,
 ) -> Answer {
     let documents = rows.iter().map(|row| to_raw_value(&row.metadata));
@@ -281,5 +274,5 @@ pub(crate) async fn insert_procedures(
             Ok(stored)
         },
     );
-    query.inserted(&work.await?)
+    form.inserted(&work.await?)
 }

@@ -189,94 +189,49 @@ fn row_of_parameter(parameter: &Value, root: &Value) -> String {
     )
 }
 
-/// Page in progress: parameters that many endpoints take are listed once.
-struct Endpoints<'a> {
-    root: &'a Value,
-    shared: Vec<&'a Value>,
-}
-
-impl<'a> Endpoints<'a> {
-    /// `shared` are the parameters of every table below `/rest/v1/`, and of nothing else.
-    fn of(root: &'a Value) -> Self {
-        let mut users: Vec<(&Value, Vec<&str>)> = Vec::new();
-        for (path, methods) in root["paths"].as_object().unwrap() {
-            for operation in methods.as_object().unwrap().values() {
-                for parameter in operation["parameters"].as_array().into_iter().flatten() {
-                    match users.iter_mut().find(|(other, _)| *other == parameter) {
-                        Some((_, paths)) => paths.push(path),
-                        None => users.push((parameter, vec![path])),
-                    }
-                }
-            }
-        }
-        users.retain(|(_, paths)| paths.iter().all(|path| path.starts_with("/rest/v1/")));
-        assert!(
-            users
-                .iter()
-                .all(|(_, paths)| paths.len() == users[0].1.len())
-        );
-        let shared = users.into_iter().map(|(parameter, _)| parameter).collect();
-        Self { root, shared }
+fn endpoint(root: &Value, method: &str, path: &str, operation: &Value, get: &Value) -> String {
+    let mut text = format!(
+        "\n## {} {path}\n\n{}.",
+        method.to_uppercase(),
+        operation["summary"].as_str().unwrap()
+    );
+    if operation["security"].is_null() {
+        text.push_str(" Needs no token.");
     }
-
-    fn table_of_shared(&self) -> String {
-        let rows = self
-            .shared
-            .iter()
-            .map(|one| row_of_parameter(one, self.root));
-        format!(
-            "\n| Parameter of `/rest/v1/` | Type | Meaning |\n|---|---|---|\n{}",
-            rows.collect::<String>()
-        )
+    text.push('\n');
+    let parameters = operation["parameters"].as_array().into_iter().flatten();
+    let own: Vec<&Value> = parameters.collect();
+    if !own.is_empty() {
+        text.push_str("\n| Parameter | Type | Meaning |\n|---|---|---|\n");
+        text.extend(own.iter().map(|one| row_of_parameter(one, root)));
     }
-
-    fn endpoint(&self, method: &str, path: &str, operation: &Value, get: &Value) -> String {
-        let root = self.root;
-        let mut text = format!(
-            "\n## {} {path}\n\n{}.",
-            method.to_uppercase(),
-            operation["summary"].as_str().unwrap()
-        );
-        if operation["security"].is_null() {
-            text.push_str(" Needs no token.");
-        }
-        text.push('\n');
-        let parameters = operation["parameters"].as_array().into_iter().flatten();
-        let own: Vec<&Value> = parameters
-            .filter(|one| !self.shared.contains(one))
-            .collect();
-        if !own.is_empty() {
-            text.push_str("\n| Parameter | Type | Meaning |\n|---|---|---|\n");
-            text.extend(own.iter().map(|one| row_of_parameter(one, root)));
-        }
-        let body = &operation["requestBody"]["content"]["application/json"]["schema"];
-        let names = names_of_fields(body, root);
-        let of_get = get["parameters"].as_array().into_iter().flatten();
-        let of_get: BTreeSet<String> = of_get
-            .filter_map(|one| one["name"].as_str().map(str::to_owned))
-            .collect();
-        if !names.is_empty() && names == of_get {
-            text.push_str("\nBody: the parameters of GET, and the same answer.\n");
-            return text;
-        }
-        let variants = body["anyOf"].as_array();
-        let variants = variants.map_or_else(|| vec![body], |variants| variants.iter().collect());
-        for table in variants.iter().map(|variant| fields(variant, root)) {
-            if !table.is_empty() {
-                text.push_str(&format!("\nBody:\n\n{table}"));
-            }
-        }
-        for (code, response) in operation["responses"].as_object().unwrap() {
-            if code != "default" {
-                let answer = phrase(response["description"].as_str().unwrap());
-                let schema = &response["content"]["application/json"]["schema"];
-                let list = field_list(resolved(schema, root), root);
-                let answer = wrapped(&format!("Answer {code}: {answer}. {list}"));
-                text.push_str(&format!("\n{answer}\n"));
-            }
-        }
-        text
+    let body = &operation["requestBody"]["content"]["application/json"]["schema"];
+    let names = names_of_fields(body, root);
+    let of_get = get["parameters"].as_array().into_iter().flatten();
+    let of_get: BTreeSet<String> = of_get
+        .filter_map(|one| one["name"].as_str().map(str::to_owned))
+        .collect();
+    if !names.is_empty() && names == of_get {
+        text.push_str("\nBody: the parameters of GET, and the same answer.\n");
+        return text;
     }
+    let variants = body["anyOf"].as_array();
+    let variants = variants.map_or_else(|| vec![body], |variants| variants.iter().collect());
+    for table in variants.iter().map(|variant| fields(variant, root)) {
+        if !table.is_empty() {
+            text.push_str(&format!("\nBody:\n\n{table}"));
+        }
+    }
+    for (code, response) in operation["responses"].as_object().unwrap() {
+        if code != "default" {
+            let answer = phrase(response["description"].as_str().unwrap());
+            let schema = &response["content"]["application/json"]["schema"];
+            let list = field_list(resolved(schema, root), root);
+            let answer = wrapped(&format!("Answer {code}: {answer}. {list}"));
+            text.push_str(&format!("\n{answer}\n"));
+        }
+    }
+    text
 }
 
 #[test]
@@ -291,7 +246,6 @@ fn page_of_http_endpoints_is_what_the_server_describes() {
     ));
     assert_eq!(described.status, 200);
     let root: Value = serde_json::from_str(&described.text).unwrap();
-    let endpoints = Endpoints::of(&root);
     let mut page = String::from(
         "# HTTP endpoints\n\n\
          `memctl serve` describes itself at `/openapi.json` (OpenAPI 3.1), with the meaning of each field of an\n\
@@ -299,10 +253,9 @@ fn page_of_http_endpoints_is_what_the_server_describes() {
          [Serve over HTTP](../serve.md) explains tokens, limits and errors. Every request but two needs\n\
          `Authorization: Bearer TOKEN`.\n",
     );
-    page.push_str(&endpoints.table_of_shared());
     for (path, methods) in root["paths"].as_object().unwrap() {
         for (method, operation) in methods.as_object().unwrap() {
-            page.push_str(&endpoints.endpoint(method, path, operation, &methods["get"]));
+            page.push_str(&endpoint(&root, method, path, operation, &methods["get"]));
         }
     }
     assert_kept("http.md", &page);

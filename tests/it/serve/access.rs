@@ -71,13 +71,6 @@ fn routes() -> Vec<(&'static str, &'static str, Value)> {
             "/rest/v1/agent_memory",
             json!({ "content": "x", "memory_type": "brand_memory" }),
         ),
-        ("GET", "/rest/v1/agent_sessions", Value::Null),
-        (
-            "GET",
-            "/rest/v1/agent_execution_logs?session_id=eq.x",
-            Value::Null,
-        ),
-        ("GET", "/rest/v1/context_eng_memories", Value::Null),
         ("GET", "/v1/users/me/export", Value::Null),
         ("DELETE", "/v1/users/me?confirm=ann", Value::Null),
         ("POST", "/v1/users/me/disable", Value::Null),
@@ -364,11 +357,6 @@ fn an_hr_token_neither_sees_nor_changes_what_is_finance_or_somebody_elses() {
         (
             "GET",
             format!("/v1/search?query={MARK}&skill=finance/expense-check"),
-            Value::Null,
-        ),
-        (
-            "GET",
-            "/rest/v1/context_eng_memories".to_owned(),
             Value::Null,
         ),
         ("GET", "/rest/v1/agent_memory".to_owned(), Value::Null),

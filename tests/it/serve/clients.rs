@@ -89,7 +89,7 @@ const embed = async (input) => {
 out.hybrid = await supabase.rpc('hybrid_search_context_eng_memories',
   { query_text: query, query_embedding: await embed(query), match_count: 3 });
 out.single = await supabase.rpc('hybrid_search_context_eng_memories',
-  { query_text: query, match_count: 1 }).select('id,content').single();
+  { query_text: query, match_count: 1 }).single();
 out.matched = await supabase.rpc('match_memory',
   { query_embedding: await embed('calm and friendly voice'), match_threshold: 0.3 });
 out.stolen = await supabase.rpc('match_memory',
@@ -103,7 +103,8 @@ out.inserted = await supabase.from('context_eng_memories')
 out.row = await supabase.from('agent_memory').insert({ user_id: 'ann', content: 'Voice: short sentences',
   memory_type: 'brand_memory', embedding: await embed('Voice: short sentences'), metadata: {}, expires_at: null })
   .select().single();
-out.rows = await supabase.from('agent_memory').select('content').eq('memory_type', 'brand_memory').order('created_at');
+out.rows = await supabase.from('agent_memory').select().eq('memory_type', 'brand_memory');
+out.chosen = await supabase.from('agent_memory').select().eq('content', 'x');
 out.foreign = await supabase.from('agent_memory').insert({ user_id: 'bob', content: 'x', memory_type: 'brand_memory' });
 out.unknown = await supabase.rpc('another', {});
 supabase = client('x.y.z');
@@ -204,8 +205,10 @@ fn rows_of_the_table(out: &Value) {
         "{out}"
     );
     let written = "Voice: calm and friendly, never salesy";
-    let rows = json!([{ "content": written }, { "content": "Voice: short sentences" }]);
-    assert_eq!(out["rows"]["data"], rows, "{out}");
+    let rows = out["rows"]["data"].as_array().unwrap();
+    let contents: Vec<&Value> = rows.iter().map(|row| &row["content"]).collect();
+    assert_eq!(contents, [written, "Voice: short sentences"], "{out}");
+    assert_eq!(out["chosen"]["status"], 400, "{out}");
     assert_eq!(out["foreign"]["status"], 403, "{out}");
 }
 
