@@ -64,9 +64,18 @@ fn bytes_of(directory: &Path) -> Vec<(PathBuf, Vec<u8>)> {
 
 #[test]
 fn sixteen_writers_at_once_lose_nothing_and_a_reader_never_sees_less_than_before() {
+    writers_at_once(12, 5);
+}
+
+#[test]
+#[ignore = "a minute: make test-storm"]
+fn sixteen_writers_of_hundreds_of_records_lose_nothing() {
+    writers_at_once(50, 20);
+}
+
+/// Eight processes that run a skill so many times, and eight that correct it, beside one that reads.
+fn writers_at_once(runs_each: usize, corrections_each: usize) {
     const WRITERS: usize = 8;
-    const RUNS: usize = 50;
-    const CORRECTIONS_EACH: usize = 20;
     let workspace = scripted();
     let acknowledged = Mutex::new(Vec::<String>::new());
     let done = AtomicBool::new(false);
@@ -76,7 +85,7 @@ fn sixteen_writers_at_once_lose_nothing_and_a_reader_never_sees_less_than_before
             .map(|_| {
                 scope.spawn(move || {
                     let mut ids = Vec::new();
-                    for _ in 0..RUNS {
+                    for _ in 0..runs_each {
                         let ran = workspace.json(&RUN_SCRIPTED);
                         let id = ran["execution_id"].as_str().unwrap().to_owned();
                         acknowledged.lock().unwrap().push(id.clone());
@@ -90,7 +99,7 @@ fn sixteen_writers_at_once_lose_nothing_and_a_reader_never_sees_less_than_before
             .map(|writer| {
                 scope.spawn(move || {
                     let mut ids = Vec::new();
-                    while ids.len() < CORRECTIONS_EACH {
+                    while ids.len() < corrections_each {
                         // A record acknowledged by one process is visible to every other one.
                         let Some(execution) = acknowledged.lock().unwrap().last().cloned() else {
                             std::thread::sleep(Duration::from_millis(2));
@@ -152,24 +161,24 @@ fn sixteen_writers_at_once_lose_nothing_and_a_reader_never_sees_less_than_before
     assert!(looks > 5, "the reader looked only {looks} times");
 
     let stored = ids(&workspace, EXECUTIONS, "execution_id");
-    assert_eq!(stored.len(), WRITERS * RUNS);
-    assert_eq!(distinct(&stored).len(), WRITERS * RUNS);
+    assert_eq!(stored.len(), WRITERS * runs_each);
+    assert_eq!(distinct(&stored).len(), WRITERS * runs_each);
     assert_eq!(distinct(&stored), distinct(&runs));
     let stored_corrections = ids(&workspace, CORRECTIONS, "correction_id");
-    assert_eq!(stored_corrections.len(), WRITERS * CORRECTIONS_EACH);
+    assert_eq!(stored_corrections.len(), WRITERS * corrections_each);
     assert_eq!(distinct(&stored_corrections), distinct(&corrections));
-    assert_eq!(distinct(&corrections).len(), WRITERS * CORRECTIONS_EACH);
+    assert_eq!(distinct(&corrections).len(), WRITERS * corrections_each);
     for execution in ids(&workspace, CORRECTIONS, "execution_id") {
         assert!(distinct(&stored).contains(execution.as_str()));
     }
     let rules = ids(&workspace, RULES, "reflexion_id");
-    assert_eq!(distinct(&rules).len(), WRITERS * CORRECTIONS_EACH);
-    assert_eq!(rules.len(), WRITERS * CORRECTIONS_EACH);
+    assert_eq!(distinct(&rules).len(), WRITERS * corrections_each);
+    assert_eq!(rules.len(), WRITERS * corrections_each);
     let learnt_from = ids(&workspace, RULES, "correction_id");
     assert_eq!(distinct(&learnt_from), distinct(&corrections));
     // The guardrail file is written by many as well.
     let guardrails = workspace.read("skills/hr/resume-screen/GUARDRAILS.md");
-    for case in (0..WRITERS).flat_map(|w| (0..CORRECTIONS_EACH).map(move |n| format!("{w}-{n}"))) {
+    for case in (0..WRITERS).flat_map(|w| (0..corrections_each).map(move |n| format!("{w}-{n}"))) {
         let said = format!("**Rule**: {}", rule(&case));
         assert_eq!(guardrails.matches(&said).count(), 1, "{case}");
     }
@@ -212,7 +221,18 @@ fn kill_after(workspace: &Workspace, script: &str, round: u64, ms: u64) -> Strin
 }
 
 #[test]
+fn twenty_kills_lose_nothing_that_was_acknowledged() {
+    kills(20, 4);
+}
+
+#[test]
+#[ignore = "two minutes: make test-storm"]
 fn a_hundred_kills_lose_nothing_that_was_acknowledged() {
+    kills(100, 20);
+}
+
+/// Kills processes at so many moments, and more where they came before so many records of each kind were acknowledged.
+fn kills(least: u64, acknowledged: usize) {
     // The odd rounds correct, the even ones run.
     const LOOP: &str = r#"n=0; while :; do n=$((n+1))
         if [ $(($2 % 2)) = 0 ]; then
@@ -234,13 +254,13 @@ fn a_hundred_kills_lose_nothing_that_was_acknowledged() {
     let mut executions: BTreeSet<String> = BTreeSet::new();
     let mut corrections: BTreeSet<String> = BTreeSet::new();
     let mut torn = 0;
-    // A hundred kills, and more where they came before anything could be acknowledged.
-    for round in 0..400_u64 {
-        if round >= 100 && executions.len() > 20 && corrections.len() > 20 {
+    for round in 0..4 * least {
+        let is_enough = executions.len() > acknowledged && corrections.len() > acknowledged;
+        if round >= least && is_enough {
             break;
         }
         // Moments in no order. A machine that has become busier since gets more time.
-        let span = span << (round / 100);
+        let span = span << (round / least);
         let said = kill_after(&workspace, LOOP, round, 1 + round * 37 % span);
         executions.extend(printed(&said, "execution_id"));
         corrections.extend(printed(&said, "correction_id"));
@@ -264,7 +284,7 @@ fn a_hundred_kills_lose_nothing_that_was_acknowledged() {
         }
     }
     assert!(
-        executions.len() > 20 && corrections.len() > 20,
+        executions.len() > acknowledged && corrections.len() > acknowledged,
         "{torn} torn, {} and {} acknowledged: the processes were killed before they did anything",
         executions.len(),
         corrections.len()
