@@ -13,7 +13,7 @@ use crate::cli::memory::counted;
 use crate::cli::output::{Done, Page, Report, Style, Table, clean, plural};
 use crate::cli::start::init;
 use crate::model::error::UserError;
-use crate::review::{self, TrustMode, Untrusted};
+use crate::review::{self, Untrusted};
 use crate::store::{MERGE_AGAIN, ProblemKind};
 use crate::upkeep::{self, DoctorReport};
 
@@ -225,15 +225,11 @@ impl Report for ConfigReport {
 ///
 /// ```console
 /// $ memctl trust --dry-run
-/// $ memctl trust --once
 /// $ memctl trust --origin 3f2a9c1b
+/// $ memctl trust --revoke
 /// ```
 #[derive(Debug, Args)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(crate) struct TrustArgs {
-    /// Trust the current records; later changes make them data again
-    #[arg(long, conflicts_with_all = ["origin", "revoke"])]
-    once: bool,
     /// Trust records pulled from the workspace whose origin has this prefix
     #[arg(long, conflicts_with = "revoke")]
     origin: Option<String>,
@@ -292,14 +288,9 @@ pub(crate) fn trust(context: &Context, args: &TrustArgs) -> Done<TrustReport> {
         report.decision = "origin";
         return Ok(report);
     }
-    let (mode, decision) = if args.once {
-        (TrustMode::Once, "once")
-    } else {
-        (TrustMode::Standing, "standing")
-    };
-    review::trust(&workspace, mode)?;
+    review::trust(&workspace)?;
     approvals.trust_settings(report.digest.clone(), &mut || (workspace.random)())?;
-    report.decision = decision;
+    report.decision = "standing";
     Ok(report)
 }
 
@@ -368,7 +359,6 @@ impl Report for TrustReport {
         self.list(page);
         page.line(match self.decision {
             "standing" => format!("Trusted from now on: {}", self.directory),
-            "once" => format!("Trusted until it changes: {}", self.directory),
             "origin" => "Trusted from now on: records pulled from this workspace".to_owned(),
             "revoked" => format!("No longer trusted: {}", self.directory),
             _ if self.is_empty() => format!("Nothing needs trust: {}", self.directory),

@@ -387,16 +387,6 @@ pub fn reject(workspace: &Workspace, id: &str, reason: &str) -> Result<Rejected,
 /// Kinds whose text reaches an agent as more than data, in the order in which they are shown.
 const ACTING: [Kind; 3] = [Kind::Reflexion, Kind::Procedure, Kind::Memory];
 
-/// Scope of a decision about trust.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum TrustMode {
-    /// Trusts the workspace as a source: its approvals count from now on.
-    Standing,
-    /// Trusts the records as they are now; a record that changes is observed again.
-    Once,
-}
-
 /// Records that do not count yet, by kind.
 #[derive(Debug, Default, Serialize, schemars::JsonSchema)]
 pub struct Untrusted {
@@ -476,21 +466,11 @@ fn without_repeated_lines(text: &str) -> String {
     lines.join("\n")
 }
 
-/// Makes the approvals of this workspace count.
-pub fn trust(workspace: &Workspace, mode: TrustMode) -> Result<(), Error> {
+/// Trusts this workspace as a source: its approvals count from now on.
+pub fn trust(workspace: &Workspace) -> Result<(), Error> {
     let mut random = || (workspace.random)();
     let approvals = workspace.store.approvals();
-    match mode {
-        TrustMode::Standing => {
-            approvals.trust(Basis::Trusted, &workspace.timestamp(), &mut random)?;
-        }
-        TrustMode::Once => {
-            for kind in ACTING {
-                approvals.approve(&untrusted_entries(&workspace.store, kind)?, &mut random)?;
-            }
-        }
-    }
-    Ok(())
+    approvals.trust(Basis::Trusted, &workspace.timestamp(), &mut random)
 }
 
 /// Revokes all trust in this workspace: the decision about it, and the approvals of its records.

@@ -19,8 +19,8 @@ pub(crate) mod repeats;
 pub(crate) mod replay;
 
 pub use approve::{
-    Approved, Rejected, TrustMode, Untrusted, UntrustedRecord, approve, reject, revoke, trust,
-    trust_origin, untrusted,
+    Approved, Rejected, Untrusted, UntrustedRecord, approve, reject, revoke, trust, trust_origin,
+    untrusted,
 };
 pub use edit::{Draft, EditReport, draft, edit, is_text};
 pub use promote::{Promoted, promote};

@@ -150,13 +150,16 @@ fn after_a_revocation_nothing_is_trusted() {
             .len()
     };
     assert_eq!(untrusted(), 2);
-    for trust in [&["trust", "--once"][..], &["trust", "--yes"]] {
+    for trust in [
+        &["approve", "REFL-001", "REFL-002"][..],
+        &["trust", "--yes"],
+    ] {
         clone.run(trust).succeeds();
         assert_eq!(untrusted(), 0);
         clone.run(&["trust", "--revoke"]).succeeds();
         assert_eq!(untrusted(), 2, "{trust:?}");
     }
-    clone.run(&["trust", "--once"]).succeeds();
+    clone.run(&["trust"]).succeeds();
     assert_eq!(untrusted(), 0);
 }
 

@@ -257,7 +257,7 @@ fn a_correction_in_a_clone_is_not_answered_by_a_forged_rule() {
 }
 
 #[test]
-fn trust_lists_what_it_unlocks_and_counts_once_or_for_good() {
+fn trust_lists_what_it_unlocks_and_an_approval_is_of_a_text() {
     let workspace = clone_of_a_stranger();
     workspace.write(".agentura/config.toml", "model = \"exec:/bin/true\"\n");
     let listed = workspace.json(&["trust", "--dry-run"]);
@@ -269,10 +269,10 @@ fn trust_lists_what_it_unlocks_and_counts_once_or_for_good() {
     assert_eq!(listed["procedures"].as_array().unwrap().len(), 2);
     assert_eq!(listed["memories"].as_array().unwrap().len(), 1);
     assert!(!is_instruction(&workspace, RULE));
-    // Once: as it is now, and not as it is changed later.
-    assert_eq!(workspace.json(&["trust", "--once"])["decision"], "once");
+    // An approved rule: as it is now, and not as it is changed later.
+    workspace.run(&["approve", "REFL-001"]).succeeds();
     assert!(is_instruction(&workspace, RULE));
-    assert_eq!(workspace.json(&["config", "show"])["trusted"], true);
+    assert_eq!(workspace.json(&["config", "show"])["trusted"], false);
     let change = |from: &str, to: &str| {
         let text = workspace
             .read(".agentura/reflexion_entries.json")
@@ -283,6 +283,7 @@ fn trust_lists_what_it_unlocks_and_counts_once_or_for_good() {
     assert!(!is_instruction(&workspace, "Trent"));
     // A standing source: whatever it says from now on, until that is taken back. Settings ask again.
     assert_eq!(workspace.json(&["trust"])["decision"], "standing");
+    assert_eq!(workspace.json(&["config", "show"])["trusted"], true);
     change("named Trent", "named Oscar");
     assert!(is_instruction(&workspace, "Oscar"));
     workspace.write(".agentura/config.toml", "model = \"exec:/bin/false\"\n");
