@@ -152,6 +152,10 @@ pub(crate) fn hosts(has_hooks: bool) -> impl TypedValueParser<Value = Host> {
     PossibleValuesParser::new(values).try_map(move |name| Host::from_name(&name).ok_or(none))
 }
 
+/// Arguments of a command that has only the options of every command.
+#[derive(Debug, Args)]
+pub(crate) struct NoArgs {}
+
 /// Settings of one agent host; of one with hooks if `HOOKS`.
 #[derive(Debug, Args)]
 pub(crate) struct HostArgs<const HOOKS: bool> {
@@ -226,9 +230,12 @@ impl Context {
         parsed(path, self.read(path)?.trim())
     }
 
-    /// Reads the input of a skill. Text that does not begin like a JSON document becomes
+    /// Reads the input of a skill, if a file is given. Text that does not begin like a JSON document becomes
     /// `{"input": "…"}`, except in a file whose name says that it is JSON.
-    pub(crate) fn input(&self, path: &Path) -> Result<Box<RawValue>, UserError> {
+    pub(crate) fn input(&self, path: Option<&Path>) -> Result<Option<Box<RawValue>>, UserError> {
+        let Some(path) = path else {
+            return Ok(None);
+        };
         let text = self.read(path)?;
         let text = text.trim();
         let is_json = path
@@ -236,9 +243,9 @@ impl Context {
             .is_some_and(|extension| extension == "json");
         match parsed(path, text) {
             Err(_) if !is_json && !text.is_empty() && !text.starts_with(['{', '[', '"']) => {
-                Ok(to_raw_value(&serde_json::json!({ "input": text }))?)
+                Ok(Some(to_raw_value(&serde_json::json!({ "input": text }))?))
             }
-            read => read,
+            read => read.map(Some),
         }
     }
 

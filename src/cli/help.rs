@@ -148,7 +148,7 @@ pub(crate) struct HelpArgs {
 pub(crate) fn help(args: &HelpArgs, program: Command) -> Done<Verbatim> {
     let mut program = grouped(program, args.all);
     let text = program.render_long_help().to_string();
-    Ok(Verbatim::new(text))
+    Ok(Verbatim { text })
 }
 
 /// Minimum similarity of the name of a command, from 0 to 1 (Jaro–Winkler).

@@ -82,7 +82,7 @@ use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _, Parser};
 use memctl_files::named;
 use memctl_files::process::{exit_at_interrupt, keep_file_size_limit_an_error};
 
-use crate::cli::arguments::{Global, with_one_name};
+use crate::cli::arguments::{Global, NoArgs, with_one_name};
 use crate::cli::config::Environment;
 use crate::cli::connections::Connection;
 use crate::cli::context::Context;
@@ -134,7 +134,17 @@ commands! {
     #[command(subcommand)]
     Lesson(args: learn::lesson::LessonCommand) => learn::lesson::lesson(context, args);
     Stats(args: review::stats::StatsArgs) => review::stats::stats(context, &args);
-    Statusline(args: start::hook::StatuslineArgs) => statusline(context, &args);
+    /// Print a status line for Claude Code: rules and lessons told, candidates
+    ///
+    /// Claude Code calls it after each message, with the session as JSON on stdin. `memctl setup` installs it
+    /// in `settings.json` if there is no status line yet. It only reads, and prints nothing if it cannot.
+    /// To show it beside your own status line, call both from one script that passes the input to each.
+    ///
+    /// ```console
+    /// $ memctl statusline
+    /// $ memctl statusline < session.json
+    /// ```
+    Statusline(_args: NoArgs) => statusline(context);
     Review(args: review::ReviewArgs) => review::review(context, &args);
     Approve(args: review::decisions::ApproveArgs) => review::decisions::approve(context, &args);
     Why(args: review::decisions::WhyArgs) => review::decisions::why(context, &args);
@@ -267,7 +277,7 @@ fn hook(context: &Context, args: &start::hook::HookArgs) -> Result<u8, UserError
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "a command like any other")]
-fn statusline(context: &Context, _: &start::hook::StatuslineArgs) -> Result<u8, UserError> {
+fn statusline(context: &Context) -> Result<u8, UserError> {
     let root = context.global.root.as_deref();
     let line = start::hook::statusline(&context.environment, root);
     Ok(tell_host(&context.printer, Ok(line)))

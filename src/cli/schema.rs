@@ -15,9 +15,10 @@ use clap::{Args, Command};
 use clap_complete::Shell;
 use memctl_files::named;
 use schemars::generate::SchemaSettings;
-use schemars::{JsonSchema, Schema, SchemaGenerator};
+use schemars::transform::{RecursiveTransform, Transform as _};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::cli::care;
 use crate::cli::learn;
@@ -136,45 +137,32 @@ fn schema_of(command: &str, documents: Documents) -> Value {
     let settings = SchemaSettings::draft2020_12().for_serialize();
     let mut generator = settings.into_generator();
     let made: Vec<Schema> = documents.iter().map(|of| of(&mut generator)).collect();
-    let mut fields = match <[Schema; 1]>::try_from(made) {
-        Ok([one]) => one.to_value(),
-        Err(several) => json!({ "anyOf": several }),
+    let fields = match <[Schema; 1]>::try_from(made) {
+        Ok([one]) => one,
+        Err(several) => json_schema!({ "anyOf": several }),
     };
-    let definitions = generator.take_definitions(true);
-    if !definitions.is_empty() {
-        fields["$defs"] = Value::Object(definitions);
-    }
-    let mut schema = json!({
+    let mut schema = json_schema!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": format!("memctl {command} --json"),
     });
-    if let (Some(schema), Value::Object(fields)) = (schema.as_object_mut(), fields) {
-        schema.extend(fields);
+    if let Value::Object(fields) = fields.to_value() {
+        schema.ensure_object().extend(fields);
     }
-    describe(&mut schema);
-    schema
+    let definitions = generator.take_definitions(true);
+    if !definitions.is_empty() {
+        schema.insert("$defs".to_owned(), definitions.into());
+    }
+    RecursiveTransform(describe).transform(&mut schema);
+    schema.to_value()
 }
 
-/// Rewrites descriptions, which speak of code, for readers of JSON.
-fn describe(schema: &mut Value) {
-    match schema {
-        Value::Object(fields) => {
-            for (name, value) in fields {
-                match value {
-                    Value::String(text) if name == "description" => *text = plain(text),
-                    value => describe(value),
-                }
-            }
-        }
-        Value::Array(items) => items.iter_mut().for_each(describe),
-        _ => {}
+/// Rewrites a description, which speaks of code, for readers of JSON: takes the links of the code's documentation out,
+/// and calls `None` null.
+fn describe(schema: &mut Schema) {
+    if let Some(Value::String(text)) = schema.get_mut("description") {
+        *text = text.replace("`None`", "null").replace("[`", "`");
+        *text = text.replace("`]", "`").replace('\n', " ");
     }
-}
-
-/// Takes the links of the code's documentation out of a text, and calls `None` null.
-fn plain(text: &str) -> String {
-    let text = text.replace("`None`", "null").replace("[`", "`");
-    text.replace("`]", "`").replace('\n', " ")
 }
 
 /// Commands whose `--json` document has a schema.
@@ -238,8 +226,8 @@ pub(crate) struct CompletionsArgs {
 pub(crate) fn completions(args: &CompletionsArgs, mut command: Command) -> Done<Verbatim> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut command, "memctl", &mut script);
-    let script = String::from_utf8_lossy(&script).into_owned();
-    Ok(Verbatim::new(script))
+    let text = String::from_utf8_lossy(&script).into_owned();
+    Ok(Verbatim { text })
 }
 
 /// Print the manual page, or write one for each command
@@ -264,9 +252,11 @@ pub(crate) fn man(args: &ManArgs, command: &Command) -> Done<Verbatim> {
             ));
         }
         clap_mangen::generate_to(command.clone(), dir)?;
-        return Ok(Verbatim::new(format!("written to {}", dir.display())));
+        let text = format!("written to {}", dir.display());
+        return Ok(Verbatim { text });
     }
     let mut page = Vec::new();
     clap_mangen::Man::new(command.clone()).render(&mut page)?;
-    Ok(Verbatim::new(String::from_utf8_lossy(&page).into_owned()))
+    let text = String::from_utf8_lossy(&page).into_owned();
+    Ok(Verbatim { text })
 }

@@ -327,16 +327,15 @@ pub fn show(workspace: &Workspace, id: &str) -> Result<ShowReport, Error> {
     })
 }
 
-/// Returns the newest executions, oldest first, and the number of all executions.
+/// Returns the newest executions, oldest first.
 pub fn recent_executions(
     store: &Scoped,
     skill: Option<&SkillPath>,
     limit: usize,
-) -> Result<(Vec<Execution>, u64), Error> {
+) -> Result<Vec<Execution>, Error> {
     let selection = Selection {
         skill,
         newest: Some(limit),
     };
-    let executions = store.list::<Execution>(&selection)?.records;
-    Ok((executions, store.count(Kind::Execution)?))
+    Ok(store.list(&selection)?.records)
 }

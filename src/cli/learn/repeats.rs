@@ -4,8 +4,6 @@
 //! record or the person's own words, another takes new words. A third lets the person's own agent word the
 //! lessons of that session, after it shows the price.
 
-use memctl_llm::Progress;
-
 use crate::cli::ask::{answer, choice, confirms, price};
 use crate::cli::context::Context;
 use crate::cli::ending::wait;
@@ -88,7 +86,7 @@ fn show_one(number: usize, repeat: &Repeat, page: &mut Page) {
     };
     let mut text = |label: &str, text: &str, style: Style| {
         if !text.is_empty() {
-            let text = end(text, page.width().saturating_sub(label.len()) * ROWS);
+            let text = end(text, page.width.saturating_sub(label.len()) * ROWS);
             page.sentence(style, label, &text);
         }
     };
@@ -100,7 +98,7 @@ fn show_one(number: usize, repeat: &Repeat, page: &mut Page) {
     if let Some(waits) = &repeat.waits {
         page.dim(format!("   to have it told: memctl approve {}", waits.id));
         if waits.text != repeat.worked {
-            page.sentence(Style::Dim, "   ", &end(&waits.text, page.width() * ROWS));
+            page.sentence(Style::Dim, "   ", &end(&waits.text, page.width * ROWS));
         }
     }
 }
@@ -253,8 +251,7 @@ fn worded(context: &Context, repeat: &Repeat, model: &str) -> Result<bool, UserE
     if !confirms(&prompt, true)? {
         return Ok(false);
     }
-    let mut progress = |_: Progress<'_>| {};
-    let report = wait(past::ask(&workspace, plan, &mut |_| {}, &mut progress))??;
+    let report = wait(past::ask(&workspace, plan, &mut |_| {}))??;
     context.printer.note_page(|page| show_past(&report, page));
     let lessons = report
         .sessions

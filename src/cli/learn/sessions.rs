@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use memctl_files::named;
-use memctl_llm::Progress;
 use memctl_sessions::Format;
 use serde::Serialize;
 
@@ -124,8 +123,7 @@ fn past_lessons(
     let calls = plan.calls();
     bar.reach(0, calls);
     let mut on_session = |done: usize| bar.reach(done, calls);
-    let mut progress = |_: Progress<'_>| {};
-    let report = past_sessions::ask(workspace, plan, &mut on_session, &mut progress);
+    let report = past_sessions::ask(workspace, plan, &mut on_session);
     Ok(Some(wait(report)??))
 }
 
@@ -186,12 +184,12 @@ impl Report for SessionsLearned {
     fn page(&self, page: &mut Page) {
         // A file that the caller named and that is no session is bad input.
         if self.report.unread > 0 {
-            page.exits_with(Kind::Usage.code());
+            page.exit_code = Kind::Usage.code();
         }
         show(&self.report, page);
         if let Some(past) = &self.lessons {
             if past.unreachable {
-                page.exits_with(Kind::Model.code());
+                page.exit_code = Kind::Model.code();
             }
             show_past(past, page);
         }

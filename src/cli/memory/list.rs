@@ -158,7 +158,7 @@ fn show_one(page: &mut Page, kind: Kind, record: &Listed) {
     let text = change.as_ref().unwrap_or(&record.summary);
     let text = marked(status, source, of_rule(kind, record.trust), text);
     let used = measure_text_width(&record.id) + measure_text_width(&facts);
-    let text = end(&text, page.width().saturating_sub(used).max(LEAST));
+    let text = end(&text, page.width.saturating_sub(used).max(LEAST));
     page.styled(&[
         (Style::Strong, &record.id),
         (Style::Dim, &facts),
@@ -245,7 +245,7 @@ impl Report for AllKinds {
     fn page(&self, page: &mut Page) {
         for list in self.kinds.values() {
             if list.kind != self.rules.kind {
-                page.warnings(&list.warnings);
+                page.warnings.extend_from_slice(&list.warnings);
             }
             if !list.records.is_empty() {
                 page.styled(&[(Style::Strong, list.kind.nouns())]);
@@ -273,8 +273,7 @@ pub(crate) struct ShowArgs {
 }
 
 pub(crate) fn show(context: &Context, args: &ShowArgs) -> Done<ShowReport> {
-    let report = notes::show(&context.workspace_of_user(None)?, &args.id)?;
-    Ok(report)
+    Ok(notes::show(&context.workspace_of_user(None)?, &args.id)?)
 }
 
 impl Report for ShowReport {

@@ -6,6 +6,7 @@ use clap::{Args, Subcommand};
 use memctl_files::named;
 use serde::Serialize;
 
+use crate::cli::arguments::NoArgs;
 use crate::cli::connections;
 use crate::cli::context::{Context, Off};
 use crate::cli::memory::change::{ConflictsArgs, ResolveArgs, conflicts, resolve};
@@ -38,10 +39,40 @@ commands! {
     /// $ memctl memory export --output backup.jsonl
     /// ```
     MemoryCommand, memory, |context|
-    Status(args: StatusArgs) => status(context, &args);
+    /// Show if memory is on, where it is, and how much it holds
+    ///
+    /// Also shows which agents have the hooks, and if files or a database store the records.
+    ///
+    /// ```console
+    /// $ memctl memory status
+    /// $ memctl memory status --json | jq .procedures
+    /// ```
+    Status(_args: NoArgs) => status(context);
     Purge(args: PurgeArgs) => purge(context, &args);
-    Disable(_args: DisableArgs) => switch(context, true);
-    Enable(_args: EnableArgs) => switch(context, false);
+    /// Switch memory off: nothing is read, written or lost
+    ///
+    /// `run` works without rules and records nothing. Hooks and `hint` print nothing. Other commands
+    /// report that memory is off; `memory status`, `export`, `purge` and `enable` work. The switch is
+    /// the file `.agentura/disabled`. `MEMCTL_MEMORY=off` does the same for one process.
+    ///
+    /// With `--user`, calls of this user read and write nothing, here and at `memctl serve`. Others see no
+    /// difference.
+    ///
+    /// ```console
+    /// $ memctl memory disable
+    /// $ memctl memory disable --user ada
+    /// $ MEMCTL_MEMORY=off memctl run hr/resume-screen
+    /// ```
+    Disable(_args: NoArgs) => switch(context, true);
+    /// Switch memory on
+    ///
+    /// With `--user`, for this user only.
+    ///
+    /// ```console
+    /// $ memctl memory enable
+    /// $ memctl memory enable --user ada
+    /// ```
+    Enable(_args: NoArgs) => switch(context, false);
     Prompt(args: PromptArgs) => prompt(context, &args);
     Add(args: AddArgs) => add(context, args);
     Promote(args: PromoteArgs) => promote(context, &args);
@@ -53,18 +84,7 @@ commands! {
     Import(args: ImportArgs) => import(context, &args);
 }
 
-/// Show if memory is on, where it is, and how much it holds
-///
-/// Also shows which agents have the hooks, and if files or a database store the records.
-///
-/// ```console
-/// $ memctl memory status
-/// $ memctl memory status --json | jq .procedures
-/// ```
-#[derive(Debug, Args)]
-pub(crate) struct StatusArgs {}
-
-fn status(context: &Context, _args: &StatusArgs) -> Done<Status> {
+fn status(context: &Context) -> Done<Status> {
     let workspace = context.workspace(None)?;
     let mut report = upkeep::status(&workspace)?;
     report.enabled = context.off.is_none();
@@ -151,11 +171,7 @@ pub(crate) struct PromptArgs {
 
 fn prompt(context: &Context, args: &PromptArgs) -> Done<PromptReport> {
     let skill = context.skill(&args.skill)?;
-    let input = args
-        .input
-        .as_deref()
-        .map(|path| context.input(path))
-        .transpose()?;
+    let input = context.input(args.input.as_deref())?;
     let workspace = context.workspace_of_user(None)?;
     let mut report = skills::prompt(
         &workspace,
@@ -178,38 +194,10 @@ impl Report for PromptReport {
     fn page(&self, page: &mut Page) {
         page.verbatim(&product(&self.assembly.prompt));
         if self.is_incomplete {
-            page.exits_with(ErrorKind::Store.code());
+            page.exit_code = ErrorKind::Store.code();
         }
     }
 }
-
-/// Switch memory on
-///
-/// With `--user`, for this user only.
-///
-/// ```console
-/// $ memctl memory enable
-/// $ memctl memory enable --user ada
-/// ```
-#[derive(Debug, Args)]
-pub(crate) struct EnableArgs {}
-
-/// Switch memory off: nothing is read, written or lost
-///
-/// `run` works without rules and records nothing. Hooks and `hint` print nothing. Other commands
-/// report that memory is off; `memory status`, `export`, `purge` and `enable` work. The switch is
-/// the file `.agentura/disabled`. `MEMCTL_MEMORY=off` does the same for one process.
-///
-/// With `--user`, calls of this user read and write nothing, here and at `memctl serve`. Others see no
-/// difference.
-///
-/// ```console
-/// $ memctl memory disable
-/// $ memctl memory disable --user ada
-/// $ MEMCTL_MEMORY=off memctl run hr/resume-screen
-/// ```
-#[derive(Debug, Args)]
-pub(crate) struct DisableArgs {}
 
 fn switch(context: &Context, is_disabled: bool) -> Done<SwitchReport> {
     // A project with skills can be switched off before its first record.

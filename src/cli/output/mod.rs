@@ -93,13 +93,7 @@ impl Style {
 #[derive(Serialize, schemars::JsonSchema)]
 pub(crate) struct Verbatim {
     /// Whole text.
-    text: String,
-}
-
-impl Verbatim {
-    pub(crate) const fn new(text: String) -> Self {
-        Self { text }
-    }
+    pub(crate) text: String,
 }
 
 impl Report for Verbatim {

@@ -1,8 +1,6 @@
 //! Page of text, built before anything is written, with its warnings and its exit code. The page of a document whose
 //! command has no words of its own has its fields by their names, and its records as tables.
 
-use std::sync::Arc;
-
 use chrono::{DateTime, Utc};
 use serde_json::{Map, Value};
 
@@ -10,16 +8,20 @@ use crate::cli::output::text::{clean, day, ms, size, usd, when, wrap};
 use crate::cli::output::{Document, Style, Table};
 use crate::model::Kind;
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Page {
     text: String,
-    width: usize,
-    colour: bool,
-    now: DateTime<Utc>,
-    quiet: bool,
+    /// Width in columns.
+    pub(crate) width: usize,
+    pub(super) colour: bool,
+    /// Time that ages are relative to.
+    pub(super) now: DateTime<Utc>,
+    /// Only results are asked for, not what was done and what comes next.
+    pub(crate) quiet: bool,
     /// Home directory of the user, which pages write as `~`.
-    home: Option<Arc<str>>,
-    /// Problems that did not stop the command; they go to standard error.
+    pub(super) home: Option<String>,
+    /// Problems that did not stop the command, and that the document does not have in `warnings`; they go to
+    /// standard error.
     pub(crate) warnings: Vec<String>,
     /// Exit code of the command: 1 if a check found something.
     pub(crate) exit_code: u8,
@@ -40,18 +42,6 @@ impl Page {
         }
     }
 
-    /// Sets whether the page is for `--quiet`.
-    pub(crate) fn quietly(mut self, quiet: bool) -> Self {
-        self.quiet = quiet;
-        self
-    }
-
-    /// Sets the home directory of the user.
-    pub(crate) fn of_home(mut self, home: Option<Arc<str>>) -> Self {
-        self.home = home;
-        self
-    }
-
     /// Returns a path with `~` for the home directory.
     pub(crate) fn path(&self, path: &str) -> String {
         let home = self.home.as_deref().filter(|home| home.len() > 1);
@@ -61,26 +51,11 @@ impl Page {
         }
     }
 
-    /// Returns `true` if only results are asked for, not what was done and what comes next.
-    pub(crate) fn is_quiet(&self) -> bool {
-        self.quiet
-    }
-
-    /// Adds problems that did not stop the command, and that the document does not have in `warnings`.
-    pub(crate) fn warnings(&mut self, warnings: &[String]) {
-        self.warnings.extend_from_slice(warnings);
-    }
-
     /// Makes the command exit with 1, if it found something.
     pub(crate) fn fails_if(&mut self, found: bool) {
         if found {
             self.exit_code = 1;
         }
-    }
-
-    /// Sets the exit code of the command.
-    pub(crate) fn exits_with(&mut self, code: u8) {
-        self.exit_code = code;
     }
 
     /// Returns the age of a time.
@@ -211,11 +186,6 @@ impl Page {
     /// Returns `true` if there is nothing on it.
     pub(crate) fn is_empty(&self) -> bool {
         self.text.is_empty()
-    }
-
-    /// Returns the width in columns.
-    pub(crate) fn width(&self) -> usize {
-        self.width
     }
 
     /// Returns the finished text.
@@ -356,7 +326,7 @@ impl Page {
                 self.words(name, value)
             });
             let name = has_names.then(|| label(name));
-            table.add(name.into_iter().chain(cells).collect());
+            table.row(name.into_iter().chain(cells).collect::<Vec<_>>());
         }
         self.table(&table);
         if rows.len() > MAX_ROWS {
@@ -432,7 +402,10 @@ mod tests {
 
     #[test]
     fn home_is_a_tilde() {
-        let page = Page::new(40, false, DateTime::UNIX_EPOCH).of_home(Some("/home/ann".into()));
+        let page = Page {
+            home: Some("/home/ann".to_owned()),
+            ..Page::new(40, false, DateTime::UNIX_EPOCH)
+        };
         let paths = ["/home/ann/shop", "/home/ann", "/home/anna", "/srv"];
         let expected = ["~/shop", "~", "/home/anna", "/srv"];
         assert_eq!(paths.map(|path| page.path(path)), expected);

@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal as _, Write as _};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use chrono::{DateTime, Utc};
+use chrono::DateTime;
 use console::Term;
 use memctl_files::json::compact;
 use memctl_llm::Progress;
@@ -24,17 +24,11 @@ const PIPED_WIDTH: usize = 100;
 
 /// Writer to standard output and standard error, with the output options.
 #[derive(Debug, Clone)]
-#[expect(clippy::struct_excessive_bools, reason = "switches that do not depend on each other")]
 pub(crate) struct Printer {
     json: bool,
-    quiet: bool,
-    colour: bool,
-    width: usize,
     is_terminal: bool,
-    /// Time that the ages on pages are relative to.
-    now: DateTime<Utc>,
-    /// Home directory of the user, which pages write as `~`.
-    home: Option<Arc<str>>,
+    /// Empty page for this terminal.
+    blank: Page,
     /// Reason why standard output could not be written, shared by all copies.
     failure: Arc<OnceLock<String>>,
 }
@@ -47,23 +41,22 @@ impl Printer {
         let columns = terminal
             .size_checked()
             .map(|(_, columns)| usize::from(columns));
+        let width = columns.filter(|_| is_terminal).unwrap_or(PIPED_WIDTH);
+        let mut blank = Page::new(width, is_terminal && !plain, DateTime::UNIX_EPOCH);
+        blank.quiet = quiet;
         Self {
             json,
-            quiet,
-            colour: is_terminal && !plain,
-            width: columns.filter(|_| is_terminal).unwrap_or(PIPED_WIDTH),
             is_terminal,
-            now: DateTime::UNIX_EPOCH,
-            home: None,
+            blank,
             failure: Arc::default(),
         }
     }
 
     /// Sets the time that the ages on pages are relative to, and the home directory of the user.
     pub(crate) fn of(mut self, environment: &Environment) -> Self {
-        self.now = environment.now;
+        self.blank.now = environment.now;
         let home = environment.home.as_ref();
-        self.home = home.map(|home| home.display().to_string().into());
+        self.blank.home = home.map(|home| home.display().to_string());
         self
     }
 
@@ -74,18 +67,12 @@ impl Printer {
 
     /// Returns the width of the terminal; `None` through a pipe.
     pub(crate) fn columns(&self) -> Option<usize> {
-        self.is_terminal.then_some(self.width)
+        self.is_terminal.then_some(self.blank.width)
     }
 
     /// Returns an empty page for this terminal.
     pub(crate) fn page(&self) -> Page {
-        self.empty_page(self.colour)
-    }
-
-    fn empty_page(&self, colour: bool) -> Page {
-        Page::new(self.width, colour, self.now)
-            .of_home(self.home.clone())
-            .quietly(self.quiet)
+        self.blank.clone()
     }
 
     /// Prints the result of a command and returns its exit code.
@@ -94,7 +81,8 @@ impl Printer {
         let (answer, reveals) = (report.answer(), report.reveals());
         // The page of an answer goes to standard error.
         let has_colour = answer.is_none() || io::stderr().is_terminal();
-        let mut page = self.empty_page(self.colour && has_colour);
+        let mut page = self.page();
+        page.colour &= has_colour;
         report.page(&mut page);
         let of_document: Warned = serde_json::from_str(&document).unwrap_or_default();
         for warning in of_document.warnings.iter().chain(&page.warnings) {
@@ -107,7 +95,7 @@ impl Printer {
         } else if let Some(answer) = answer {
             let is_json = serde_json::from_str::<IgnoredAny>(&answer).is_ok();
             self.write(&(clean(&redacted(answer, is_json, reveals)) + "\n"));
-            if !self.quiet {
+            if !self.blank.quiet {
                 eprint(&redacted(page, false, reveals));
             }
         } else {
@@ -146,7 +134,7 @@ impl Printer {
 
     /// Prints a note to standard error, unless output is quiet.
     pub(crate) fn note(&self, text: &str) {
-        if !self.quiet {
+        if !self.blank.quiet {
             eprint(&format!("{}\n", safe(text)));
         }
     }
@@ -181,8 +169,9 @@ impl Printer {
     }
 
     fn label(&self, style: Style, label: &str) -> String {
-        let colour = io::stderr().is_terminal() && (self.colour || !io::stdout().is_terminal());
-        if colour && self.width > 0 {
+        let colour =
+            io::stderr().is_terminal() && (self.blank.colour || !io::stdout().is_terminal());
+        if colour && self.blank.width > 0 {
             style.paint(label)
         } else {
             label.to_owned()
@@ -191,7 +180,7 @@ impl Printer {
 
     /// Returns a line on standard error about work under way.
     pub(crate) fn work(&self, message: &str) -> Work {
-        Work::begin(message, !self.quiet && io::stderr().is_terminal())
+        Work::begin(message, !self.blank.quiet && io::stderr().is_terminal())
     }
 
     /// Does work of an unknown size below a line on standard error.

@@ -242,14 +242,9 @@ impl Table {
         }
     }
 
-    /// Adds a row of plain cells.
-    pub(crate) fn row<const N: usize>(&mut self, cells: [String; N]) {
-        self.add(cells.into());
-    }
-
     /// Adds a row of as many plain cells as there are columns.
-    pub(crate) fn add(&mut self, cells: Vec<String>) {
-        self.rows.push(cells);
+    pub(crate) fn row(&mut self, cells: impl Into<Vec<String>>) {
+        self.rows.push(cells.into());
     }
 
     /// Renders the table. It is at most `width` columns wide if its fixed columns allow that.

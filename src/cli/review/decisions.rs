@@ -100,7 +100,7 @@ impl Report for Approval {
         for (i, record) in self.records.iter().enumerate() {
             // The fields of the only record are at the top of the document.
             if self.record.is_none() {
-                page.warnings(&record.warnings);
+                page.warnings.extend_from_slice(&record.warnings);
             }
             if i > 0 {
                 page.line("");
@@ -395,7 +395,7 @@ impl Report for WhyReport {
             let above = above.filter(|above| above.len() >= SAID);
             let text = above.fold(link.summary.clone(), |text, above| text.replace(above, "…"));
             if !["", "…"].contains(&text.as_str()) {
-                let text = end(&text, page.width() * ROWS);
+                let text = end(&text, page.width * ROWS);
                 page.sentence(Style::Plain, &format!("{indent}  "), &text);
             }
         }

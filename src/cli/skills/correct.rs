@@ -98,7 +98,10 @@ pub(crate) fn correct(context: &Context, args: CorrectArgs) -> Done {
         return say(context, words, &args);
     }
     args.check()?;
-    if args.skill.is_none() && context.is_interactive() && !has_execution(context)? {
+    if args.skill.is_none()
+        && context.is_interactive()
+        && context.workspace(None)?.store.count(Kind::Execution)? == 0
+    {
         let words = answer("What should the agents of this project do from now on? ")?;
         let words = words.ok_or_else(UserError::interrupted)?;
         return say(context, &words, &args);
@@ -212,16 +215,11 @@ fn say(context: &Context, words: &str, args: &CorrectArgs) -> Done {
     };
     let workspace = context.workspace(None)?;
     let project = context.project_name().unwrap_or_default();
-    let report = record_said(&workspace, heard, project)?;
-    Ok(Box::new(report))
+    Ok(Box::new(record_said(&workspace, heard, project)?))
 }
 
 /// Example of a rule for coding agents.
 const TO_AGENTS: &str = "memctl correct \"Use pnpm here, never npm.\"";
-
-fn has_execution(context: &Context) -> Result<bool, UserError> {
-    Ok(context.workspace(None)?.store.count(Kind::Execution)? > 0)
-}
 
 fn missing(skill: Option<&SkillPath>, execution: Option<&str>) -> UserError {
     let Some(skill) = skill else {
@@ -332,8 +330,7 @@ pub(crate) fn record(context: &Context, json: &str) -> Done {
     let args: HeardArgs = serde_json::from_str(&json)
         .map_err(|error| UserError::usage(format!("`--heard` cannot be read: {error}"), FIELDS))?;
     let workspace = context.workspace(None)?;
-    let report = record_heard(&workspace, args)?;
-    Ok(Box::new(report))
+    Ok(Box::new(record_heard(&workspace, args)?))
 }
 
 /// Says where a rule without patterns is told, and what changes that.
@@ -373,7 +370,7 @@ pub(crate) fn pick(
         let id = workspace.store.resolve(Kind::Execution, &given, skill)?;
         return Ok(workspace.store.get(&id)?);
     }
-    let (mut executions, _) = notes::recent_executions(&workspace.store, skill, 9)?;
+    let mut executions = notes::recent_executions(&workspace.store, skill, 9)?;
     executions.reverse();
     if executions.is_empty() {
         return Err(UserError::usage(
@@ -386,7 +383,7 @@ pub(crate) fn pick(
     let mut page = context.printer.page();
     page.line("Which execution was wrong?");
     for (number, execution) in (1..).zip(&executions) {
-        let width = page.width().saturating_sub(4);
+        let width = page.width.saturating_sub(4);
         page.line(format!("{number}  {}", choice(execution, now, width)));
     }
     console::Term::stderr().write_str(&page.into_text())?;

@@ -60,11 +60,7 @@ pub(crate) struct RunArgs {
 
 pub(crate) fn run(context: &Context, args: &RunArgs) -> Done<RunReport> {
     let skill = context.skill(&args.skill)?;
-    let input = args
-        .input
-        .as_deref()
-        .map(|path| context.input(path))
-        .transpose()?;
+    let input = context.input(args.input.as_deref())?;
     let workspace = context.workspace_of_user(args.model.as_deref())?;
     let spinner = context.printer.work(&format!("running {skill}"));
     let options = RunOptions {
@@ -366,11 +362,11 @@ impl Report for Tested<OutputVerdict> {
     fn page(&self, page: &mut Page) {
         let OutputVerdict { status, reason, .. } = &self.report;
         page.note(format!("{} ", status.name()), reason);
-        page.exits_with(match status {
+        page.exit_code = match status {
             Status::Failed => 1,
             Status::Skipped if !self.allow_skipped => SKIPPED,
             _ => 0,
-        });
+        };
     }
 }
 
@@ -420,7 +416,7 @@ impl Report for Tested<TestReport> {
             let title = format!("{} {} ({}): ", case.status.name(), case.id, case.skill);
             page.warn(title, &case.reason);
         }
-        page.exits_with(self.exit_code());
+        page.exit_code = self.exit_code();
     }
 }
 

@@ -323,19 +323,6 @@ const LINE_WITHIN: Duration = Duration::from_millis(400);
 /// Maximum size of the input: 1 MiB. That of Claude Code 2.1.329 has 2 kB.
 const LARGEST_SESSION: u64 = 1 << 20;
 
-/// Print a status line for Claude Code: rules and lessons told, candidates
-///
-/// Claude Code calls it after each message, with the session as JSON on stdin. `memctl setup` installs it
-/// in `settings.json` if there is no status line yet. It only reads, and prints nothing if it cannot.
-/// To show it beside your own status line, call both from one script that passes the input to each.
-///
-/// ```console
-/// $ memctl statusline
-/// $ memctl statusline < session.json
-/// ```
-#[derive(Debug, Args)]
-pub(crate) struct StatuslineArgs {}
-
 /// Returns the line with its line feed; `None` to print nothing.
 pub(crate) fn statusline(environment: &Environment, root: Option<&Path>) -> Option<String> {
     let deadline = Deadline::start(LINE_WITHIN)?;

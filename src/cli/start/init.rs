@@ -60,7 +60,7 @@ pub(crate) fn init(context: &Context, args: &InitArgs) -> Done<InitReport> {
 
 impl Report for InitReport {
     fn page(&self, page: &mut Page) {
-        if page.is_quiet() {
+        if page.quiet {
             return;
         }
         if self.created.is_empty() {

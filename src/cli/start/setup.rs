@@ -221,12 +221,41 @@ struct Step {
     action: Action,
 }
 
+impl Action {
+    /// Returns the name of the step, and its text on the page when it installs and when it removes.
+    fn words(self) -> [&'static str; 3] {
+        let item = match self {
+            Self::Memory => return ["memory", "create the memory", ""],
+            Self::Learn => return ["learn", "learn from past sessions", ""],
+            Self::Install(item, _) => item,
+        };
+        match item {
+            Item::Hooks => ["hooks", "install the hooks", "remove the hooks"],
+            Item::StatusLine => [
+                "status line", "show a status line", "remove the status line",
+            ],
+            // Without these, a dialog opens in the middle of a session.
+            Item::Permission(LESSON_TOOL) => [
+                "allow tool",
+                "allow the tool that records lessons",
+                "no longer allow the tool that records lessons",
+            ],
+            Item::Permission(_) => [
+                "allow correct",
+                "allow the tool that records corrections",
+                "no longer allow the tool that records corrections",
+            ],
+            Item::Server => ["mcp", "install the MCP server", "remove the MCP server"],
+        }
+    }
+}
+
 impl Step {
     fn new(action: Action, is_undo: bool) -> Self {
-        let (name, host) = match action {
-            Action::Memory => ("memory", None),
-            Action::Learn => ("learn", None),
-            Action::Install(item, host) => (name_of(item), Some(host.name())),
+        let [name, _, _] = action.words();
+        let host = match action {
+            Action::Memory | Action::Learn => None,
+            Action::Install(_, host) => Some(host.name()),
         };
         let undo = || format!("remove {}", name.replace("allow ", "allowed "));
         Self {
@@ -254,23 +283,7 @@ impl Step {
 
     /// Text of the step on the page.
     fn act(&self) -> &'static str {
-        let (install, remove) = match self.action {
-            Action::Memory => ("create the memory", ""),
-            Action::Learn => ("learn from past sessions", ""),
-            Action::Install(Item::Hooks, _) => ("install the hooks", "remove the hooks"),
-            Action::Install(Item::StatusLine, _) => {
-                ("show a status line", "remove the status line")
-            }
-            Action::Install(Item::Permission(LESSON_TOOL), _) => (
-                "allow the tool that records lessons",
-                "no longer allow the tool that records lessons",
-            ),
-            Action::Install(Item::Permission(_), _) => (
-                "allow the tool that records corrections",
-                "no longer allow the tool that records corrections",
-            ),
-            Action::Install(Item::Server, _) => ("install the MCP server", "remove the MCP server"),
-        };
+        let [_, install, remove] = self.action.words();
         if self.name.starts_with("remove ") {
             remove
         } else {
@@ -291,7 +304,7 @@ impl Step {
         let path = self.path.as_deref().map(|path| page.path(path));
         let path = path.unwrap_or_default();
         let beside = format!(" ({path})");
-        let fits = mark.len() + what.len() + beside.len() <= page.width();
+        let fits = mark.len() + what.len() + beside.len() <= page.width;
         let beside = if fits && !path.is_empty() {
             &*beside
         } else {
@@ -301,18 +314,6 @@ impl Step {
         page.some("", Some(&path).filter(|path| !fits && !path.is_empty()));
         page.some("", self.detail.as_ref());
         page.some("", self.hint.as_ref());
-    }
-}
-
-/// Name of the step that installs an item.
-fn name_of(item: Item) -> &'static str {
-    match item {
-        Item::Hooks => "hooks",
-        Item::StatusLine => "status line",
-        // Without these, a dialog opens in the middle of a session.
-        Item::Permission(LESSON_TOOL) => "allow tool",
-        Item::Permission(_) => "allow correct",
-        Item::Server => "mcp",
     }
 }
 
@@ -549,7 +550,7 @@ impl Report for SetupReport {
         let has = |state| self.steps.iter().any(|step| step.state == state);
         page.fails_if(has(State::Failed));
         // Quiet, a failure is all that is said.
-        let is_brief = page.is_quiet() && !has(State::Planned);
+        let is_brief = page.quiet && !has(State::Planned);
         if self.hosts.is_empty() {
             page.line("No agent host was found; name one: memctl setup claude-code");
         }

@@ -11,7 +11,7 @@ use crate::model::{ActionType, ExecutionLog, Trust};
 use crate::store::ProcessedFile;
 use crate::store::workspace::providers::Chosen;
 use crate::store::workspace::{Error, Refusal, Scribe, Workspace, data, dollars};
-use memctl_llm::{ErrorKind, Llm, OnProgress};
+use memctl_llm::{ErrorKind, Llm};
 
 use super::digest::{ReadSession, read};
 use super::learn::LearnOptions;
@@ -236,7 +236,6 @@ pub async fn ask(
     workspace: &Workspace,
     plan: PastPlan,
     on_session: &mut dyn FnMut(usize),
-    progress: OnProgress<'_>,
 ) -> Result<PastReport, Error> {
     let mut report = PastReport {
         cost_usd: Some(0.0),
@@ -246,7 +245,7 @@ pub async fn ask(
     for session in &plan.sessions {
         let existing = existing(&workspace.store, &session.read)?;
         let request = question(&plan.system, &session.read, &existing);
-        let answer = plan.llm.ask(&request, progress).await;
+        let answer = plan.llm.ask(&request, &mut |_| {}).await;
         let (cost, text, model) = match answer {
             Ok(reply) => (reply.cost_usd, Ok(reply.text), reply.model),
             Err(error) => {

@@ -71,7 +71,7 @@ pub(crate) fn screened(correction: &str) -> Result<(), Error> {
 
 /// Newest execution of a skill; `None` if it has not run yet.
 fn newest(workspace: &Workspace, skill: &SkillPath) -> Result<Option<String>, UserError> {
-    let (executions, _) = notes::recent_executions(&workspace.store, Some(skill), 1)?;
+    let executions = notes::recent_executions(&workspace.store, Some(skill), 1)?;
     Ok(executions
         .into_iter()
         .next_back()
