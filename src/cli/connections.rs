@@ -61,23 +61,21 @@ impl Connection {
         };
         let directory = store.directory().clone();
         let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        match &mut *last {
-            Some(last) if (&last.name, &last.url) == (&name, &url) => last.directory = directory,
-            _ => {
-                *last = Some(Primary {
-                    store: Arc::new(PgStore::new(Address::parse(&url)?, name.clone())?),
-                    name,
-                    url,
-                    directory,
-                    embedder: None,
-                    opened: Arc::default(),
-                });
+        let primary = match &mut *last {
+            Some(last) if (&last.name, &last.url) == (&name, &url) => {
+                last.directory = directory;
+                last
             }
-        }
-        Ok(match &*last {
-            Some(last) => store.backed_by(Arc::clone(&last.store) as _),
-            None => store,
-        })
+            other => other.insert(Primary {
+                store: Arc::new(PgStore::new(Address::parse(&url)?, name.clone())?),
+                name,
+                url,
+                directory,
+                embedder: None,
+                opened: Arc::default(),
+            }),
+        };
+        Ok(store.backed_by(Arc::clone(&primary.store) as _))
     }
 
     /// Sets the embedder for the records that are written to the database.

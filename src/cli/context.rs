@@ -60,20 +60,6 @@ impl Context {
         }
     }
 
-    /// Returns the context for another workspace, without scope or user.
-    pub(crate) fn for_workspace(&self, places: Places) -> Self {
-        Self {
-            off: Off::of(&self.environment, &places, None),
-            places,
-            global: Global {
-                verbose: self.global.verbose,
-                ..Global::default()
-            },
-            may_choose: false,
-            ..self.clone()
-        }
-    }
-
     /// Returns this context for one more change, which is undone by itself.
     pub(crate) fn for_next_change(&self) -> Self {
         Self {
@@ -182,12 +168,21 @@ impl Context {
         Ok(workspace)
     }
 
-    /// Returns the context of the user store, for the commands that change it.
+    /// Returns the context of the user store, without scope or user, for the commands that change it.
     pub(crate) fn of_user_store(&self) -> Result<Self, UserError> {
         let places = Places::of_user(&self.environment).ok_or_else(|| {
             UserError::usage("there is no data directory for a user store", "set HOME")
         })?;
-        Ok(self.for_workspace(places))
+        Ok(Self {
+            off: Off::of(&self.environment, &places, None),
+            places,
+            global: Global {
+                verbose: self.global.verbose,
+                ..Global::default()
+            },
+            may_choose: false,
+            ..self.clone()
+        })
     }
 
     /// Opens the workspace that holds the record of an id: this one, or the user store for

@@ -98,10 +98,7 @@ fn described(info: &PanicHookInfo<'_>) -> String {
 pub(crate) type OnLate = Box<dyn FnOnce() + Send>;
 
 /// Time limit, and what to do when it is over.
-struct Limit {
-    after: Duration,
-    on_late: Option<OnLate>,
-}
+type Limit = (Duration, Option<OnLate>);
 
 /// Running time limit; dropping it ends it.
 pub(crate) struct Deadline {
@@ -116,12 +113,8 @@ impl Deadline {
         let (limits, receive) = mpsc::channel();
         let ended = Arc::new(AtomicBool::new(false));
         let seen = Arc::clone(&ended);
-        let first = Limit {
-            after: limit,
-            on_late: None,
-        };
         std::thread::Builder::new()
-            .spawn(move || watch(first, &receive, &seen))
+            .spawn(move || watch((limit, None), &receive, &seen))
             .ok()?;
         Some(Self {
             limits,
@@ -133,10 +126,7 @@ impl Deadline {
     /// Replaces the limit with one that begins now. `on_late` runs if it is over before the end.
     pub(crate) fn restart(&self, limit: Duration, on_late: Option<OnLate>) {
         // It fails only if the watching thread has ended the process.
-        let _result = self.limits.send(Limit {
-            after: limit,
-            on_late,
-        });
+        let _result = self.limits.send((limit, on_late));
     }
 
     /// Time since the first start.
@@ -153,14 +143,14 @@ impl Deadline {
 }
 
 #[expect(clippy::exit, reason = "the thread that works may be stuck")]
-fn watch(mut limit: Limit, receive: &Receiver<Limit>, ended: &AtomicBool) {
+fn watch((mut after, mut on_late): Limit, receive: &Receiver<Limit>, ended: &AtomicBool) {
     loop {
-        match receive.recv_timeout(limit.after) {
-            Ok(next) => limit = next,
+        match receive.recv_timeout(after) {
+            Ok(next) => (after, on_late) = next,
             Err(RecvTimeoutError::Disconnected) => return,
             Err(RecvTimeoutError::Timeout) if ended.swap(true, Ordering::AcqRel) => return,
             Err(RecvTimeoutError::Timeout) => {
-                if let Some(on_late) = limit.on_late {
+                if let Some(on_late) = on_late {
                     on_late();
                 }
                 std::process::exit(0)

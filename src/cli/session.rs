@@ -8,7 +8,7 @@ use crate::cli::context::Context;
 use crate::cli::output::{Done, Page, Report, Style, Table, plural};
 use crate::cli::skills::run::latency;
 use crate::model::error::UserError;
-use crate::model::{ActionType, ExecutionLog, LogStatus, Session, SessionState};
+use crate::model::{ActionType, ExecutionLog, LogStatus, SessionState};
 use crate::notes::sessions::{
     self, ActionReport, ChangedSession, NewAction, NewSession, SessionChange, SessionReport,
     SessionsReport,
@@ -60,12 +60,13 @@ pub(crate) struct StartArgs {
 fn start(context: &Context, args: StartArgs) -> Done<Changed> {
     let new = NewSession {
         data: context.json_of("--data", args.data.as_deref())?,
-        total_steps: Some(args.total_steps),
+        total_steps: args.total_steps,
         step: args.step,
     };
-    let session = sessions::start(&context.workspace(None)?, new)?;
-    let done = "started";
-    Ok(Changed { done, session })
+    Ok(Changed {
+        done: "started",
+        session: sessions::start(&context.workspace(None)?, new)?,
+    })
 }
 
 /// Log an action in a session
@@ -129,8 +130,8 @@ fn log(context: &Context, args: LogArgs) -> Done<ActionReport> {
         took_ms: args.ms,
         error: args.error,
     };
-    let report = sessions::log_action(&context.workspace(None)?, &args.session, action)?;
-    Ok(report)
+    let workspace = context.workspace(None)?;
+    Ok(sessions::log_action(&workspace, &args.session, action)?)
 }
 
 /// Update the progress of a session
@@ -266,8 +267,9 @@ pub(crate) struct ShowArgs {
 
 fn show(context: &Context, args: &ShowArgs) -> Done<SessionReport> {
     let workspace = context.workspace(None)?;
-    let found = sessions::show(&workspace, &args.session, args.limit as usize)?;
-    Ok(found)
+    Ok(sessions::show(
+        &workspace, &args.session, args.limit as usize,
+    )?)
 }
 
 /// Returns a parser for the known states, or for the final ones only.
@@ -305,11 +307,13 @@ impl Report for SessionsReport {
         }
         let mut table = Table::new("ID|Status|~Step|>Progress|>Began|>Changed");
         for session in &self.sessions {
+            let percent = session.progress_percentage;
+            let percent = percent.map(|percent| format!("{percent:.0}%"));
             table.row([
                 session.session_id.clone(),
                 session.status.to_string(),
                 session.current_step.clone().unwrap_or_default(),
-                percent(session),
+                percent.unwrap_or_else(|| "–".to_owned()),
                 page.age(&session.started_at),
                 page.age(&session.updated_at),
             ]);
@@ -357,10 +361,4 @@ fn action(line: &ExecutionLog, age: String) -> [String; 7] {
         took.map_or_else(unknown, |ms| latency(ms.into())),
         texts.next().unwrap_or_default(),
     ]
-}
-
-/// Returns the progress as `38%`.
-fn percent(session: &Session) -> String {
-    let percent = session.progress_percentage;
-    percent.map_or_else(|| "–".to_owned(), |percent| format!("{percent:.0}%"))
 }

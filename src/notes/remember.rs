@@ -51,19 +51,6 @@ pub struct AddReport {
     pub warnings: Vec<String>,
 }
 
-impl AddReport {
-    fn of(memory: Memory, added: bool, warnings: Vec<String>) -> Self {
-        Self {
-            id: memory.id,
-            memory_type: memory.memory_type,
-            user_id: memory.user_id,
-            expires_at: memory.expires_at,
-            added,
-            warnings,
-        }
-    }
-}
-
 /// Adds a typed memory from a person.
 pub fn add_memory(workspace: &Workspace, options: &AddOptions) -> Result<AddReport, Error> {
     add_instead(workspace, options, Trust::User)
@@ -218,7 +205,14 @@ fn add(workspace: &Workspace, options: &AddOptions, trust: Trust) -> Result<AddR
         writer.append(new, workspace.now)?
     };
     warnings.extend(warnings_of(&mut writer));
-    Ok(AddReport::of(memory, added, warnings))
+    Ok(AddReport {
+        id: memory.id,
+        memory_type: memory.memory_type,
+        user_id: memory.user_id,
+        expires_at: memory.expires_at,
+        added,
+        warnings,
+    })
 }
 
 /// Default expiry of a memory of this type.

@@ -13,7 +13,7 @@ use memctl_files::json::with_fields;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use crate::model::{ActionType, ExecutionLog, Kind, LogStatus, Session, SessionState, TOTAL_STEPS};
+use crate::model::{ActionType, ExecutionLog, Kind, LogStatus, Session, SessionState};
 use crate::store::workspace::{Error, Scribe, Workspace, entry, raw, stamp, warnings_of};
 use crate::store::{LogSelection, Scoped, Selection};
 
@@ -340,26 +340,23 @@ fn set(fields: &mut Fields, name: &'static str, value: &impl Serialize) -> Resul
 }
 
 /// Data of a new session.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct NewSession {
     /// Session data of the agent: a JSON object; `None` is an empty one.
     pub data: Option<Box<RawValue>>,
-    /// Total number of steps, at least 1; `None` uses [`TOTAL_STEPS`].
-    pub total_steps: Option<u64>,
+    /// Total number of steps, at least 1.
+    pub total_steps: u64,
     /// First step.
     pub step: Option<String>,
 }
 
 /// Starts a session in the state `initializing`.
 pub fn start(workspace: &Workspace, new: NewSession) -> Result<ChangedSession, Error> {
-    let total_steps = new.total_steps.unwrap_or(TOTAL_STEPS);
-    if total_steps == 0 {
+    if new.total_steps == 0 {
         return Err(unfit("total_steps", "0", "a whole number from 1"));
     }
-    let current_step = new
-        .step
-        .as_deref()
-        .map(|step| redacted_text("current_step", step));
+    let step = new.step.as_deref();
+    let current_step = step.map(|step| redacted_text("current_step", step));
     let now = workspace.timestamp();
     let session = Session {
         session_id: String::new(),
@@ -367,7 +364,7 @@ pub fn start(workspace: &Workspace, new: NewSession) -> Result<ChangedSession, E
         status: SessionState::Initializing,
         current_step: current_step.transpose()?.map(str::to_owned),
         progress_percentage: Some(0.0),
-        total_steps: Some(total_steps),
+        total_steps: Some(new.total_steps),
         completed_steps: Vec::new(),
         error_message: None,
         session_data: object(new.data)?,

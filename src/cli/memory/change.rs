@@ -336,8 +336,7 @@ pub(crate) fn resolve(context: &Context, args: &ResolveArgs) -> Done<ResolveRepo
     } else {
         Side::Ours
     };
-    let report = merge::resolve(&context.workspace(None)?, &args.id, side)?;
-    Ok(report)
+    Ok(merge::resolve(&context.workspace(None)?, &args.id, side)?)
 }
 
 impl Report for ResolveReport {

@@ -93,10 +93,9 @@ pub(crate) fn search(context: &Context, args: &SearchArgs) -> Done<FindReport> {
         min_score: args.min_score,
         ..FindOptions::new(args.query.clone(), args.limit as usize)
     };
-    let report = context.printer.counting("indexing", |progress| {
+    Ok(context.printer.counting("indexing", |progress| {
         notes::find(&workspace, &options, progress)
-    })?;
-    Ok(report)
+    })?)
 }
 
 impl Report for FindReport {

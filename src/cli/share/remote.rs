@@ -55,7 +55,15 @@ pub(crate) enum RemoteCommand {
     /// ```
     Status(UserUrl),
     Join(JoinArgs),
-    Leave(LeaveArgs),
+    /// Make this directory a separate memory again, with its current records
+    ///
+    /// The database and other copies do not change. Later writes stay in this directory.
+    ///
+    /// ```console
+    /// $ memctl remote leave
+    /// $ memctl remote leave --json
+    /// ```
+    Leave,
 }
 
 /// Create or update the tables, functions and policies in a database
@@ -146,7 +154,7 @@ pub(crate) fn remote(context: &Context, command: RemoteCommand) -> Done {
             let address = given(args.of.url.as_deref())?;
             Box::new(join(context, &args.name, address)?)
         }
-        RemoteCommand::Leave(_) => Box::new(leave(context)?),
+        RemoteCommand::Leave => Box::new(leave(context)?),
     })
 }
 
@@ -269,17 +277,6 @@ pub(crate) fn join(context: &Context, name: &str, address: Address) -> Done<Join
     report.records = store.record_count()?;
     Ok(report)
 }
-
-/// Make this directory a separate memory again, with its current records
-///
-/// The database and other copies do not change. Later writes stay in this directory.
-///
-/// ```console
-/// $ memctl remote leave
-/// $ memctl remote leave --json
-/// ```
-#[derive(Debug, Args)]
-pub(crate) struct LeaveArgs {}
 
 fn leave(context: &Context) -> Done<LeaveReport> {
     let workspace = context.workspace_over_files(None)?;

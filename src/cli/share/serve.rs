@@ -275,12 +275,10 @@ pub(crate) fn token(context: &Context, args: &TokenArgs) -> Done<Minted> {
         ttl: args.ttl,
     };
     let secret = secret(context, args.jwt_secret_file.as_deref())?;
-    let minted = mint(&new, &secret, context.environment.now);
-    let minted = minted.map_err(|reason| {
+    mint(&new, &secret, context.environment.now).map_err(|reason| {
         let hint = format!("memctl token --sub {} --scope hr,dev", args.sub);
         UserError::input(reason, hint)
-    })?;
-    Ok(minted)
+    })
 }
 
 /// Returns the secret in the given file, or the secret of this workspace.

@@ -105,13 +105,11 @@ pub(super) fn member(object: &CstObject, name: &str) -> Option<CstObjectProp> {
 
 /// Member that has to be an object; `None` if there is none.
 pub(super) fn object_in(object: &CstObject, name: &str) -> Result<Option<CstObject>, Fault> {
-    match member(object, name) {
-        None => Ok(None),
-        Some(found) => match found.object_value() {
-            Some(object) => Ok(Some(object)),
-            None => Err(format!("has `{name}` that is not an object")),
-        },
-    }
+    let found = member(object, name).map(|found| {
+        let object = found.object_value();
+        object.ok_or_else(|| format!("has `{name}` that is not an object"))
+    });
+    found.transpose()
 }
 
 /// Member that has to be an object, which is added if there is none.

@@ -381,10 +381,8 @@ fn event_lists(document: &Document) -> Result<Vec<(String, CstArray)>, Fault> {
     let events = hooks.map(|hooks| hooks.properties()).unwrap_or_default();
     let lists = events.into_iter().map(|event| {
         let name = event.decoded_name().unwrap_or_default();
-        match event.array_value() {
-            Some(list) => Ok((name, list)),
-            None => Err(not_an_array(&name)),
-        }
+        let list = event.array_value().ok_or_else(|| not_an_array(&name))?;
+        Ok((name, list))
     });
     lists.collect()
 }

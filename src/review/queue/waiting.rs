@@ -290,15 +290,11 @@ pub(super) fn about(rule: &Reflexion, kind: WaitingKind, command: String, reason
     reason.clone_into(&mut waiting.reason);
     waiting.add_rule(rule);
     waiting.patterns.clone_from(&rule.seen_by);
-    let newest = rule.said.last();
+    let newest = rule.said.last().cloned().unwrap_or_default();
     waiting.origin = Provenance {
         source: rule.source.clone(),
-        session: newest
-            .map(|newest| newest.session.clone())
-            .unwrap_or_default(),
-        project: newest
-            .map(|newest| newest.workspace.clone())
-            .unwrap_or_default(),
+        session: newest.session,
+        project: newest.workspace,
         at: utc(&rule.created_at),
         ..Provenance::default()
     };
@@ -345,20 +341,14 @@ pub(super) fn of_procedure(
         WaitingKind::Quarantined => waiting.suspicions().pop().unwrap_or(reason),
         _ => reason,
     };
-    let newest = procedure.origins.last();
+    let newest = procedure.origins.last().cloned().unwrap_or_default();
     let mut at = [&procedure.last_seen, &procedure.created_at].into_iter();
+    let at = at.find(|at| !at.is_empty()).map(|at| utc(at));
     waiting.origin = Provenance {
-        session: newest.map(|at| at.session.clone()).unwrap_or_default(),
-        project: newest.map(|at| at.workspace.clone()).unwrap_or_default(),
-        tool: procedure
-            .pattern
-            .as_ref()
-            .map(|of| of.tool.clone())
-            .unwrap_or_default(),
-        at: at
-            .find(|at| !at.is_empty())
-            .map(|at| utc(at))
-            .unwrap_or_default(),
+        session: newest.session,
+        project: newest.workspace,
+        tool: procedure.pattern.clone().unwrap_or_default().tool,
+        at: at.unwrap_or_default(),
         ..Provenance::default()
     };
     let sessions: HashSet<&str> = procedure
