@@ -14,6 +14,12 @@ use crate::model::text::{WordList, word_lists};
 pub(crate) static WORDS: LazyLock<Vocabulary> =
     LazyLock::new(|| word_lists(include_str!("vocabulary.json")));
 
+/// Returns `true` for a name with an extension that makes it a file.
+pub(crate) fn has_file_ending(name: &str) -> bool {
+    let ending = name.rsplit_once('.').map(|(_, ending)| ending);
+    ending.is_some_and(|ending| WORDS.file_endings.contains(ending))
+}
+
 /// Lists of words and phrases.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]

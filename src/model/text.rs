@@ -7,6 +7,7 @@
 use std::collections::BTreeSet;
 
 use memctl_search::words;
+use regex_lite::Regex;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
@@ -24,6 +25,12 @@ impl WordList {
         self.iter().any(|one| one == word)
     }
 
+    /// Returns `true` if one of them is a word of a text: a run of ASCII letters and digits.
+    pub(crate) fn has_word_of(&self, text: &str) -> bool {
+        let mut words = text.split(|c: char| !c.is_ascii_alphanumeric());
+        words.any(|word| self.contains(word))
+    }
+
     /// Returns `true` if a text begins with one of them.
     pub(crate) fn begin(&self, text: &str) -> bool {
         self.iter().any(|one| text.starts_with(one))
@@ -39,6 +46,12 @@ impl WordList {
 pub(crate) fn word_lists<T: DeserializeOwned>(json: &str) -> T {
     #[expect(clippy::unwrap_used, reason = "the file is constant, and a test reads it")]
     serde_json::from_str(json).unwrap()
+}
+
+/// Regular expression that is part of the program.
+pub(crate) fn regex(pattern: &str) -> Regex {
+    #[expect(clippy::unwrap_used, reason = "the pattern is constant")]
+    Regex::new(pattern).unwrap()
 }
 
 /// Type names, which describe the kind of error.

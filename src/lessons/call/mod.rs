@@ -107,8 +107,7 @@ fn tool_call(code: &str) -> Option<(&str, Vec<(String, String)>)> {
 /// Returns `true` for tools whose command is a shell line.
 pub(crate) fn is_shell(tool: &str) -> bool {
     let lower = tool.to_ascii_lowercase();
-    let mut words = lower.split(|c: char| !c.is_ascii_alphanumeric());
-    words.any(|word| WORDS.shell_words.contains(word)) || WORDS.shell_tools.contains(&lower)
+    WORDS.shell_words.has_word_of(&lower) || WORDS.shell_tools.contains(&lower)
 }
 
 /// Text of a call: a shell line as it is, another tool as its name and its arguments.
@@ -124,9 +123,14 @@ pub(crate) fn code(step: &Step) -> String {
     }
 }
 
+/// Option or variable without its value: `--out` of `--out=a`.
+pub(crate) fn without_value(word: &str) -> &str {
+    word.split('=').next().unwrap_or(word)
+}
+
 /// Returns `true` for an option that only changes how much is printed.
 fn is_verbosity(word: &str) -> bool {
-    let name = word.split('=').next().unwrap_or(word);
+    let name = without_value(word);
     WORDS.verbosity.contains(name) || name.starts_with("--tb")
 }
 

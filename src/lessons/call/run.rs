@@ -27,11 +27,6 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// Returns true if the program prints existing content: lines of files, messages.
-    pub(crate) fn prints_content(&self) -> bool {
-        WORDS.prints_content.contains(&self.name)
-    }
-
     pub(crate) fn of(simple: &Simple) -> Self {
         let mut words: &[String] = &simple.words;
         let program = |word: &String| {

@@ -12,6 +12,7 @@ use std::sync::LazyLock;
 use regex_lite::Regex;
 
 use crate::lessons::vocabulary::WORDS;
+use crate::model::text::regex;
 
 /// Maximum length of the returned line, in bytes.
 const MAX_LINE: usize = 400;
@@ -32,20 +33,13 @@ pub fn error_line(text: &str) -> Option<String> {
         return first.map(|line| cut(line).to_owned());
     }
     let ranked = ranked(&text);
-    let mut best: Option<&Line> = None;
-    for line in &ranked {
-        let is_better = |so_far: Rank| {
-            line.rank > so_far
-                || line.rank == so_far && line.rank == Rank::Exception && is_traceback(&text)
-        };
-        if best.is_none_or(|so_far| is_better(so_far.rank)) {
-            best = Some(line);
-        }
-    }
-    let best = best?;
-    if let Some(above) = (best.rank == Rank::Summary)
-        .then(|| above_runner(&ranked))
-        .flatten()
+    let best = ranked.iter().reduce(|best, line| {
+        let is_uncaught = line.rank == Rank::Exception && is_traceback(&text);
+        let is_better = line.rank > best.rank || line.rank == best.rank && is_uncaught;
+        if is_better { line } else { best }
+    })?;
+    if best.rank == Rank::Summary
+        && let Some(above) = above_runner(&ranked)
     {
         return Some(above.message.clone());
     }
@@ -196,13 +190,9 @@ fn message_of_json(text: &str) -> Option<String> {
 /// Message of a panic: on the same line in old Rust and in Go, on the next line in new Rust.
 fn panic(line: &str, next: Option<&str>) -> Option<String> {
     let (_, place) = line.split_once("panicked at ")?;
-    match next
-        .map(str::trim)
-        .filter(|_| place.trim_end().ends_with(':'))
-    {
-        Some(message) if !message.is_empty() => Some(format!("panicked: {message}")),
-        _ => Some(format!("panicked: {place}")),
-    }
+    let next = next.map(str::trim).filter(|next| !next.is_empty());
+    let message = next.filter(|_| place.trim_end().ends_with(':'));
+    Some(format!("panicked: {}", message.unwrap_or(place)))
 }
 
 /// Line with the one after it, if it ends before it says anything.
@@ -231,10 +221,8 @@ fn cut(line: &str) -> &str {
 
 /// Removes terminal escapes, and control characters except line breaks.
 pub(crate) fn plain(text: &str) -> Cow<'_, str> {
-    static ESCAPE: LazyLock<Regex> = LazyLock::new(|| {
-        #[expect(clippy::unwrap_used, reason = "the pattern is constant")]
-        Regex::new("\x1b(?:\\[[^@-~]*[@-~]|\\][^\x07\x1b]*(?:\x07|\x1b\\\\)?|.)?").unwrap()
-    });
+    static ESCAPE: LazyLock<Regex> =
+        LazyLock::new(|| regex("\x1b(?:\\[[^@-~]*[@-~]|\\][^\x07\x1b]*(?:\x07|\x1b\\\\)?|.)?"));
     let is_odd = |c: char| c.is_control() && c != '\n';
     if !text.contains(is_odd) {
         return Cow::Borrowed(text);
@@ -304,13 +292,8 @@ enum Rank {
 fn rank(line: &str, traceback: bool) -> Rank {
     let lower = line.to_ascii_lowercase();
     let bare = lower.strip_prefix("error: ").unwrap_or(&lower);
-    if WORDS.asides.begin(bare) || line.contains("____") {
-        return Rank::Aside;
-    }
-    if line
-        .split_whitespace()
-        .all(|word| word.starts_with('[') && word.ends_with(']'))
-    {
+    let is_tag = |word: &str| word.starts_with('[') && word.ends_with(']');
+    if WORDS.asides.begin(bare) || line.contains("____") || line.split_whitespace().all(is_tag) {
         return Rank::Aside;
     }
     if is_summary(&lower) {
@@ -385,10 +368,8 @@ fn is_exception(line: &str) -> bool {
 
 /// End of `path:12:` or `path:12:3:` at the start of a line. A path has a dot or a slash.
 pub(crate) fn location(line: &str) -> Option<usize> {
-    static PLACE: LazyLock<Regex> = LazyLock::new(|| {
-        #[expect(clippy::unwrap_used, reason = "the pattern is constant")]
-        Regex::new(r"^(?:[^\s:]:)?[^\s:]*[./][^\s:]*:[0-9]+(?::[0-9]+)*:?").unwrap()
-    });
+    static PLACE: LazyLock<Regex> =
+        LazyLock::new(|| regex(r"^(?:[^\s:]:)?[^\s:]*[./][^\s:]*:[0-9]+(?::[0-9]+)*:?"));
     PLACE.find(line).map(|place| place.end())
 }
 

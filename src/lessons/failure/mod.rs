@@ -14,7 +14,7 @@ use regex_lite::Regex;
 use crate::lessons::call::Call;
 use crate::lessons::failure::error_line::{error_line, error_lines, location};
 use crate::lessons::vocabulary::WORDS;
-use crate::model::text::{TYPES, one_line, quoted};
+use crate::model::text::{TYPES, one_line, quoted, regex};
 
 /// Failure to look up.
 #[derive(Debug)]
@@ -77,20 +77,16 @@ pub(crate) fn without_people(text: &str) -> String {
 
 /// Text without the names of home directories, which name a person.
 pub(crate) fn without_home(text: &str) -> String {
-    static HOME: LazyLock<Regex> = LazyLock::new(|| {
-        #[expect(clippy::unwrap_used, reason = "the pattern is constant")]
-        Regex::new(r"(?:/home/|/Users/|[A-Za-z]:\\Users\\)[^/\\\s'\x22:]+").unwrap()
-    });
+    static HOME: LazyLock<Regex> =
+        LazyLock::new(|| regex(r"(?:/home/|/Users/|[A-Za-z]:\\Users\\)[^/\\\s'\x22:]+"));
     HOME.replace_all(text, "~").into_owned()
 }
 
 /// Text without email addresses that are given as a value. The address of a login or a remote,
 /// as in `ssh a@b.com`, belongs to the command.
 fn without_addresses(text: &str) -> String {
-    static ADDRESS: LazyLock<Regex> = LazyLock::new(|| {
-        #[expect(clippy::unwrap_used, reason = "the pattern is constant")]
-        Regex::new(r#"(?<before>[='"<(])[\w.+-]+@[\w-]+(?:\.[\w-]+)*\.[A-Za-z]{2,}"#).unwrap()
-    });
+    static ADDRESS: LazyLock<Regex> =
+        LazyLock::new(|| regex(r#"(?<before>[='"<(])[\w.+-]+@[\w-]+(?:\.[\w-]+)*\.[A-Za-z]{2,}"#));
     ADDRESS.replace_all(text, "$before<email>").into_owned()
 }
 
@@ -131,7 +127,7 @@ pub fn normalised(line: &str) -> String {
                 out.push_str("<name>");
             }
             rest = after;
-        } else if let Some(placeholder) = placeholder(rest) {
+        } else if let Some(placeholder) = PLACEHOLDERS.iter().find(|one| rest.starts_with(**one)) {
             out.push_str(placeholder);
             rest = &rest[placeholder.len()..];
         } else if is_word(first) {
@@ -161,18 +157,10 @@ pub fn normalised(line: &str) -> String {
 
 const PLACEHOLDERS: &[&str] = &["<path>", "<name>", "<n>", "<id>", "<url>"];
 
-fn placeholder(rest: &str) -> Option<&'static str> {
-    PLACEHOLDERS.iter().find(|p| rest.starts_with(**p)).copied()
-}
-
 /// Removes the shell and line number of `bash: line 3: x: command not found`.
 fn without_shell(line: &str) -> &str {
     static SHELL: LazyLock<Regex> = LazyLock::new(|| {
-        #[expect(clippy::unwrap_used, reason = "the pattern is constant")]
-        Regex::new(
-            r"^(?:[^:]*/)?(?:bash|zsh|sh|dash|ksh|fish|\(eval\)):+\s*(?:line )?(?:[0-9]+:\s*)?",
-        )
-        .unwrap()
+        regex(r"^(?:[^:]*/)?(?:bash|zsh|sh|dash|ksh|fish|\(eval\)):+\s*(?:line )?(?:[0-9]+:\s*)?")
     });
     let end = SHELL.find(line).map_or(0, |shell| shell.end());
     &line[end..]

@@ -6,8 +6,8 @@
 
 use std::collections::HashSet;
 
-use crate::lessons::call::{Call, Simple};
-use crate::lessons::vocabulary::WORDS;
+use crate::lessons::call::{Call, Simple, without_value};
+use crate::lessons::vocabulary::{WORDS, has_file_ending};
 use crate::model::Pattern;
 use crate::model::text::{one_line, telling_words};
 use memctl_shell::{basename, is_assignment};
@@ -139,8 +139,10 @@ impl Change {
                     .iter()
                     .all(|set| now.environment.contains(set))
         };
-        let name = |word: &str| word.split('=').next().map(str::to_owned);
-        let is_named = |added: &String| code.split_whitespace().any(|now| name(now) == name(added));
+        let is_named = |added: &String| {
+            let mut words = code.split_whitespace();
+            words.any(|now| without_value(now) == without_value(added))
+        };
         // Other quotes.
         let is_of_same_words = self.added.is_empty() && self.dropped.is_empty();
         let call = Call::of(code, None).unwrap_or_default();
@@ -259,7 +261,7 @@ fn between(old: &Simple, new: &Simple, line: &str) -> Option<Change> {
 /// Words of a command that are content: a message behind `-m`, and code for an interpreter behind `-c` or `-e`.
 fn contents(words: &[String]) -> Vec<&String> {
     let is_content = |at: usize| {
-        let name = words[at].split('=').next().unwrap_or_default();
+        let name = without_value(&words[at]);
         let (before, option) = words[..at].split_at(at.saturating_sub(1));
         let option = option.first().map_or("", String::as_str);
         let ends = |end: &[char]| is_short(option) && option.ends_with(end);
@@ -285,11 +287,7 @@ fn is_short(word: &str) -> bool {
 /// Returns `true` for the path of a file, also one with spaces.
 fn is_path(text: &str) -> bool {
     let is_code = |c: char| ";=(){}<>|\"'`,".contains(c);
-    let has_ending = |text: &str| {
-        let ending = text.rsplit_once('.').map(|(_, ending)| ending);
-        ending.is_some_and(|ending| WORDS.file_endings.contains(ending))
-    };
-    !text.contains(is_code) && (text.contains(['/', '\\']) || has_ending(text))
+    !text.contains(is_code) && (text.contains(['/', '\\']) || has_file_ending(text))
 }
 
 /// Wrapper words that only one of two commands begins with.
@@ -320,11 +318,7 @@ fn prefix(old: &[String], new: &[String]) -> Option<(Vec<String>, Vec<String>)> 
 /// there for.
 fn options(old: &[String], new: &[String]) -> Option<Vec<String>> {
     let added = without(new, old);
-    let is_selector = |word: &String| {
-        WORDS
-            .selectors
-            .contains(word.split('=').next().unwrap_or(word))
-    };
+    let is_selector = |word: &String| WORDS.selectors.contains(without_value(word));
     if added.is_empty() || added.len() > SMALL || added.iter().any(is_selector) {
         return None;
     }

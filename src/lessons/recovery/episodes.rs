@@ -116,7 +116,9 @@ fn overcome(judged: &[Judged<'_>], at: usize) -> Option<(Vec<usize>, usize, Matc
         let since = later - tried.last().copied().unwrap_or(at);
         let within = match found {
             Match::No => false,
-            Match::Near => since <= NEAR_WITHIN && (searched || !failed.goal.is_file()),
+            Match::Near => {
+                since <= NEAR_WITHIN && (searched || !matches!(failed.goal.kind, GoalKind::Read(_)))
+            }
             _ if search && found < Match::Same => since <= SEARCH_WITHIN,
             Match::Part => since <= PART_WITHIN,
             Match::Similar => since <= SIMILAR_WITHIN,

@@ -17,8 +17,8 @@ pub(crate) struct Goal {
     pub(crate) filters: Vec<Run>,
     /// Input as one text, for exact comparison.
     pub(crate) whole: String,
-    /// Set if a program after the last relevant one determines the exit code.
-    hidden: bool,
+    /// The exit code may belong to a program after the last relevant one.
+    pub(super) hides_its_code: bool,
     /// Tool of the step.
     pub(crate) tool: String,
 }
@@ -45,7 +45,7 @@ impl Goal {
             kind: GoalKind::Tool(Vec::new()),
             filters: Vec::new(),
             whole: one_line(&whole),
-            hidden: false,
+            hides_its_code: false,
             tool: step.tool.clone(),
         };
         let tool = step.tool.to_ascii_lowercase();
@@ -89,16 +89,11 @@ impl Goal {
             }
         }
         // The output of a search can contain anything, including error messages.
-        self.hidden = !last_matters && runs.last().is_some_and(|run: &Run| !run.looks);
+        self.hides_its_code = !last_matters && runs.last().is_some_and(|run: &Run| !run.looks);
         if runs.is_empty() {
             runs = around;
         }
         GoalKind::Shell(runs)
-    }
-
-    /// Returns true if the exit code may belong to an irrelevant program.
-    pub(crate) fn hides_its_code(&self) -> bool {
-        self.hidden
     }
 
     /// Returns true if the last program asks a question, which may be answered with "no".
@@ -126,11 +121,6 @@ impl Goal {
     pub(crate) fn asks_only(&self) -> bool {
         let asks = |word: &str| ["--help", "-help", "--version"].contains(&word);
         matches!(self.kind, GoalKind::Shell(_)) && self.whole.split_whitespace().any(asks)
-    }
-
-    /// Returns true if the step reads a single named file.
-    pub(crate) fn is_file(&self) -> bool {
-        matches!(self.kind, GoalKind::Read(_))
     }
 
     /// Name of the goal, for people.

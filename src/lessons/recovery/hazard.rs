@@ -9,9 +9,9 @@ use std::path::Path;
 use super::difference::split_option;
 use super::difference::{Change, ChangeKind};
 use super::outcome::{hides_its_code, reports_failure};
-use crate::lessons::call::{Run, Simple};
+use crate::lessons::call::{Run, Simple, without_value};
 use crate::lessons::failure::error_line::lacks;
-use crate::lessons::vocabulary::WORDS;
+use crate::lessons::vocabulary::{WORDS, has_file_ending};
 use crate::model::Pattern;
 use crate::model::text::WordList;
 use memctl_shell::{basename, is_assignment};
@@ -31,7 +31,7 @@ pub(crate) fn may_be_told(pattern: &Pattern, change: &Change) -> bool {
 /// what was added, or the words are the same but for a sign.
 pub(super) fn says_cure(change: &Change, line: &str) -> bool {
     let is_named = |word: &String| {
-        let name = word.split('=').next().unwrap_or(word);
+        let name = without_value(word);
         let is_name = name.starts_with("--") && name.len() > 2 || is_assignment(word);
         let mut words = line.split(|c: char| !c.is_alphanumeric() && !"-_".contains(c));
         is_name && words.any(|word| word == name)
@@ -51,13 +51,7 @@ pub(super) fn is_hazard(added: &[String], call: &str, error: &str) -> bool {
     let error = error.to_ascii_lowercase();
     let plain = |word: &str| word.to_ascii_lowercase().replace('_', "-");
     let takes_away = |word: &String| {
-        let is_named = error.contains(
-            word.split('=')
-                .next()
-                .unwrap_or(word)
-                .to_ascii_lowercase()
-                .as_str(),
-        );
+        let is_named = error.contains(&without_value(word).to_ascii_lowercase());
         let word = plain(word).replace("/root/", "/");
         let is_name = word.starts_with('-') || word.contains('=');
         let (name, value) = match word.split_once('=') {
@@ -67,27 +61,20 @@ pub(super) fn is_hazard(added: &[String], call: &str, error: &str) -> bool {
         };
         let mut parts = word.split(|c: char| !c.is_ascii_alphanumeric());
         let mut words = value.split(|c: char| !c.is_ascii_alphanumeric());
-        let is_identity = |word: &str| WORDS.identities.contains(word);
         WORDS.removes.occur_in(&name)
             || name.contains("no-") && WORDS.checks.occur_in(&name)
-            || !is_named
-                && name
-                    .split(|c: char| !c.is_ascii_alphanumeric())
-                    .any(is_identity)
+            || !is_named && WORDS.identities.has_word_of(&name)
             || WORDS.off.contains(value)
-            || words
-                .clone()
-                .any(|part| part.len() > 1 && WORDS.off.contains(part))
-            || words.any(|part| WORDS.removes.contains(part))
+            || words.any(|part| part.len() > 1 && WORDS.off.contains(part))
+            || WORDS.removes.has_word_of(value)
             || parts.any(|part| {
                 WORDS.removing_words.contains(part) || part != "rm" && WORDS.destroys.contains(part)
             })
     };
     let lower = call.to_ascii_lowercase();
     // `docker run --rm` removes what it made itself.
-    let words = lower.split_whitespace().filter(|word| *word != "--rm");
-    let mut words = words.flat_map(|word| word.split(|c: char| !c.is_ascii_alphanumeric()));
-    words.any(|word| WORDS.destroys.contains(word))
+    let mut words = lower.split_whitespace().filter(|word| *word != "--rm");
+    words.any(|word| WORDS.destroys.has_word_of(word))
         || WORDS.guards.occur_in(&error)
         || added.iter().any(takes_away)
 }
@@ -146,7 +133,7 @@ impl<'a> Place<'a> {
         let is_plain = |word: &&String| !word.starts_with('-') && !word.contains(['/', '.']);
         let bare = failing.words.iter().skip(1).take_while(is_plain).take(2);
         let is_any = |list: &WordList| {
-            has_word(list, &name) || bare.clone().any(|word| has_word(list, word))
+            list.has_word_of(&name) || bare.clone().any(|word| list.has_word_of(word))
         };
         Self {
             line,
@@ -159,7 +146,7 @@ impl<'a> Place<'a> {
     fn accepts(&self, written: &str, value: &str) -> bool {
         let name = written.trim_start_matches('-').to_ascii_lowercase();
         let lower = value.to_ascii_lowercase();
-        if has_word(&WORDS.narrowing_names, &name) {
+        if WORDS.narrowing_names.has_word_of(&name) {
             return false;
         }
         if self.has_with_name(written, value) {
@@ -167,7 +154,7 @@ impl<'a> Place<'a> {
         }
         if self.is_guarded
             || WORDS.whole_values.contains(&lower)
-            || has_word(&WORDS.loose_words, &lower)
+            || WORDS.loose_words.has_word_of(&lower)
         {
             return false;
         }
@@ -185,21 +172,17 @@ impl<'a> Place<'a> {
     /// Returns `true` for a file that takes the place of another one which the error misses, and for a part of what is
     /// tested. That a file is there does not say that it does the same.
     fn is_another(&self, path: &str) -> bool {
-        let is_file = |path: &str| {
-            let ending = path.rsplit_once('.').map(|(_, ending)| ending);
-            ending.is_some_and(|ending| WORDS.file_endings.contains(ending))
-        };
         let is_word = |c: char| c.is_alphanumeric() || "-_./".contains(c);
         let words = self.line.split(|c: char| !is_word(c));
         let mut words = words.map(|word| word.trim_end_matches('.'));
         let is_missed = |word: &str| {
             let is_of_call = self.failing.words.iter().any(|own| own.contains(word));
-            is_file(word) && !is_of_call && basename(word) != basename(path)
+            has_file_ending(word) && !is_of_call && basename(word) != basename(path)
         };
         let error = self.line.to_ascii_lowercase();
         let misses = WORDS.missing_things.occur_in(&error) || error.contains("no rule to make");
-        is_file(path) && misses && words.any(is_missed)
-            || self.is_test && has_word(&WORDS.parts_of_tests, &path.to_ascii_lowercase())
+        has_file_ending(path) && misses && words.any(is_missed)
+            || self.is_test && WORDS.parts_of_tests.has_word_of(&path.to_ascii_lowercase())
     }
 
     /// Returns `true` if the error has the value with its name: `give BOX=red or BOX=blue`. A mere yes is consent.
@@ -231,12 +214,6 @@ impl<'a> Place<'a> {
     }
 }
 
-/// Returns `true` if a text in lower case has a word of a list.
-fn has_word(list: &WordList, text: &str) -> bool {
-    let mut words = text.split(|c: char| !c.is_ascii_alphanumeric());
-    words.any(|word| list.contains(word))
-}
-
 /// Returns `true` for a path below the directory of the call. `is_known` says that the name asks for a path.
 fn is_of_project(value: &str, is_known: bool) -> bool {
     let is_part = |c: char| c.is_alphanumeric() || "-_./@+[]".contains(c);
@@ -244,8 +221,7 @@ fn is_of_project(value: &str, is_known: bool) -> bool {
     let first = parts[0];
     // `db.acme.example/shop` is a host.
     let is_host = parts.len() > 1 && first.trim_start_matches('.').contains('.');
-    let ending = value.rsplit_once('.').map_or("", |(_, ending)| ending);
-    let is_file = WORDS.file_endings.contains(ending) || first.starts_with('.') && first.len() > 1;
+    let is_file = has_file_ending(value) || first.starts_with('.') && first.len() > 1;
     value.starts_with(|c: char| c.is_alphabetic() || "._[".contains(c))
         && !parts.contains(&"..")
         && value.chars().all(is_part)

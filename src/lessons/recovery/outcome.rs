@@ -52,7 +52,7 @@ pub(crate) fn outcome(step: &Step, goal: &Goal) -> CallOutcome {
         Some(true) => CallOutcome::Failed,
         Some(false) => {
             // Only a command can hide its failure behind another's success.
-            let hidden = goal.hides_its_code() && reads_as_failed(&step.output);
+            let hidden = goal.hides_its_code && reads_as_failed(&step.output);
             if hidden || only_a_shell_error(step, goal) {
                 CallOutcome::Failed
             } else {
@@ -203,7 +203,8 @@ fn says_failed(step: &Step, goal: &Goal) -> bool {
         if refuses_an_edit(text) {
             return true;
         }
-        if runs.last().is_some_and(Run::prints_content) {
+        let prints_content = |run: &Run| WORDS.prints_content.contains(&run.name);
+        if runs.last().is_some_and(prints_content) {
             return text.lines().all(|line| complains(line, runs));
         }
         let lines = text.lines().filter(|line| !line.trim().is_empty()).count();

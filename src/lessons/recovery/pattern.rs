@@ -195,9 +195,7 @@ pub(crate) fn of_files(tool: &str) -> bool {
 /// Returns `true` if a test runner or a checker ran and reports a finding, which another option does not solve.
 fn is_verdict(step: &Step, line: &str) -> bool {
     let goal = Goal::of(step);
-    let name = goal.name();
-    let mut words = name.split(|c: char| !c.is_ascii_alphanumeric());
-    let is_checker = words.any(|word| WORDS.verdict_programs.contains(word));
+    let is_checker = WORDS.verdict_programs.has_word_of(&goal.name());
     // A report on the call itself, such as a missing module, is no finding.
     let is_of_call = || lacks(line) || is_stated(line) || is_shell_error(line);
     let is_finding = || holds_verdict(&step.output) || is_checker && !is_of_call();

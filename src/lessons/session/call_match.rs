@@ -18,7 +18,7 @@ use regex_lite::Regex;
 use super::calls::SessionCall;
 use crate::lessons::failure::without_home;
 use crate::lessons::vocabulary::WORDS;
-use crate::model::text::one_line;
+use crate::model::text::{one_line, regex};
 
 /// A call with its simple commands.
 #[derive(Debug)]
@@ -29,8 +29,8 @@ pub(crate) struct PeeledCall<'a> {
     line: String,
     /// Words of each simple command.
     simples: Vec<Vec<String>>,
-    /// The call failed.
-    failed: bool,
+    /// Occurrence of each of its commands.
+    occurrence: Occurrence,
 }
 
 /// Occurrence of a written command in a session.
@@ -44,16 +44,6 @@ pub(crate) enum Occurrence {
     Worked,
 }
 
-impl PeeledCall<'_> {
-    const fn occurrence(&self) -> Occurrence {
-        if self.failed {
-            Occurrence::Failed
-        } else {
-            Occurrence::Worked
-        }
-    }
-}
-
 /// Peels the calls of a session.
 pub(crate) fn peeled(calls: &[SessionCall]) -> Vec<PeeledCall<'_>> {
     let peeled = calls.iter().map(|call| {
@@ -62,7 +52,11 @@ pub(crate) fn peeled(calls: &[SessionCall]) -> Vec<PeeledCall<'_>> {
             tool: &call.tool,
             simples: commands(&line).into_iter().flat_map(forms).collect(),
             line,
-            failed: call.failed,
+            occurrence: if call.failed {
+                Occurrence::Failed
+            } else {
+                Occurrence::Worked
+            },
         }
     });
     peeled.collect()
@@ -80,7 +74,7 @@ fn forms(simple: Simple) -> Vec<Vec<String>> {
 pub(crate) fn occurrence(written: &str, calls: &[PeeledCall<'_>]) -> Occurrence {
     let written = written.trim();
     let of_tool = calls.iter().filter(|call| is_tool(written, call.tool));
-    if let Some(found) = of_tool.map(PeeledCall::occurrence).max() {
+    if let Some(found) = of_tool.map(|call| call.occurrence).max() {
         return found;
     }
     let parts: Vec<Vec<Vec<String>>> = commands(&without_angles(written))
@@ -184,7 +178,7 @@ pub(crate) fn in_prose(written: &str, calls: &[PeeledCall<'_>]) -> Result<Occurr
         if let Some(part) = parts.find(|part| !has(part)) {
             return Err(part.clone());
         }
-        let found = of_program.iter().map(|(call, _)| call.occurrence()).max();
+        let found = of_program.iter().map(|(call, _)| call.occurrence).max();
         best = best.max(found.unwrap_or(Occurrence::Nowhere));
     }
     if best > Occurrence::Nowhere && !assignments_occur(written, calls) {
@@ -210,10 +204,7 @@ fn is_tool(written: &str, tool: &str) -> bool {
 
 /// Replaces each `<name>` by `…`: a shell would read it as redirections.
 pub(crate) fn without_angles(line: &str) -> Cow<'_, str> {
-    static NAME: LazyLock<Regex> = LazyLock::new(|| {
-        #[expect(clippy::unwrap_used, reason = "the pattern is constant")]
-        Regex::new(r"<[^<>|;&(\n /.][^<>|;&(\n]{0,47}>").unwrap()
-    });
+    static NAME: LazyLock<Regex> = LazyLock::new(|| regex(r"<[^<>|;&(\n /.][^<>|;&(\n]{0,47}>"));
     NAME.replace_all(line, "…")
 }
 
@@ -223,14 +214,11 @@ fn is_around(words: &[String]) -> bool {
 }
 
 fn of_simple(written: &[String], calls: &[PeeledCall<'_>]) -> Occurrence {
-    let found = calls
-        .iter()
-        .filter(|call| {
-            call.simples
-                .iter()
-                .any(|words| begins(written, words, false))
-        })
-        .map(PeeledCall::occurrence);
+    let has = |call: &&PeeledCall<'_>| {
+        let mut simples = call.simples.iter();
+        simples.any(|words| begins(written, words, false))
+    };
+    let found = calls.iter().filter(has).map(|call| call.occurrence);
     found.max().unwrap_or(Occurrence::Nowhere)
 }
 
@@ -313,9 +301,7 @@ fn is_like(word: &str, actual: &str) -> bool {
 fn pieces(word: &str) -> Option<Vec<&str>> {
     static TEMPLATES: LazyLock<[Regex; 2]> = LazyLock::new(|| {
         let marks = r"<[^>]*>|\{[^}]*\}|…|\*|\.\.\.";
-        #[expect(clippy::unwrap_used, reason = "the patterns are constant")]
-        [marks.to_owned(), format!(r"{marks}|\b[A-Z][A-Z_]*\b")]
-            .map(|one| Regex::new(&one).unwrap())
+        [regex(marks), regex(&format!(r"{marks}|\b[A-Z][A-Z_]*\b"))]
     });
     let [of_option, of_word] = &*TEMPLATES;
     let template = if word.starts_with('-') {

@@ -370,15 +370,12 @@ fn answers_for_a_person(form: &str) -> bool {
 /// every other.
 fn acts_on_others(args: &LessonArgs) -> bool {
     let forms = code_spans(&args.lesson).map(|(_, span)| span);
-    let mut words = forms
-        .chain(args.commands.iter().map(String::as_str))
-        .flat_map(|form| form.split(|c: char| !c.is_ascii_alphanumeric()));
-    words.any(|word| {
-        let word = word.to_ascii_lowercase();
-        let word = word.as_str();
-        WORDS.destroys.contains(word)
-            || WORDS.reaches_others.contains(word)
-            || WORDS.seen_by_others.contains(word)
+    let mut forms = forms.chain(args.commands.iter().map(String::as_str));
+    forms.any(|form| {
+        let form = form.to_ascii_lowercase();
+        WORDS.destroys.has_word_of(&form)
+            || WORDS.reaches_others.has_word_of(&form)
+            || WORDS.seen_by_others.has_word_of(&form)
     })
 }
 

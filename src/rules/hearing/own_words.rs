@@ -8,6 +8,7 @@ use std::sync::LazyLock;
 
 use regex_lite::{Captures, Regex};
 
+use crate::model::text::regex;
 use crate::rules::vocabulary::WORDS;
 
 /// Ends of the names of errors.
@@ -74,9 +75,8 @@ fn is_foreign(line: &str) -> bool {
 }
 
 /// Quotation within a line, with its marks.
-#[expect(clippy::unwrap_used, reason = "the expression is constant, and a test uses it")]
 static QUOTATION: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new("[\"“„«「『”]([^\"”“»」』«\n]*)[\"”“»」』«]").unwrap());
+    LazyLock::new(|| regex("[\"“„«「『”]([^\"”“»」』«\n]*)[\"”“»」』«]"));
 
 /// Replaces quotations of several words by `…`. A quoted name stays.
 pub(super) fn without_quotations(text: &str) -> Cow<'_, str> {
