@@ -85,12 +85,9 @@ pub mod past {
 
 pub use asking::{AnswerBy, Asking, PROMPT, carries_lessons};
 pub use past::learn::{EpisodeReport, LearnOptions, LearnReport, OnBytes, TranscriptReport, learn};
-pub(crate) use past::of_host::{HostSession, record_host_session};
 pub use session::calls::Marks;
 pub(crate) use session::calls::{NewestCalls, append_message};
 pub use storage::new_lesson::{Neighbour, StoredLesson, TidyReport, tidy};
 pub use storage::patterns::{ProcedureReport, add_procedure};
 pub use storage::words::LessonArgs;
-pub use telling::service::{
-    HintOptions, HintReport, HintService, NO_SESSION, RecordReport, Success,
-};
+pub use telling::service::{HintOptions, HintReport, HintService, NO_SESSION, RecordReport};

@@ -14,7 +14,6 @@ use crate::cli::output::{Done, Page, Report, Style, clean};
 use crate::lessons::telling::hint::render_hints;
 use crate::lessons::{
     Asking, HintOptions, HintReport, HintService, LessonArgs, PROMPT, RecordReport, StoredLesson,
-    Success,
 };
 use crate::model::error::UserError;
 use crate::model::{Kind, LessonScope, Trust};
@@ -372,12 +371,9 @@ pub(crate) fn record(context: &Context, command: RecordCommand) -> Done {
                 ("--code", Some(&args.code)),
                 ("--output", Some(&args.output)),
             ])?;
-            let success = Success {
-                code: context.text(&args.code)?,
-                output: context.text(&args.output)?,
-                session: args.session,
-            };
-            Ok(Box::new(hint_service.record_success(&success)?))
+            let (code, output) = (context.text(&args.code)?, context.text(&args.output)?);
+            let report = hint_service.record_success(&args.session, &code, &output)?;
+            Ok(Box::new(report))
         }
     }
 }

@@ -13,7 +13,6 @@ use crate::cli::review::past_sessions;
 use crate::cli::skills::correct::at_calls_too;
 use crate::lessons::call::beginning_of;
 use crate::lessons::past::past_sessions as past;
-use crate::lessons::past::past_sessions::PastOptions;
 use crate::lessons::{Asking, LearnOptions, LessonArgs, PROMPT};
 use crate::model::error::{self, UserError};
 use crate::model::{Kind, Trust};
@@ -233,11 +232,7 @@ fn worded(context: &Context, repeat: &Repeat, model: &str) -> Result<bool, UserE
         session: context.session(None),
         ..LearnOptions::default()
     };
-    let options = PastOptions {
-        sessions,
-        max_calls: 1,
-    };
-    let plan = wait(past::plan(&workspace, &options))??;
+    let plan = wait(past::plan(&workspace, &sessions, 1))??;
     let Some(plan) = plan.filter(|plan| plan.calls() > 0) else {
         let before = "this session was asked about before: memctl review";
         note(context, before);

@@ -14,7 +14,7 @@ use crate::cli::ending::wait;
 use crate::cli::output::{Done, Page, Report, Style, plural};
 use crate::cli::start::hooks::directory;
 use crate::host::Host;
-use crate::lessons::past::past_sessions::{self, PastOptions, PastReport};
+use crate::lessons::past::past_sessions::{self, PastReport};
 use crate::lessons::{self, LearnOptions, LearnReport, TidyReport, TranscriptReport, tidy};
 use crate::model::error::{Kind, UserError};
 use crate::store::workspace::Workspace;
@@ -83,11 +83,7 @@ pub(crate) fn learn(context: &Context, args: &LearnArgs) -> Done {
     let mut lessons = None;
     let report = learn_from(context, &workspace, &options)?;
     if args.model.is_some() {
-        let past = PastOptions {
-            sessions: options,
-            max_calls: args.max_calls,
-        };
-        lessons = past_lessons(context, &workspace, &past, args.yes)?;
+        lessons = past_lessons(context, &workspace, &options, args)?;
     }
     Ok(Box::new(SessionsLearned { report, lessons }))
 }
@@ -96,13 +92,13 @@ pub(crate) fn learn(context: &Context, args: &LearnArgs) -> Done {
 fn past_lessons(
     context: &Context,
     workspace: &Workspace,
-    options: &PastOptions,
-    is_agreed: bool,
+    options: &LearnOptions,
+    args: &LearnArgs,
 ) -> Result<Option<PastReport>, UserError> {
-    let Some(plan) = wait(past_sessions::plan(workspace, options))?? else {
+    let Some(plan) = wait(past_sessions::plan(workspace, options, args.max_calls))?? else {
         return Ok(None);
     };
-    if options.sessions.dry_run || plan.calls() == 0 {
+    if options.dry_run || plan.calls() == 0 {
         return Ok(Some(plan.unasked(workspace)?));
     }
     let left_out = match plan.report.left_out {
@@ -116,7 +112,7 @@ fn past_lessons(
         about: format!(" about {}", plural(plan.calls() as u64, "session")),
         also: left_out,
     };
-    if !spending.announce(context, is_agreed)? {
+    if !spending.announce(context, args.yes)? {
         return Ok(None);
     }
     let bar = context.printer.work("asking about sessions");

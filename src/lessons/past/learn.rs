@@ -11,12 +11,12 @@ use serde::Serialize;
 use serde_json::json;
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::of_host::record_host_session;
 use super::session_files::{self, SessionFile, microseconds, of_project};
 use crate::lessons::recovery::episodes::{Analysis, Episode, analyse};
 use crate::lessons::recovery::pattern::of_episode;
 use crate::lessons::session::calls::{clean, redacted};
 use crate::lessons::storage::patterns::{self, LEARNED, NO_FAILURE, NOTHING, Stored};
-use crate::lessons::{self, HostSession};
 use crate::model::{ActionType, ExecutionLog, Origin, Pattern};
 use crate::notes::sessions;
 use crate::store::project::project_of;
@@ -186,15 +186,9 @@ pub fn learn(
             let analysis = analyse(&session.steps, &session.remarks);
             let learned = take(records, &path, &session, &analysis, options, &mut report)?;
             if let Some(name) = &options.host_session {
-                let ended = HostSession {
-                    name,
-                    steps: &session.steps,
-                    failures: analysis.failures.len(),
-                    rules_at_calls: options.rules_at_calls,
-                    rules_heeded: options.rules_heeded,
-                    learned,
-                };
-                lessons::record_host_session(records, ended)?;
+                let rules = [options.rules_at_calls, options.rules_heeded];
+                let (steps, failures) = (&session.steps, analysis.failures.len());
+                record_host_session(records, name, steps, failures, rules, learned)?;
             }
             if !options.dry_run {
                 let processed_file = ProcessedFile {
@@ -231,7 +225,7 @@ fn take(
     let found = found.map(|one| EpisodeReport::of(path, steps, one));
     let found: Vec<EpisodeReport> = found.collect();
     let has_pattern = found.iter().any(|episode| episode.fix.is_some());
-    let before = (report.learned.len(), report.merged.len());
+    let (mut learned, mut merged) = (Vec::new(), Vec::new());
     report.transcripts.push(TranscriptReport {
         path: path.to_owned(),
         format: session.format,
@@ -263,27 +257,22 @@ fn take(
                     .unwrap_or_default(),
             };
             match patterns::store(&mut writer, &mut existing, pattern, &origin, records.now)? {
-                Stored::New(id) => report.learned.push(id),
-                Stored::Again(id) => report.merged.push(id),
+                Stored::New(id) => learned.push(id),
+                Stored::Again(id) => merged.push(id),
                 Stored::Counted(_) => {}
                 Stored::Forgotten(_) => report.buried += 1,
             }
         }
-        note_learned(
-            records,
-            &mut writer,
-            session,
-            options,
-            &report.learned[before.0..],
-            &report.merged[before.1..],
-        );
+        note_learned(records, &mut writer, session, options, &learned, &merged);
         report
             .warnings
             .extend(repair_warnings(writer.take_repairs()));
     }
     report.episodes.extend(found);
-    let new = report.learned[before.0..].iter();
-    Ok(new.chain(&report.merged[before.1..]).cloned().collect())
+    let new = [learned.as_slice(), &merged].concat();
+    report.learned.append(&mut learned);
+    report.merged.append(&mut merged);
+    Ok(new)
 }
 
 /// Name of the project that a session began in: the agent may have changed directories since. A session

@@ -16,7 +16,7 @@ use memctl_llm::{ErrorKind, Llm};
 use super::digest::{ReadSession, read};
 use super::learn::LearnOptions;
 use super::question::{
-    Answered, BadItem, Existing, PROMPT, borne_out, existing, is_seen, lessons_in, question,
+    Answered, Existing, PROMPT, RefusedLesson, borne_out, existing, is_seen, lessons_in, question,
 };
 use super::session_files::files;
 use crate::lessons::storage::new_lesson::{LessonOrigin, StoredLesson, store_lesson};
@@ -29,15 +29,6 @@ const USUAL_ANSWER: u64 = 1_400;
 const BYTES_PER_TOKEN: u64 = 4;
 /// Mark of a processed file, before its path.
 const MARK: &str = "lessons:";
-
-/// Sessions to ask about, and limits.
-#[derive(Debug, Clone, Default)]
-pub struct PastOptions {
-    /// The sessions.
-    pub sessions: LearnOptions,
-    /// Maximum number of model calls.
-    pub max_calls: usize,
-}
 
 /// A past session.
 #[derive(Debug)]
@@ -109,28 +100,6 @@ pub struct SessionLessons {
     pub problem: Option<String>,
 }
 
-/// Lesson that was not stored.
-#[derive(Debug, Serialize, schemars::JsonSchema)]
-pub struct RefusedLesson {
-    /// The lesson.
-    pub lesson: String,
-    /// Field that is refused.
-    pub field: &'static str,
-    /// Reason.
-    pub reason: String,
-}
-
-impl RefusedLesson {
-    fn of(lesson: &str, field: &'static str, reason: String) -> Self {
-        let lesson = memctl_redact::redact(lesson).text.into_owned();
-        Self {
-            lesson,
-            field,
-            reason,
-        }
-    }
-}
-
 impl PastPlan {
     /// Returns the number of calls.
     pub fn calls(&self) -> usize {
@@ -161,12 +130,16 @@ impl PastPlan {
 }
 
 /// Plans the questions: of the newest sessions, in their order, so that a later one may replace what an earlier one says.
-/// `None` without a model.
+/// `None` without a model. `max_calls` is the maximum number of questions.
 ///
 /// # Errors
 ///
 /// [`Error::Refused`] if a cost limit is set and the model has no known price.
-pub async fn plan(workspace: &Workspace, options: &PastOptions) -> Result<Option<PastPlan>, Error> {
+pub async fn plan(
+    workspace: &Workspace,
+    options: &LearnOptions,
+    max_calls: usize,
+) -> Result<Option<PastPlan>, Error> {
     let Chosen::Model(llm) = workspace.providers.choose(None).await? else {
         return Ok(None);
     };
@@ -185,10 +158,10 @@ pub async fn plan(workspace: &Workspace, options: &PastOptions) -> Result<Option
         sessions: Vec::new(),
         system: system.to_owned(),
         llm,
-        session: options.sessions.session.clone(),
+        session: options.session.clone(),
     };
     let processed = workspace.store.processed_files();
-    let mut files = files(&options.sessions.paths)?;
+    let mut files = files(&options.paths)?;
     files.sort_by_key(|file| std::cmp::Reverse(file.mtime));
     let mut bytes = 0;
     for file in &files {
@@ -198,7 +171,7 @@ pub async fn plan(workspace: &Workspace, options: &PastOptions) -> Result<Option
             continue;
         }
         let root = workspace.store.directory().parent();
-        let Some(read) = read(&file.path, &options.sessions, root) else {
+        let Some(read) = read(&file.path, options, root) else {
             continue;
         };
         if read.is_dull() {
@@ -211,7 +184,7 @@ pub async fn plan(workspace: &Workspace, options: &PastOptions) -> Result<Option
         let cost = plan
             .llm
             .estimate((bytes + length) / BYTES_PER_TOKEN, USUAL_ANSWER * calls);
-        if plan.sessions.len() >= options.max_calls {
+        if plan.sessions.len() >= max_calls {
             plan.report.left_out += 1;
             continue;
         }
@@ -316,7 +289,7 @@ fn take(
     workspace: &Workspace,
     session: &PastSession,
     model: &str,
-    lessons: Vec<Result<Answered, BadItem>>,
+    lessons: Vec<Result<Answered, RefusedLesson>>,
     existing: &[Existing],
     report: &mut SessionLessons,
 ) -> Result<(), Error> {
@@ -331,8 +304,7 @@ fn take(
     for lesson in lessons {
         let answered = match lesson {
             Ok(answered) => answered,
-            Err(BadItem { content, reason }) => {
-                let refused = RefusedLesson::of(&content, "lesson", reason);
+            Err(refused) => {
                 report.refused.push(refused);
                 continue;
             }

@@ -23,7 +23,7 @@ use crate::store::workspace::Error;
 use crate::store::{Scoped, Selection, same_project};
 use memctl_llm::{Request, Schema};
 use memctl_sessions::{Format, Speaker};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// Maximum number of lessons of a session: of what it found out, and of what documents of the project prescribe.
@@ -55,17 +55,30 @@ pub(super) struct Answered {
     pub(super) args: LessonArgs,
 }
 
-/// Item of an answer that is no lesson.
-#[derive(Debug)]
-pub(super) struct BadItem {
-    /// Content, as far as it can be read.
-    pub(super) content: String,
+/// Lesson that was not stored.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+pub struct RefusedLesson {
+    /// The lesson.
+    pub lesson: String,
+    /// Field that is refused.
+    pub field: &'static str,
     /// Reason.
-    pub(super) reason: String,
+    pub reason: String,
+}
+
+impl RefusedLesson {
+    pub(super) fn of(lesson: &str, field: &'static str, reason: String) -> Self {
+        let lesson = memctl_redact::redact(lesson).text.into_owned();
+        Self {
+            lesson,
+            field,
+            reason,
+        }
+    }
 }
 
 /// Returns the lessons of an answer, each read for itself: a bad item is left out with its reason.
-pub(super) fn lessons_in(text: &str) -> Result<Vec<Result<Answered, BadItem>>, String> {
+pub(super) fn lessons_in(text: &str) -> Result<Vec<Result<Answered, RefusedLesson>>, String> {
     let answer: Answer =
         serde_json::from_str(text).map_err(|error| format!("unreadable answer: {error}"))?;
     let prescribed = answer
@@ -80,7 +93,7 @@ pub(super) fn lessons_in(text: &str) -> Result<Vec<Result<Answered, BadItem>>, S
         .collect())
 }
 
-fn lesson(mut value: Value, is_prescribed: bool) -> Result<Answered, BadItem> {
+fn lesson(mut value: Value, is_prescribed: bool) -> Result<Answered, RefusedLesson> {
     let text = |value: &Value| value.as_str().unwrap_or_default().trim().to_owned();
     let [seen, against, verdict, anew] =
         ["seen", "against", "verdict", "anew"].map(|name| text(&value[name]));
@@ -102,10 +115,7 @@ fn lesson(mut value: Value, is_prescribed: bool) -> Result<Answered, BadItem> {
             is_prescribed,
             args: repaired(args),
         }),
-        Err(error) => {
-            let reason = error.to_string();
-            Err(BadItem { content, reason })
-        }
+        Err(error) => Err(RefusedLesson::of(&content, "lesson", error.to_string())),
     }
 }
 
@@ -425,7 +435,7 @@ mod tests {
         );
         let bad = |at: usize| lessons[at].as_ref().err().unwrap();
         assert!(bad(1).reason.contains("invalid type"));
-        assert_eq!(bad(2).content, "Run `c` last.");
+        assert_eq!(bad(2).lesson, "Run `c` last.");
         assert!(bad(2).reason.contains("galaxy"), "{:?}", bad(2));
         let fourth = &lessons[3].as_ref().ok().unwrap().args;
         let expected = ("Run `d` first.", LessonScope::Everywhere);

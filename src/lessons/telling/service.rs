@@ -295,13 +295,12 @@ impl HintService<'_> {
             return Ok(true);
         }
         let opened = self.store.impatient().write(&mut || (self.random)());
-        let Some(mut writer) = unless_locked(opened)? else {
-            self.store
-                .change_scratch(session, |scratch: &mut LessonScratch| {
-                    scratch.postpone(credits);
-                })?;
+        if let Err(Error::Locked { .. }) = opened {
+            let postpone = |scratch: &mut LessonScratch| scratch.postpone(credits);
+            self.store.change_scratch(session, postpone)?;
             return Ok(false);
-        };
+        }
+        let mut writer = opened?;
         let trust_snapshot = writer.store().trust_snapshot();
         for credit in &credits {
             let Some(entry) = writer.store().find(Kind::Procedure, &credit.id)? else {
@@ -336,31 +335,12 @@ impl HintService<'_> {
     }
 }
 
-/// Result of an operation that needs a lock; `None` if another process holds it.
-pub(crate) fn unless_locked<T, E: Into<Error>>(done: Result<T, E>) -> Result<Option<T>, Error> {
-    match done.map_err(Into::into) {
-        Err(Error::Locked { .. }) => Ok(None),
-        done => done.map(Some),
-    }
-}
-
 /// Maximum length of the output that a pattern keeps, in characters.
 const OUTPUT: usize = 500;
 /// Maximum number of failures that a success answers.
 const WAITING: usize = 16;
 /// Minimum similarity of an earlier failure to the working code that answers it too.
 const SAME_GOAL: f64 = 0.5;
-
-/// A success to record.
-#[derive(Debug, Clone)]
-pub struct Success {
-    /// Code that worked.
-    pub code: String,
-    /// Output of the code.
-    pub output: String,
-    /// Session id.
-    pub session: String,
-}
 
 /// Outcome of recording a success.
 #[derive(Debug, Default, Serialize, schemars::JsonSchema)]
@@ -385,20 +365,18 @@ impl HintService<'_> {
         self.hint(failure)
     }
 
-    /// Records a success. Each failure that it answers becomes a procedure.
-    pub fn record_success(&self, success: &Success) -> Result<RecordReport, Error> {
-        let (code, output) = (
-            memctl_redact::admit(&success.code),
-            memctl_redact::admit(&success.output),
-        );
+    /// Records that code worked, with its output. Each failure that it answers becomes a procedure.
+    pub fn record_success(
+        &self,
+        session: &str,
+        code: &str,
+        output: &str,
+    ) -> Result<RecordReport, Error> {
+        let (code, output) = (memctl_redact::admit(code), memctl_redact::admit(output));
         let suspicious = code.quarantine.is_some() || output.quarantine.is_some();
-        let success = &Success {
-            code: code.text,
-            output: output.text,
-            session: success.session.clone(),
-        };
+        let (code, output) = (code.text, output.text);
         let mut report = RecordReport::default();
-        let answered = answered(self.store, &success.session, &success.code);
+        let answered = answered(self.store, session, &code);
         if answered.is_empty() {
             report.not_learned = Some("no failure waits for it in this session");
         }
@@ -408,11 +386,11 @@ impl HintService<'_> {
                 report.not_learned = Some("it speaks to a model, or hides something");
                 continue;
             }
-            if same_code(&failure.failing_code, &success.code) {
+            if same_code(&failure.failing_code, &code) {
                 report.not_learned = Some("the code that works is the code that failed");
                 continue;
             }
-            match self.keep(&mut writer, failure, success)? {
+            match self.keep(&mut writer, failure, &code, &output)? {
                 Stored::New(id) => report.learned.push(id),
                 Stored::Again(id) => report.merged.push(id),
                 Stored::Counted(_) => {}
@@ -423,10 +401,10 @@ impl HintService<'_> {
         }
         drop(writer);
         // From now on the failures wait no longer.
-        let call = SessionCall::new(None, &success.code, &success.output, false);
-        self.append_call(&success.session, &call);
-        self.change_scratch(&success.session, |scratch| {
-            let credits = scratch.succeeded(&success.code);
+        let call = SessionCall::new(None, &code, &output, false);
+        self.append_call(session, &call);
+        self.change_scratch(session, |scratch| {
+            let credits = scratch.succeeded(&code);
             report.helped = credits.iter().map(|credit| credit.id.clone()).collect();
             credits
         })?;
@@ -441,17 +419,17 @@ impl HintService<'_> {
         &self,
         writer: &mut Writer,
         failure: &Pattern,
-        success: &Success,
+        code: &str,
+        output: &str,
     ) -> Result<Stored, Error> {
         let is_equal = |existing: &Procedure| {
             existing.pattern.as_ref().is_some_and(|pattern| {
-                pattern.error_key == failure.error_key
-                    && same_code(&pattern.working_code, &success.code)
+                pattern.error_key == failure.error_key && same_code(&pattern.working_code, code)
             })
         };
         let pattern = Pattern {
-            working_code: success.code.clone(),
-            success_output: memctl_redact::beginning(&success.output, OUTPUT).into_owned(),
+            working_code: code.to_owned(),
+            success_output: memctl_redact::beginning(output, OUTPUT).into_owned(),
             ..failure.clone()
         };
         let procedure = Procedure {
@@ -529,12 +507,8 @@ mod tests_of_reports {
     }
 
     fn success(service: &HintService<'_>, code: &str, session: &str) -> RecordReport {
-        let success = Success {
-            code: code.to_owned(),
-            output: "ALK inhibitor\n".repeat(100),
-            session: session.to_owned(),
-        };
-        service.record_success(&success).unwrap()
+        let output = "ALK inhibitor\n".repeat(100);
+        service.record_success(session, code, &output).unwrap()
     }
 
     #[test]

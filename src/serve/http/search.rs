@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tower_service::Service as _;
 
-use crate::lessons::{HintOptions, Success};
+use crate::lessons::HintOptions;
 use crate::model::error::UserError;
 use crate::model::{Kind, MemoryType};
 use crate::notes::FindOptions;
@@ -283,14 +283,11 @@ pub(crate) async fn success(call: Call, Body(body): Body<SuccessBody>) -> Answer
     if body.output.len() > LONGEST_TEXT {
         return Err(Problem::unfit("`output` is too long", "send its end"));
     }
-    let success = Success {
-        session: own(&call, body.session.as_deref().unwrap_or(SESSION))?,
-        code: text("code", body.code, LONGEST_TEXT)?,
-        output: body.output,
-    };
+    let session = own(&call, body.session.as_deref().unwrap_or(SESSION))?;
+    let code = text("code", body.code, LONGEST_TEXT)?;
     let work = call.work(Use::Any, "serve successes", async move |workspace| {
         may_learn(workspace)?;
-        Ok(hint_service(workspace, None).record_success(&success)?)
+        Ok(hint_service(workspace, None).record_success(&session, &code, &body.output)?)
     });
     reply(&work.await?)
 }
