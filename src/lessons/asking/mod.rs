@@ -87,11 +87,8 @@ impl Asking<'_> {
             return Ok(None);
         }
         let last = calls.calls.len().saturating_sub(1);
-        let found = self.news(&calls)?.unwrap_or_default();
-        if !found
-            .iter()
-            .any(|one| one.worked == last && one.failed.is_some())
-        {
+        let mut found = self.news(&calls)?.into_iter().flatten();
+        if !found.any(|one| one.worked == last && one.failed.is_some()) {
             return Ok(None);
         }
         store.session_log(session).mark("asked")?;

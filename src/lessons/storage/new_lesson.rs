@@ -9,15 +9,15 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use super::patterns::{count_up, learned};
+use super::patterns::{count_up, existing, learned};
 use crate::lessons::storage::table::prepare;
 use crate::lessons::storage::words::{CheckedLesson, LessonArgs, refuse};
 use crate::model::text::{key_words, plain_words, similarity, weight};
 use crate::model::{
     Applies, Evidence, Kind, LessonFile, LessonScope, Origin, Procedure, Record as _, Trust,
 };
+use crate::store::Writer;
 use crate::store::workspace::{Error, Records, raw, repair_warnings};
-use crate::store::{Selection, Writer};
 use memctl_files::{hex, named};
 use serde::Serialize;
 use serde_json::json;
@@ -77,10 +77,7 @@ pub(crate) fn store_lesson(
 ) -> Result<StoredLesson, Error> {
     let files = hashed(&args.files, origin.root)?;
     let mut writer = records.writer()?;
-    let all = writer
-        .store()
-        .list::<Procedure>(&Selection::default())?
-        .records;
+    let all = existing(&writer)?;
     let lessons: Vec<&Procedure> = all.iter().filter(|existing| is_in_use(existing)).collect();
     let named = |field, id: &Option<String>| {
         let Some(id) = id else {
@@ -107,10 +104,8 @@ pub(crate) fn store_lesson(
         ..Origin::default()
     };
     let equal = || {
-        lessons
-            .iter()
-            .copied()
-            .find(|existing| is_same(&existing.lesson, &checked.lesson))
+        let mut lessons = lessons.iter().copied();
+        lessons.find(|existing| is_same(&existing.lesson, &checked.lesson))
     };
     if let Some(existing) = same.or_else(equal) {
         let mut report = seen_again(&mut writer, existing, &seen, records)?;
@@ -371,10 +366,7 @@ pub struct Merged {
 pub fn tidy(records: &Records<'_>, dry_run: bool) -> Result<TidyReport, Error> {
     let mut writer = records.writer()?;
     let trust = writer.store().trust_snapshot();
-    let all = writer
-        .store()
-        .list::<Procedure>(&Selection::default())?
-        .records;
+    let all = existing(&writer)?;
     let mut report = TidyReport {
         dry_run,
         ..TidyReport::default()

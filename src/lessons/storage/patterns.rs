@@ -13,8 +13,7 @@ use crate::model::{
     EPISODE, Kind, OBSERVED, Origin, Pattern, Procedure, QUARANTINED, Record as _, Trust,
 };
 use crate::store::Error::Locked;
-use crate::store::workspace::redacting_writer::redaction_warning;
-use crate::store::workspace::{Error, Workspace, raw, repair_warnings, stamp};
+use crate::store::workspace::{Error, Workspace, raw, stamp, warnings_of};
 use crate::store::{Scoped, Selection, Tombstone, Writer, same_project};
 use chrono::{DateTime, Utc};
 use memctl_files::json::compact;
@@ -269,12 +268,10 @@ pub fn add_procedure(workspace: &Workspace, document: &RawValue) -> Result<Proce
         }
     };
     prepare(writer.store())?;
-    let mut warnings: Vec<String> = repair_warnings(writer.take_repairs()).collect();
-    warnings.extend(redaction_warning(writer.take_left_out()));
     Ok(ProcedureReport {
         id,
         added,
-        warnings,
+        warnings: warnings_of(&mut writer).collect(),
     })
 }
 

@@ -23,17 +23,15 @@ pub(crate) const COMMAND_WORDS: usize = 6;
 
 /// Opens the table.
 pub(crate) fn open(store: &Scoped) -> Result<Terms, Error> {
-    store.terms(Kind::Procedure, SCHEME, &terms_of_entry)
+    store.terms(Kind::Procedure, SCHEME, &|entry| {
+        let procedure = serde_json::from_slice(entry);
+        procedure.as_ref().map(terms).unwrap_or_default()
+    })
 }
 
 /// Rebuilds the table after procedures have changed, so that no later lookup has to.
 pub(crate) fn prepare(store: &Scoped) -> Result<(), Error> {
     open(store).map(drop)
-}
-
-fn terms_of_entry(entry: &[u8]) -> Vec<u64> {
-    let procedure = serde_json::from_slice::<Procedure>(entry);
-    procedure.as_ref().map(terms).unwrap_or_default()
 }
 
 /// Terms of a procedure; empty if it may not be told.
@@ -44,7 +42,8 @@ fn terms(procedure: &Procedure) -> Vec<u64> {
     let mut terms = BTreeSet::new();
     if let Some(applies) = &procedure.applies {
         for phrase in applies.errors.iter().chain(&applies.expected) {
-            terms.extend(longest_word(phrase).map(|word| phrase_term(&word)));
+            let longest = words(phrase).max_by_key(String::len);
+            terms.extend(longest.map(|word| phrase_term(&word)));
         }
         terms.extend(applies.commands.iter().map(|command| command_term(command)));
     }
@@ -72,11 +71,6 @@ fn terms(procedure: &Procedure) -> Vec<u64> {
         None => {}
     }
     terms.into_iter().collect()
-}
-
-/// Longest word of a phrase, in lower case.
-fn longest_word(phrase: &str) -> Option<String> {
-    words(phrase).max_by_key(String::len)
 }
 
 /// Words of a text by which phrases are found, in lower case.

@@ -178,16 +178,12 @@ pub(crate) fn render_hints(hints: &[Hint]) -> String {
 /// Hints in the source document's format, without a heading; empty if there are none.
 pub(crate) fn render_blocks(hints: &[Hint]) -> String {
     let block = |hint: &Hint| {
-        let (failing, working) = (&hint.failing_code, &hint.working_code);
         // The line as it was says more than its key.
-        let lines = [&hint.error_line, &hint.error_key];
-        let line = lines.into_iter().find(|line| !line.is_empty());
-        render_block(
-            &hint.lesson,
-            line.map_or("", String::as_str),
-            failing,
-            working,
-        )
+        let line = match hint.error_line.as_str() {
+            "" => &hint.error_key,
+            line => line,
+        };
+        render_block(&hint.lesson, line, &hint.failing_code, &hint.working_code)
     };
     hints.iter().map(block).collect()
 }

@@ -171,11 +171,11 @@ impl Failure {
             return None;
         }
         let is_here = procedure.is_of(&|name| here.has_project(name));
-        let make = |rank, score, why: &str, key: &str| {
+        let make = |rank, change, score, why: &str, key: &str| {
             Some(Found {
                 rank,
                 hint: Hint::of(procedure, key, score, why.to_owned()),
-                change: None,
+                change,
             })
         };
         let key = self.key();
@@ -186,12 +186,12 @@ impl Failure {
                 LessonScope::Everywhere => "its error phrase is in the output",
                 LessonScope::Project => "its error phrase, in the same project",
             };
-            return make(Rank::Lesson, 1.0, why, key);
+            return make(Rank::Lesson, None, 1.0, why, key);
         }
         let Some(pattern) = &procedure.pattern else {
             let mut lines = self.lines.iter().take(LINES);
             let line = lines.find(|line| table::tells_of(procedure, line))?;
-            return make(Rank::Cue, 1.0, "it tells of this error", &line.key);
+            return make(Rank::Cue, None, 1.0, "it tells of this error", &line.key);
         };
         let is_observed_here = !procedure.origins.is_empty() && is_here && here.is_known();
         let is_trusted = procedure.trust() != Trust::Observed;
@@ -199,10 +199,13 @@ impl Failure {
         let may_act = |change: &Change| is_trusted || may_be_told(pattern, change);
         if is_observed_here && let Some(change) = self.same_failure(pattern).filter(may_act) {
             let why = "same failure in this project";
-            return Some(Found {
-                change: Some(change),
-                ..make(Rank::SameFailure, 1.0, why, &pattern.error_key)?
-            });
+            return make(
+                Rank::SameFailure,
+                Some(change),
+                1.0,
+                why,
+                &pattern.error_key,
+            );
         }
         if procedure.is_episode() || !(is_trusted || procedure.origins.is_empty()) {
             return None;
@@ -222,10 +225,8 @@ impl Failure {
             return None;
         }
         let why = ["similar error", "same error"][usize::from(is_same)];
-        Some(Found {
-            change: Change::of(pattern),
-            ..make(Rank::Recorded, score, why, &pattern.error_key)?
-        })
+        let change = Change::of(pattern);
+        make(Rank::Recorded, change, score, why, &pattern.error_key)
     }
 
     /// Returns `true` if the conditions of a lesson hold.
@@ -251,7 +252,7 @@ impl Failure {
         if applies.not.iter().any(is_out) {
             return false;
         }
-        let of_command = || runs(&self.code, &applies.commands);
+        let of_command = || longest_run(&self.code, &applies.commands).is_some();
         // A short phrase decides where it is all that a line says.
         let is_line = |phrase: &str| {
             let is_phrase =
@@ -329,12 +330,7 @@ fn is_admitted(hint: &Hint) -> bool {
             .all(|text| memctl_redact::admit(text).quarantine.is_none())
 }
 
-/// Returns `true` if a shell line runs a command that begins with one of these.
-fn runs(code: &str, beginnings: &[String]) -> bool {
-    longest_run(code, beginnings).is_some()
-}
-
-/// Number of words of the longest of these beginnings that a shell line runs. Behind its fixed words, a
+/// Number of words of the longest of these beginnings that a shell line runs; `None` if it runs none. Behind its fixed words, a
 /// beginning may have quoted text and templates.
 fn longest_run(code: &str, beginnings: &[String]) -> Option<usize> {
     let prefixes = prefixes(code);
@@ -452,7 +448,7 @@ mod tests {
     #[test]
     fn beginning_with_quoted_text_or_a_template_is_run() {
         let check = |code: &str, beginning: &str, expected: bool| {
-            let runs = runs(code, &[beginning.to_owned()]);
+            let runs = longest_run(code, &[beginning.to_owned()]).is_some();
             assert_eq!(runs, expected, "{code} | {beginning}");
         };
         check("cd a && rg -n '--all' src", "rg -n \"--", true);

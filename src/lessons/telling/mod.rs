@@ -15,7 +15,7 @@ use memctl_redact::{fence, length};
 use crate::lessons::storage::new_lesson::changed_file;
 use crate::lessons::telling::hint::{Hint, render_blocks};
 use crate::model::text::told_line;
-use crate::model::{Kind, LONGEST_LESSON, Pattern, Procedure, Record as _, Trust};
+use crate::model::{Kind, LONGEST_LESSON, Procedure, Record as _, Trust};
 use crate::store::Here;
 use crate::store::workspace::Error;
 use crate::store::{Scoped, Selection};
@@ -96,7 +96,9 @@ fn weight(procedure: &Procedure) -> f64 {
 fn line_of(procedure: &Procedure, root: Option<&Path>) -> Option<String> {
     let pattern = procedure.pattern.as_ref();
     let of_pattern = pattern.filter(|_| procedure.lesson.is_empty());
-    let text = if let Some(line) = of_pattern.and_then(line_of_pattern) {
+    let line =
+        of_pattern.and_then(|of| line_of_calls(&of.failing_code, &of.working_code, of.line()));
+    let text = if let Some(line) = line {
         line
     } else if procedure.lesson.is_empty() {
         let fields = procedure.fields();
@@ -124,10 +126,6 @@ pub(crate) fn line_before(hint: &Hint) -> Option<String> {
         return Some(told_line(&hint.lesson, LINE) + &changed.unwrap_or_default());
     }
     line_of_calls(&hint.failing_code, &hint.working_code, &hint.error_line)
-}
-
-fn line_of_pattern(pattern: &Pattern) -> Option<String> {
-    line_of_calls(&pattern.failing_code, &pattern.working_code, pattern.line())
 }
 
 /// Returns the calls of a pattern with the line of the error; `None` if a call is missing, or too long for a line.
