@@ -57,22 +57,19 @@ fn place_draft(
 ) -> Result<CorrectReport, Error> {
     let doubt = draft.doubt;
     add_assertions(workspace, &mut stored.correction, &draft)?;
-    let Placed {
-        mut rule,
-        duplicate_of,
-        was_candidate,
-    } = place_rule(
+    let (mut rule, placed) = place_rule(
         workspace, &stored.correction, draft, by, related, stored.options.by_agent,
         &mut stored.warnings,
     )?;
     stored.warnings.extend(suspicion(&rule));
     // The verdict of the model also holds for a rule that was there before.
     rule.relations.extend_from_slice(related);
-    let mut report = finish(workspace, stored, &rule, duplicate_of.is_none())?;
+    let is_repeated = placed == Placed::Repeated;
+    let mut report = finish(workspace, stored, &rule, !is_repeated)?;
     report.similar = similar(workspace, &rule, related, &mut report);
     Ok(CorrectReport {
-        duplicate_of,
-        was_candidate,
+        duplicate_of: is_repeated.then(|| rule.reflexion_id.clone()),
+        was_candidate: placed == Placed::Activated,
         doubt: doubt.filter(|_| rule.is_candidate()),
         related: relations(&workspace.store, related)?,
         ..report

@@ -21,24 +21,23 @@ use serde::Serialize;
 use crate::model::{AGENT, CANDIDATE, Correction, Reflexion, RelatedRule, RuleRelation, SkillPath};
 use crate::rules::in_use::{mark_observed, suspicion};
 use crate::rules::reflect::Draft;
-use crate::store::workspace::redacting_writer::redaction_warning;
-use crate::store::workspace::{Error, Workspace, repair_warnings, stamp};
+use crate::store::workspace::{Error, Workspace, repair_warnings, stamp, warnings_of};
 use crate::store::{Scoped, Selection};
 
 /// Share of the missing confidence that a rule gains from a repetition.
 const SAID_AGAIN: f64 = 0.2;
 
 /// Outcome of placing a rule.
-pub(crate) struct Placed {
-    /// Rule in force.
-    pub(crate) rule: Reflexion,
-    /// Id of the known rule that the new one repeats; `None` for a new or activated rule.
-    pub(crate) duplicate_of: Option<String>,
-    /// `true` if the rule was a candidate until now.
-    pub(crate) was_candidate: bool,
+#[derive(PartialEq, Eq)]
+pub(crate) enum Placed {
+    New,
+    /// It was a candidate until now.
+    Activated,
+    /// It is the known rule that the new one repeats.
+    Repeated,
 }
 
-/// Stores a rule, or strengthens the rule that it duplicates. An agent's rule becomes a
+/// Stores a rule, or strengthens the rule that it duplicates. Returns the rule in force. An agent's rule becomes a
 /// candidate and strengthens no rule; so does a person's doubtful one. A person's rule activates the
 /// candidate that it repeats. A model's judgement in `related` decides before the comparison of words.
 pub(crate) fn place_rule(
@@ -49,52 +48,34 @@ pub(crate) fn place_rule(
     related: &[RelatedRule],
     by_agent: bool,
     warnings: &mut Vec<String>,
-) -> Result<Placed, Error> {
+) -> Result<(Reflexion, Placed), Error> {
     let skill: SkillPath = correction.skill.parse()?;
     let mut writer = workspace.writer()?;
     let rules = own_rules(writer.store(), &Selection::of(&skill))?;
     let id = &correction.correction_id;
-    let is_same = |rule: &Reflexion| {
-        let judged = related.iter().find(|judged| judged.id == rule.reflexion_id);
-        judged.map_or_else(
-            || same_words(&rule.rule, &draft.rule),
-            |judged| judged.relation == RuleRelation::Same,
-        )
+    let is_same = |rule: &Reflexion| match related.iter().find(|one| one.id == rule.reflexion_id) {
+        Some(judged) => judged.relation == RuleRelation::Same,
+        None => same_words(&rule.rule, &draft.rule),
     };
     let same = rules
         .iter()
         .find(|rule| stems_from(rule, correction) || (rule.is_in_use() && is_same(rule)))
         .map(|rule| rule_in_force(&rules, rule));
-    let candidate = || {
-        rules
-            .iter()
-            .find(|rule| rule.is_candidate() && is_same(rule))
-    };
-    let placed = match same.or_else(candidate).cloned() {
+    let is_candidate = |rule: &&Reflexion| rule.is_candidate() && is_same(rule);
+    let existing = same.or_else(|| rules.iter().find(is_candidate));
+    let placed = match existing.cloned() {
         Some(before) if by_agent || !before.is_candidate() => {
             let mut rule = before.clone();
             if rule.is_candidate() || !by_agent {
                 corrected_again(&mut rule, id, !by_agent);
                 update_rule(&mut writer, &before, &mut rule)?;
             }
-            Placed {
-                duplicate_of: Some(rule.reflexion_id.clone()),
-                rule,
-                was_candidate: false,
-            }
+            (rule, Placed::Repeated)
         }
         Some(mut rule) => {
-            adopt(
-                &mut writer,
-                &mut rule,
-                correction,
-                Some((draft, distilled_by)),
-            )?;
-            Placed {
-                rule,
-                duplicate_of: None,
-                was_candidate: true,
-            }
+            let words = Some((draft, distilled_by));
+            adopt(&mut writer, &mut rule, correction, words)?;
+            (rule, Placed::Activated)
         }
         None => {
             let is_unsure = draft.doubt.is_some();
@@ -114,11 +95,7 @@ pub(crate) fn place_rule(
                 CANDIDATE.clone_into(&mut rule.status);
                 rule.utility_score = Some(UNUSED);
             }
-            Placed {
-                rule: writer.append(rule, workspace.now)?,
-                duplicate_of: None,
-                was_candidate: false,
-            }
+            (writer.append(rule, workspace.now)?, Placed::New)
         }
     };
     warnings.extend(repair_warnings(writer.take_repairs()));
@@ -231,8 +208,7 @@ pub fn add_rule(
     }
     let mut writer = workspace.writer()?;
     let rule = writer.append(rule, workspace.now)?;
-    let mut warnings: Vec<String> = repair_warnings(writer.take_repairs()).collect();
-    warnings.extend(redaction_warning(writer.take_left_out()));
+    let mut warnings: Vec<String> = warnings_of(&mut writer).collect();
     warnings.extend(suspicion(&rule));
     Ok(AddedRule {
         reflexion_id: rule.reflexion_id,
