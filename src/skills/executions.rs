@@ -7,7 +7,7 @@
 use serde::Serialize;
 
 use crate::model::{AGENT, Execution, Kind, Outcome, Record, Reflexion, SkillPath};
-use crate::rules::evidence::{self, Verdict, VerdictSource};
+use crate::rules::evidence::{self, VerdictSource};
 use crate::store::Selection;
 use crate::store::workspace::redacting_writer::redaction_warning;
 use crate::store::workspace::{Error, Workspace, repair_warnings};
@@ -93,14 +93,8 @@ fn log_with_rules(
     let stored = writer.append(execution, workspace.now)?;
     // An execution is stored even if its evidence cannot be counted.
     let counted = evidence::count_shown(&mut writer, &stored).and_then(|()| {
-        let before = Verdict {
-            outcome: &Outcome::PendingReview,
-            by: VerdictSource::Person,
-        };
-        let now = Verdict {
-            outcome: &stored.outcome,
-            by: VerdictSource::Agent,
-        };
+        let before = (&Outcome::PendingReview, VerdictSource::Person);
+        let now = (&stored.outcome, VerdictSource::Agent);
         evidence::count_verdict(&mut writer, &stored, before, now, &blamed)
     });
     let mut warnings: Vec<String> = repair_warnings(writer.take_repairs()).collect();
