@@ -4,7 +4,7 @@
 
 use memctl_shell::{basename, takes_value};
 
-use super::scripts::edited;
+use super::scripts::files_of_editor;
 
 /// Returns the files that a command changes, as it names them, without those that it moves away: moving a file away
 /// obeys a rule about its place.
@@ -20,7 +20,7 @@ pub(super) fn changed(words: &[String], targets: &[String]) -> Vec<String> {
     all
 }
 
-pub(super) fn owned(paths: &[&str]) -> Vec<String> {
+fn owned(paths: &[&str]) -> Vec<String> {
     paths.iter().map(|path| (*path).to_owned()).collect()
 }
 
@@ -42,7 +42,7 @@ fn operands_beside<'w>(words: &[&'w str], options: &[&str]) -> Vec<&'w str> {
 
 /// Returns the value of the first of these options, in the next word or behind `=`. A letter may stand at the
 /// end of others: `-qO`.
-pub(super) fn value<'w>(words: &[&'w str], options: &[&str]) -> Option<&'w str> {
+fn value<'w>(words: &[&'w str], options: &[&str]) -> Option<&'w str> {
     let is_letter = |word: &str, option: &str| {
         let letters = word
             .strip_prefix('-')
@@ -226,6 +226,19 @@ fn changed_by(program: &str, rest: &[&str]) -> Vec<String> {
             None => rewritten(program, rest, short('w') || short('i')),
         },
     }
+}
+
+/// Files that an editor of streams changes in place.
+fn edited(program: &str, rest: &[&str], is_short: bool) -> Vec<String> {
+    let is_long = |word: &&str| word.starts_with("--in-place") || word.starts_with("--inplace");
+    let is_in_place = match program {
+        "sd" => true,
+        "awk" | "gawk" => value(rest, &["-i", "--include"]) == Some("inplace"),
+        _ => is_short || rest.iter().any(is_long),
+    };
+    let mut files = files_of_editor(program, rest);
+    files.retain(|_| is_in_place);
+    owned(&files)
 }
 
 /// Files that a formatter or a linter writes: many only with an option, others unless they only look.

@@ -1,12 +1,10 @@
 //! Files that a script in another language writes: `python - <<E … open("a.txt", "w") … E`, `node -e '…'`. And those
-//! that editors of streams, such as `sed`, change in place, with the text that they put in.
+//! that editors of streams, such as `sed`, are given, with the text that they put in.
 //!
 //! No language is read. A statement writes the file that it names before a mode of `open`, or that is the receiver or
 //! the first argument of a function with `write` in its name. A name is a text, or a variable that a statement sets.
 
 use memctl_shell::{Simple, basename, is_shell, takes_text};
-
-use super::changed_paths::{owned, value};
 
 /// Part of a statement.
 #[derive(Clone, Copy, PartialEq)]
@@ -199,28 +197,18 @@ fn exchanged(script: &str) -> Option<(String, String)> {
     Some((old.clone(), new.clone()))
 }
 
-/// Files that an editor of streams changes in place.
-pub(super) fn edited(program: &str, rest: &[&str], is_short: bool) -> Vec<String> {
-    let is_long = |word: &&str| word.starts_with("--in-place") || word.starts_with("--inplace");
-    let is_awk = program.ends_with("awk");
-    let is_in_place = match program {
-        "sd" => true,
-        _ if is_awk => value(rest, &["-i", "--include"]) == Some("inplace"),
-        _ => is_short || rest.iter().any(is_long),
-    };
-    if !is_in_place {
-        return Vec::new();
-    }
+/// Files that a call of an editor of streams names.
+pub(super) fn files_of_editor<'w>(program: &str, rest: &[&'w str]) -> Vec<&'w str> {
     let (_, mut files) = scripts_and_files(rest);
     // The text that is sought and its replacement; the library and the script; the command and the expression.
     let is_second = match program {
         "yq" => rest
             .iter()
             .any(|word| matches!(*word, "e" | "eval" | "ea" | "eval-all")),
-        _ => is_awk || program == "sd",
+        _ => program.ends_with("awk") || program == "sd",
     };
     files.drain(..usize::from(is_second).min(files.len()));
-    owned(&files)
+    files
 }
 
 #[cfg(test)]
