@@ -9,11 +9,11 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use crate::model::text::one_line;
-use crate::model::{CallPart, CallPattern, LessonScope};
+use crate::model::{CallPattern, LessonScope};
 use crate::store::workspace::Error;
 
 use super::own_words::words;
-use super::patterns::patterns;
+use super::patterns::{SeeArg, patterns, refused};
 
 /// Maximum length of a rule, in characters: a rule is one line.
 const LONGEST_RULE: usize = 300;
@@ -57,21 +57,6 @@ pub struct HeardArgs {
     pub withdraws: Option<Earlier>,
 }
 
-// Pattern with exceptions.
-#[expect(missing_docs, reason = "a comment would cost tokens in the schema of the tool")]
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct SeeArg {
-    /// `command`, `path` or `content`
-    #[schemars(with = "String")]
-    #[serde(rename = "in", alias = "on")]
-    pub part: CallPart,
-    #[serde(rename = "match")]
-    pub matches: String,
-    pub unless: String,
-    pub after: String,
-}
-
 /// Earlier rule that a heard one takes the place of.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Earlier {
@@ -110,15 +95,6 @@ pub(super) struct Heard {
     pub(super) earlier: Option<Earlier>,
     /// `true` if it only ends the earlier rule.
     pub(super) withdraws: bool,
-}
-
-/// Returns the error for a field that has to be corrected, with the way out.
-pub(super) fn refused(
-    field: &'static str,
-    reason: impl Into<String>,
-    hint: impl Into<String>,
-) -> Error {
-    Error::input(format!("`{field}` {}", reason.into()), hint)
 }
 
 impl Heard {

@@ -17,8 +17,9 @@ mod patterns;
 mod record;
 
 pub(crate) use gate::{demands, may_be_lasting};
-pub use heard::{Earlier, HeardArgs, SeeArg};
+pub use heard::{Earlier, HeardArgs};
 pub(crate) use messages::{MadeCall, Message, retain};
+pub use patterns::SeeArg;
 pub use record::{EarlierRule, EarlierState, HeardReport, record_heard, record_said};
 
 /// Question to an agent when a message may be lasting.

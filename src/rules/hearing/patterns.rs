@@ -7,12 +7,37 @@
 //! a command, too.
 
 use memctl_shell::{Layer, Word, layer};
+use schemars::JsonSchema;
+use serde::Deserialize;
 
-use super::heard::{SeeArg, refused};
 use crate::model::{CallPart, CallPattern};
 use crate::rules::acting::patterns::{MOST, end_of_group, leading_look_ahead};
 use crate::rules::checked;
 use crate::store::workspace::Error;
+
+// Pattern with exceptions.
+#[expect(missing_docs, reason = "a comment would cost tokens in the schema of the tool")]
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct SeeArg {
+    /// `command`, `path` or `content`
+    #[schemars(with = "String")]
+    #[serde(rename = "in", alias = "on")]
+    pub part: CallPart,
+    #[serde(rename = "match")]
+    pub matches: String,
+    pub unless: String,
+    pub after: String,
+}
+
+/// Returns the error for a field that has to be corrected, with the way out.
+pub(super) fn refused(
+    field: &'static str,
+    reason: impl Into<String>,
+    hint: impl Into<String>,
+) -> Error {
+    Error::input(format!("`{field}` {}", reason.into()), hint)
+}
 
 /// Checks the patterns that an agent gave. Returns those that can act, and the reasons why others are left out:
 /// what a person said is not lost over a pattern that cannot act.

@@ -12,8 +12,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::HeardArgs;
-use super::heard::{Earlier, Heard, refused};
+use super::heard::{Earlier, Heard};
 use super::messages::{MadeCall, Message, witness};
+use super::patterns::refused;
 use crate::model::text::{key_words, similarity};
 use crate::model::{AGENT, CANDIDATE, CHAT, Kind, LessonScope, Reflexion, Said};
 use crate::rules::acting::call::Call;
