@@ -225,13 +225,12 @@ pub(crate) fn waits(rule: &Reflexion) -> bool {
 
 /// Returns the lines of rules.
 pub(crate) fn lines(rules: &[Reflexion]) -> impl ExactSizeIterator<Item = String> {
-    rules.iter().map(|rule| match rule.skill.as_str() {
-        "" => format!("  - {}", told_line(&rule.rule, RULE)),
-        skill => format!(
-            "  - {}: {}",
-            told_line(skill, LINE),
-            told_line(&rule.rule, RULE)
-        ),
+    rules.iter().map(|rule| {
+        let text = told_line(&rule.rule, RULE);
+        match rule.skill.as_str() {
+            "" => format!("  - {text}"),
+            skill => format!("  - {}: {text}", told_line(skill, LINE)),
+        }
     })
 }
 

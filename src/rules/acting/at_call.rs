@@ -8,6 +8,7 @@
 
 use memctl_sessions::Step;
 use serde_json::Value;
+use xxhash_rust::xxh3::xxh3_64;
 
 use super::call::Call;
 use super::receipts::{Credit, Made, RuleNotes};
@@ -264,11 +265,7 @@ fn record(store: &Scoped, session: &str, change: impl FnOnce(&mut RuleNotes)) ->
 /// Hash of a call, to recognise it in the events after it; never 0.
 fn key(call: &AgentCall<'_>) -> u64 {
     let code = (call.code)();
-    let bytes = call.step.tool.bytes().chain([0]).chain(code.bytes());
-    let hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |sum, byte| {
-        (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    });
-    hash | 1
+    xxh3_64(format!("{}\0{code}", call.step.tool).as_bytes()) | 1
 }
 
 /// Rule with its condition on one line. Only approved rules get here, so it is outside of a

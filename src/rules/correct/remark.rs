@@ -105,11 +105,8 @@ fn words(text: &str) -> Vec<String> {
 
 /// Numbers and ids: words with a digit.
 fn particulars(words: &[String]) -> Vec<String> {
-    words
-        .iter()
-        .filter(|word| is_particular(word))
-        .cloned()
-        .collect()
+    let words = words.iter().filter(|word| is_particular(word));
+    words.cloned().collect()
 }
 
 fn is_particular(word: &str) -> bool {

@@ -159,14 +159,8 @@ fn with_halves(mut rule: String, not: &str, action: &str) -> String {
     for (label, half) in [("not", not), ("do", action)] {
         if !says(&rule, half) {
             let is_closed = rule.ends_with(['.', '!', '。']);
-            rule.extend([
-                if is_closed { "" } else { "." },
-                " (",
-                label,
-                ": ",
-                half,
-                ")",
-            ]);
+            let stop = if is_closed { "" } else { "." };
+            rule.extend([stop, " (", label, ": ", half, ")"]);
         }
     }
     rule

@@ -120,11 +120,8 @@ pub(crate) fn judged_relation<'r>(a: &'r Reflexion, b: &'r Reflexion) -> Option<
     };
     let (newer, older) = (on(b, a), on(a, b));
     // A person decides, whichever rule they named first.
-    let of_person = [newer, older]
-        .into_iter()
-        .flatten()
-        .find(|r| r.by == "user");
-    of_person.or(newer).or(older)
+    let mut both = [newer, older].into_iter().flatten();
+    both.find(|one| one.by == "user").or(newer).or(older)
 }
 
 /// Outcome of [`keep_both()`].

@@ -109,18 +109,14 @@ pub fn offline(context: &CorrectionContext<'_>) -> Reflection {
         let output = context.output.map(parsed).unwrap_or_default();
         is_about_one_output(&words, &input, &output)
     };
+    let has_none = context
+        .output
+        .is_some_and(|output| is_empty(&parsed(output)));
     Reflection::Rule(Draft {
         mistake: context.output.map_or_else(String::new, |_| {
             format!("Original output was incorrect. User correction: {words}")
         }),
-        root_cause: if context
-            .output
-            .is_some_and(|output| is_empty(&parsed(output)))
-        {
-            EMPTY_OUTPUT.to_owned()
-        } else {
-            String::new()
-        },
+        root_cause: if has_none { EMPTY_OUTPUT } else { "" }.to_owned(),
         confidence: confidence(&words),
         doubt: (!context.is_rule && is_remark()).then_some(ONE_OUTPUT),
         rule: words,

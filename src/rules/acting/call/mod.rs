@@ -423,9 +423,5 @@ fn add_arguments(name: &str, value: &Value, found: &mut Vec<(String, String)>) {
 }
 
 fn cut(text: &str) -> &str {
-    let mut end = text.len().min(LONGEST);
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    &text[..end]
+    &text[..text.floor_char_boundary(LONGEST)]
 }

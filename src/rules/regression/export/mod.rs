@@ -51,10 +51,8 @@ pub fn is_untouched(text: &str) -> bool {
 }
 
 fn is_sealed(text: &str) -> bool {
-    let Some((first, rest)) = text.split_once('\n') else {
-        return false;
-    };
-    let Some((line, rest)) = rest.split_once('\n') else {
+    let lines: Vec<&str> = text.splitn(3, '\n').collect();
+    let [first, line, rest] = lines[..] else {
         return false;
     };
     let seal = line.split_once(SEAL).map(|(_, seal)| seal);
