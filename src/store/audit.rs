@@ -487,12 +487,5 @@ pub struct Line {
     pub why: String,
 }
 
-impl Line {
-    /// Returns `true` if the caller accessed another user's records.
-    pub fn is_foreign(&self) -> bool {
-        !self.of.is_empty()
-    }
-}
-
 /// An affected record: its id, and the id of its user.
 pub type Touched<'a> = (&'a str, Option<&'a str>);

@@ -39,7 +39,6 @@ pub use stats::{
     AgentSessions, Part, RuleAtCalls, SessionMeans, StatsReport, Used, Week, save_page, stats,
 };
 pub use status::{
-    AuditFilter, AuditReport, InitReport, PulledStatus, StatusReport, audit, initialise, status,
-    with_lines,
+    AuditReport, InitReport, PulledStatus, StatusReport, audit, initialise, status, with_lines,
 };
 pub use why::{Link, Relation, WhyReport, why};

@@ -81,8 +81,6 @@ fn every_write_and_every_read_of_memories_is_noted() {
         line("added", "MEM-001", "undo"),
     ];
     assert_eq!(lines(&workspace, &[]), expected);
-    let of_record = lines(&workspace, &["--record", "mem-001"]);
-    assert_eq!(of_record, expected[3..]);
     assert_eq!(lines(&workspace, &["--who", "nobody"]), []);
     let verified = workspace.json(&["memory", "audit", "verify"]);
     assert_eq!(

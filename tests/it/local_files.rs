@@ -253,12 +253,8 @@ fn item_12_a_local_candidate_beside_a_pulled_rule_of_its_number() {
         (&json!("REFL-002"), &json!(candidate))
     );
     // The old id still finds the rule, and its correction has an id of the seeds, too.
-    for command in [
-        &["memory", "show"][..],
-        &["memory", "why"],
-        &["memory", "audit", "--record"],
-    ] {
-        let shown = whole(&[command, &[candidate]].concat()).to_string();
+    for command in ["show", "why"] {
+        let shown = whole(&["memory", command, candidate]).to_string();
         assert!(shown.contains("REFL-002"), "{command:?} {shown}");
     }
     let rule = &workspace.stored("reflexion_entries.json")["entries"][1];

@@ -21,7 +21,7 @@ use crate::model::{Kind, Scope, Trust, Viewer, mark};
 use crate::serve::arguments::TYPED;
 use crate::skills::{self, PromptReport};
 use crate::store::{Audited, Scoped};
-use crate::upkeep::{self, AuditFilter, AuditReport, StatusReport};
+use crate::upkeep::{self, AuditReport, StatusReport};
 
 pub(crate) mod change;
 pub(crate) mod list;
@@ -320,7 +320,6 @@ pub(crate) fn of_rule(kind: Kind, trust: Option<Trust>) -> Option<Trust> {
 ///
 /// ```console
 /// $ memctl memory audit
-/// $ memctl memory audit --record MEM-003
 /// $ memctl memory audit --who ann -n 100
 /// $ memctl memory audit verify
 /// ```
@@ -332,12 +331,6 @@ pub(crate) struct AuditArgs {
     /// Show only events of this user or program
     #[arg(long, value_name = "NAME")]
     who: Option<String>,
-    /// Show only events on this record
-    #[arg(long, value_name = "ID")]
-    record: Option<String>,
-    /// Show only access to records of another user
-    #[arg(long)]
-    foreign: bool,
     /// Show at most N events, the newest
     #[arg(short = 'n', long, default_value_t = 20, value_name = "N",
         value_parser = clap::value_parser!(u32).range(TYPED))]
@@ -374,14 +367,9 @@ pub(crate) fn audit(context: &Context, args: AuditArgs) -> Done {
             audited,
         }));
     }
-    let filter = AuditFilter {
-        who: args.who,
-        record: args.record,
-        foreign: args.foreign,
-        limit: args.limit as usize,
-    };
     let store = context.workspace(None)?.store;
-    Ok(Box::new(upkeep::audit(&store, &filter)?))
+    let (who, limit) = (args.who.as_deref(), args.limit as usize);
+    Ok(Box::new(upkeep::audit(&store, who, limit)?))
 }
 
 impl Report for AuditReport {
@@ -391,23 +379,16 @@ impl Report for AuditReport {
         }
         let mut table = Table::new(">Age|Who|Did|~Records|Why");
         for line in &self.lines {
-            let whose = if line.is_foreign() {
-                format!(" (of {})", line.of.join(", "))
-            } else {
-                String::new()
-            };
+            let records = line.records.iter().map(|record| in_words(record));
+            let mut records = records.collect::<Vec<_>>().join(", ");
+            if !line.of.is_empty() {
+                records += &format!(" (of {})", line.of.join(", "));
+            }
             table.row([
                 page.age(&line.at),
                 line.who.clone(),
                 format!("{:?}", line.did).to_lowercase(),
-                format!(
-                    "{}{whose}",
-                    line.records
-                        .iter()
-                        .map(|record| in_words(record))
-                        .collect::<Vec<_>>()
-                        .join(", ")
-                ),
+                records,
                 line.why.clone(),
             ]);
         }

@@ -1,7 +1,5 @@
 //! Finds the record that a user means by an id, a part of one or an old one, and that an old log names.
 
-use std::borrow::Cow;
-
 use memctl_files::json;
 
 use crate::model::{Kind, LOCAL_ID, SkillPath, local_number, split_origin};
@@ -65,22 +63,6 @@ impl Scoped {
             }
         }
         Ok(id.to_owned())
-    }
-
-    /// Returns the ids that a record has had, whichever of them is given: of the local and of the shared file, and
-    /// those before merges, which other records may have now.
-    pub fn all_ids(&self, id: &str) -> Result<Vec<String>, Error> {
-        let mut ids = vec![id.to_owned()];
-        if let Some(kind) = Kind::of_id(id)
-            && let Some(entry) = self
-                .find(kind, &id.to_uppercase())?
-                .or(self.find(kind, id)?)
-        {
-            ids.extend(json::string_field(&entry.text, LOCAL_ID).map(Cow::into_owned));
-            ids.extend(renaming::former_ids(&entry.text));
-            ids.push(entry.id);
-        }
-        Ok(ids)
     }
 
     /// Resolves an id, an id prefix, or `latest` to a full id, optionally within one skill. Fails with
