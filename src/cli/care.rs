@@ -143,6 +143,7 @@ pub(crate) enum ConfigCommand {
 pub(crate) fn config(context: &Context, command: &ConfigCommand) -> Done<ConfigReport> {
     let ConfigCommand::Show = command;
     let config = context.config()?;
+    let held_back = config.held_back.iter().map(|(name, _)| name.clone());
     let keys = [
         "ANTHROPIC_API_KEY",
         "OPENAI_API_KEY",
@@ -159,12 +160,8 @@ pub(crate) fn config(context: &Context, command: &ConfigCommand) -> Done<ConfigR
         memory: context.places.memory.display().to_string(),
         skills: context.places.skills.display().to_string(),
         trusted: context.environment.trusts_settings(&context.places.memory),
-        held_back: config
-            .held_back
-            .iter()
-            .map(|(name, _)| name.clone())
-            .collect(),
-        settings: config.settings().to_vec(),
+        held_back: held_back.collect(),
+        settings: config.settings,
         keys: keys.map(state).into(),
     })
 }

@@ -417,17 +417,11 @@ impl Off {
         if users.is_empty() {
             return None;
         }
-        let flags: Vec<_> = user
-            .iter()
-            .map(|user| ("user", (*user).to_owned()))
-            .collect();
-        let config = Config::load(environment, &places.memory, &flags).ok()?;
+        let flags = user.map(|user| ("user", user.to_owned()));
+        let config = Config::load(environment, &places.memory, flags.as_slice()).ok()?;
         let viewer = config.viewer().ok()?;
         let user = viewer.user_id()?;
-        users
-            .iter()
-            .any(|name| name == user)
-            .then(|| Self::User(user.to_owned()))
+        users.into_iter().find(|name| name == user).map(Self::User)
     }
 
     /// Returns the way to switch memory on again.

@@ -395,16 +395,13 @@ fn carry_out(context: &Context, command: Command) -> Result<u8, UserError> {
     perform(context, command)
 }
 
-/// Returns `true` for an event of an agent host.
+/// Returns `true` for an event of an agent host. A person asks for help, or calls from a terminal.
 fn is_hook_call(arguments: &[OsString]) -> bool {
-    arguments.get(1).is_some_and(|a| a == "hook") && !is_typed(arguments)
-}
-
-/// Returns `true` if a person calls, not an agent host.
-fn is_typed(arguments: &[OsString]) -> bool {
     use std::io::IsTerminal as _;
     let asks = |a: &OsString| a == "--help" || a == "-h" || a == "--version" || a == "-V";
-    arguments.iter().any(asks) || std::io::stdin().is_terminal()
+    arguments.get(1).is_some_and(|a| a == "hook")
+        && !arguments.iter().any(asks)
+        && !std::io::stdin().is_terminal()
 }
 
 /// Sets the signal handlers. An interrupt ends the process at once with the exit code that shells

@@ -74,7 +74,7 @@ pub enum ServerFile {
 /// Properties of an agent host.
 pub struct Profile {
     name: &'static str,
-    alias: &'static str,
+    alias: Option<&'static str>,
     title: &'static str,
     /// Name of its program.
     pub program: &'static str,
@@ -103,7 +103,7 @@ pub struct Profile {
 /// Properties that most agent hosts share.
 const USUAL: Profile = Profile {
     name: "",
-    alias: "",
+    alias: None,
     title: "",
     program: "",
     directory: "",
@@ -123,7 +123,7 @@ const USUAL: Profile = Profile {
 static PROFILES: [Profile; 9] = [
     Profile {
         name: "claude-code",
-        alias: "claude",
+        alias: Some("claude"),
         program: "claude",
         title: "Claude Code",
         directory: ".claude",
@@ -172,7 +172,7 @@ static PROFILES: [Profile; 9] = [
     },
     Profile {
         name: "gemini",
-        alias: "gemini-cli",
+        alias: Some("gemini-cli"),
         program: "gemini",
         title: "Gemini CLI",
         directory: ".gemini",
@@ -349,8 +349,7 @@ impl Host {
 
     /// Returns the name of its program where that is another.
     pub const fn alias(self) -> Option<&'static str> {
-        let alias = self.profile().alias;
-        if alias.is_empty() { None } else { Some(alias) }
+        self.profile().alias
     }
 
     /// Returns the name as its makers write it.

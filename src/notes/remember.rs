@@ -80,7 +80,7 @@ fn add_instead(
             continue;
         }
         let changes = [
-            ("expires_at", raw(&timestamp(workspace.now))?),
+            ("expires_at", raw(&stamp(workspace.now))?),
             ("superseded_by", raw(&report.id)?),
         ];
         writer.update(Kind::Memory, id, &changes)?;
@@ -178,7 +178,7 @@ fn new_memory(
         metadata,
         created_at: workspace.timestamp(),
         updated_at: workspace.timestamp(),
-        expires_at: end.map(timestamp),
+        expires_at: end.map(stamp),
     };
     Ok((new, warnings))
 }
@@ -284,11 +284,6 @@ fn was_removed(store: &Scoped, new: &Memory) -> Result<Option<String>, Error> {
 
 fn redacted(memory: &Memory) -> String {
     memctl_redact::redact(&memory.content).text.into_owned()
-}
-
-/// Formats a time as stored in memories.
-pub(crate) fn timestamp(time: DateTime<Utc>) -> String {
-    time.format("%Y-%m-%dT%H:%M:%S%.6f+00:00").to_string()
 }
 
 /// Problems in metadata, as messages. Secrets in them are redacted.

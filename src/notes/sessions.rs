@@ -438,9 +438,8 @@ pub fn log_action(
         let given = score.to_string();
         return Err(unfit("confidence_score", &given, "a number from 0 to 1"));
     }
-    let id = workspace.store.resolve(Kind::Session, session, None)?;
-    let session: Session = workspace.store.get(&id)?;
-    let scribe = Scribe::new(workspace.now, workspace.random, Some(&id));
+    let session = find(&workspace.store, session)?;
+    let scribe = Scribe::new(workspace.now, workspace.random, Some(&session.session_id));
     let line = ExecutionLog {
         // The line belongs to the user of the session, not to the writer.
         user_id: session.user_id,

@@ -265,27 +265,22 @@ fn successor(store: &Scoped, rule: &Reflexion) -> Result<Option<Reflexion>, Erro
 /// Texts of a record, as the queue shows them, with the output that its test will require.
 fn texts(store: &Scoped, entry: &Entry) -> Result<Waiting, Error> {
     let mut text = Waiting::about(WaitingKind::Candidate, entry.kind, &entry.id, String::new());
-    let correction = match entry.kind {
-        Kind::Procedure => {
-            text.add_procedure(&store.get::<Procedure>(&entry.id)?);
-            None
-        }
+    let mut correction: Option<Correction> = None;
+    match entry.kind {
+        Kind::Procedure => text.add_procedure(&store.get::<Procedure>(&entry.id)?),
+        Kind::Memory => text.add_memory(&store.get::<Memory>(&entry.id)?),
         Kind::Reflexion => {
             let rule: Reflexion = store.get(&entry.id)?;
             text.add_rule(&rule);
             let from = store.find(Kind::Correction, &rule.correction_id)?;
-            from.and_then(|from| from.parse::<Correction>().ok())
-        }
-        Kind::Memory => {
-            text.add_memory(&store.get::<Memory>(&entry.id)?);
-            None
+            correction = from.and_then(|from| from.parse().ok());
         }
         _ => {
-            let correction: Correction = store.get(&entry.id)?;
-            text.part("correction", &correction.user_correction);
-            Some(correction)
+            let own: Correction = store.get(&entry.id)?;
+            text.part("correction", &own.user_correction);
+            correction = Some(own);
         }
-    };
+    }
     let expected = correction.and_then(|correction| correction.expected_output);
     text.part("expected", expected.as_ref().map_or("", |json| json.get()));
     Ok(text)

@@ -25,13 +25,15 @@ use crate::model::{
     SkillPath, Trust, ending,
 };
 use crate::notes::indexing::Index;
-use crate::notes::remember::{misfits, timestamp};
+use crate::notes::remember::misfits;
 use crate::rules::in_use::suspicion;
 use crate::rules::place::changes::conflicts_of;
 use crate::rules::{Conflict, acting};
 use crate::store::Entry;
 use crate::store::workspace::redacting_writer::redaction_warning;
-use crate::store::workspace::{Error, Workspace, entry, level, locate, raw, repair_warnings};
+use crate::store::workspace::{
+    Error, Workspace, entry, level, locate, raw, repair_warnings, stamp,
+};
 
 /// Result of an edit.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
@@ -127,7 +129,7 @@ impl Form {
             Self::Words | Self::Text => json!(given).to_string(),
             Self::NoteType => json!(given.trim()).to_string(),
             Self::Time if matches!(given.trim(), "" | "null") => "null".to_owned(),
-            Self::Time => json!(ending(given.trim(), now)?.map(timestamp)).to_string(),
+            Self::Time => json!(ending(given.trim(), now)?.map(stamp)).to_string(),
             _ => given.trim().to_owned(),
         };
         let value: Value = serde_json::from_str(&text).unwrap_or_default();
@@ -338,10 +340,10 @@ fn fit(values: &[(&'static str, Box<RawValue>)], stored: &Fields) -> Result<(), 
 
 /// Warns about text derived from the old record, and about new conflicts and suspicious text.
 fn still_says(workspace: &Workspace, entry: &Entry, report: &mut EditReport) -> Result<(), Error> {
-    let changed = |name| report.changed.contains(&name);
-    let mut warnings = Vec::new();
+    let warnings = &mut report.warnings;
+    let mut changed = report.changed.iter();
     match entry.kind {
-        Kind::Reflexion if changed("rule") || changed("mistake") => {
+        Kind::Reflexion if changed.any(|name| ["rule", "mistake"].contains(name)) => {
             let rule: Reflexion = workspace.store.get(&entry.id)?;
             warnings.extend(suspicion(&rule));
             // A rule of an import may name a skill in another form, which has no neighbours.
@@ -365,7 +367,6 @@ fn still_says(workspace: &Workspace, entry: &Entry, report: &mut EditReport) -> 
         }
         _ => {}
     }
-    report.warnings.extend(warnings);
     Ok(())
 }
 

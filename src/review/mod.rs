@@ -24,5 +24,5 @@ pub use approve::{
 };
 pub use edit::{Draft, EditReport, draft, edit, is_text};
 pub use promote::{Promoted, promote};
-pub use repeats::{Repeat, RepeatKind, Repeats, repeats};
+pub use repeats::{Repeat, RepeatKind, Repeats, Waits, repeats};
 pub use replay::{PastSessions, Replay, replay};

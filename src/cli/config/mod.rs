@@ -47,7 +47,8 @@ pub struct Setting {
 /// All settings.
 #[derive(Debug, Clone)]
 pub struct Config {
-    settings: Vec<Setting>,
+    /// Every setting, in the order of the documentation.
+    pub settings: Vec<Setting>,
     /// Ignored entries, one sentence each.
     pub warnings: Vec<String>,
     /// Settings of the workspace that count only after `memctl trust`: names and values.
@@ -190,11 +191,6 @@ impl Config {
         self.settings.iter().find(|setting| setting.name == name)
     }
 
-    /// Returns every setting, in the order of the documentation.
-    pub fn settings(&self) -> &[Setting] {
-        &self.settings
-    }
-
     /// Returns the value of a setting; `None` if it has none.
     pub fn text(&self, name: &str) -> Option<&str> {
         let value = self.get(name).map(|setting| setting.value.as_str());
@@ -300,15 +296,9 @@ enum Guard {
 impl Key {
     /// Returns `true` if this value does not count from a file with this trust.
     pub(super) fn is_guarded(&self, value: &str, trust: FileTrust) -> bool {
-        match trust {
-            FileTrust::Settings => false,
-            FileTrust::Records if self.guard == Guard::Rules => false,
-            _ => self.needs_trust(value),
-        }
-    }
-
-    fn needs_trust(&self, value: &str) -> bool {
         match self.guard {
+            _ if trust == FileTrust::Settings => false,
+            Guard::Rules if trust == FileTrust::Records => false,
             Guard::Open => false,
             Guard::Host => true,
             Guard::EmbedderConfig => value != "built-in",
@@ -493,7 +483,7 @@ mod tests {
         );
         let origin = |name| {
             config
-                .settings()
+                .settings
                 .iter()
                 .find(|s| s.name == name)
                 .unwrap()

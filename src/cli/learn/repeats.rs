@@ -16,7 +16,7 @@ use crate::lessons::past::past_sessions as past;
 use crate::lessons::{Asking, LearnOptions, LessonArgs, PROMPT};
 use crate::model::error::{self, UserError};
 use crate::model::{Kind, Trust};
-use crate::review::{Approved, Repeat, RepeatKind, Repeats, approve, repeats};
+use crate::review::{Approved, Repeat, RepeatKind, Repeats, Waits, approve, repeats};
 use crate::rules::hearing::{HeardArgs, record_said};
 use crate::store::workspace::Workspace;
 
@@ -137,7 +137,7 @@ pub(crate) fn go_through(
         loop {
             let context = &context.for_next_change();
             let done = match choice(context, &keys)?.0 {
-                'y' => keep(context, repeat, &repeat.what),
+                'y' => keep(context, repeat.waits.as_ref(), &repeat.what),
                 'e' => in_own_words(context, repeat),
                 'w' => worded(context, repeat, model.unwrap_or_default()),
                 'n' => Ok(true),
@@ -161,9 +161,9 @@ fn note(context: &Context, what: &str) {
 }
 
 /// Lets what waits, or the person's words, act from now on. Returns `false` if nothing was kept, as those below do.
-fn keep(context: &Context, repeat: &Repeat, words: &str) -> Result<bool, UserError> {
+fn keep(context: &Context, waits: Option<&Waits>, words: &str) -> Result<bool, UserError> {
     let workspace = context.workspace(None)?;
-    let id = if let Some(waits) = &repeat.waits {
+    let id = if let Some(waits) = waits {
         waits.id.clone()
     } else {
         let heard = HeardArgs {
@@ -200,9 +200,7 @@ fn in_own_words(context: &Context, repeat: &Repeat) -> Result<bool, UserError> {
         return Ok(false);
     }
     if repeat.kind == RepeatKind::Correction {
-        let mut own = repeat.clone();
-        own.waits = None;
-        return keep(context, &own, &line);
+        return keep(context, None, &line);
     }
     let workspace = context.workspace(None)?;
     let person = context.environment.person();

@@ -17,7 +17,7 @@ use crate::model::{
 };
 use crate::notes::{self, ListReport, Listed, ShowReport};
 use crate::serve::arguments::{LISTED, TYPED};
-use crate::store::workspace::{Error, Workspace};
+use crate::store::workspace::Error;
 
 /// Maximum width of a change.
 const CHANGE: usize = 110;
@@ -106,7 +106,14 @@ pub(crate) fn list(context: &Context, args: &ListArgs) -> Done {
             "memctl list notes --type brand_memory",
         ));
     }
-    let of = |kind| of_kind(args, &workspace, kind, skill.as_ref());
+    // Those of `--user-store` are named by it, as they are elsewhere.
+    let of = |kind| -> Result<ListReport, Error> {
+        let mut report = notes::list(&workspace, kind, skill.as_ref(), status, limit)?;
+        for record in report.records.iter_mut().filter(|_| args.user_store) {
+            record.id = with_origin(&record.id, USER_STORE);
+        }
+        Ok(report)
+    };
     if let Some(kind) = args.kind.or(meant) {
         return Ok(Box::new(match args.memory_type {
             Some(memory_type) => notes::list_memories(&workspace, memory_type, limit)?,
@@ -121,21 +128,6 @@ pub(crate) fn list(context: &Context, args: &ListArgs) -> Done {
         rules: kinds[Kind::Reflexion.name()].clone(),
         kinds,
     }))
-}
-
-/// Lists the newest records of one kind. Those of `--user-store` are named by it, as they are elsewhere.
-fn of_kind(
-    args: &ListArgs,
-    workspace: &Workspace,
-    kind: Kind,
-    skill: Option<&SkillPath>,
-) -> Result<ListReport, Error> {
-    let (status, limit) = (args.status.as_deref(), args.limit as usize);
-    let mut report = notes::list(workspace, kind, skill, status, limit)?;
-    for record in report.records.iter_mut().filter(|_| args.user_store) {
-        record.id = with_origin(&record.id, USER_STORE);
-    }
-    Ok(report)
 }
 
 /// Shows a record on a line: what it is about, and its text as far as it fits; its outcome is below.
@@ -211,10 +203,9 @@ fn about(record: &Listed) -> String {
 
 impl Report for ListReport {
     fn page(&self, page: &mut Page) {
-        if self.records.is_empty() && self.is_filtered {
-            page.line(format!("No {} like that.", self.kind.nouns()));
-        } else if self.records.is_empty() {
-            page.line(format!("No {} yet.", self.kind.nouns()));
+        if self.records.is_empty() {
+            let end = if self.is_filtered { "like that" } else { "yet" };
+            page.line(format!("No {} {end}.", self.kind.nouns()));
         }
         for record in &self.records {
             show_one(page, self.kind, record);

@@ -165,12 +165,8 @@ fn confirm(context: &Context, plan: &PurgeReport) -> Result<(), UserError> {
             "memctl memory export --output memory.jsonl, then memctl memory purge --yes",
         ));
     }
-    let project = context
-        .places
-        .memory
-        .parent()
-        .and_then(|path| path.file_name());
-    let name = project.unwrap_or_default().to_string_lossy().into_owned();
+    let name = context.project().file_name().unwrap_or_default();
+    let name = name.to_string_lossy();
     context.printer.note_page(|page| plan.page(page));
     let prompt = format!(
         "This cannot be undone. Type `{}` to confirm: ",

@@ -60,8 +60,15 @@ pub(crate) fn product(text: &str) -> Cow<'_, str> {
 
 /// Returns the text on one line. It is redacted before it is joined, which would hide secrets from the redactor.
 pub(crate) fn one_line(text: &str) -> String {
+    joined(text, " ")
+}
+
+/// Returns the lines of a text, redacted, sanitized and joined, on one line.
+fn joined(text: &str, between: &str) -> String {
     let text = clean(&memctl_redact::redact(text).text);
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let joined = lines.collect::<Vec<_>>().join(between);
+    joined.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// Returns the text on one line of at most `width` columns. Shortens it in the middle, because ids
@@ -184,19 +191,11 @@ pub(crate) fn size(bytes: f64) -> String {
 
 /// Returns a change in at most `width` columns.
 pub(crate) fn change(failing: &str, working: &str, width: usize) -> String {
-    let [failing, working] = [failing, working].map(flat);
+    let [failing, working] = [failing, working].map(|code| joined(code, "; "));
     let used = measure_text_width(&working) + " → ".chars().count();
     // The working call matters more, and gets most of the width if both are long.
     let room = width.saturating_sub(used).max(width / 5 * 2);
     end(&format!("{} → {working}", end(&failing, room)), width)
-}
-
-/// Text on one line, redacted before the lines are joined, which would hide a secret.
-fn flat(text: &str) -> String {
-    let text = clean(&memctl_redact::redact(text).text);
-    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-    let joined = lines.collect::<Vec<_>>().join("; ");
-    joined.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// Alignment and shortening of a column's cells.

@@ -53,14 +53,19 @@ pub(crate) fn approve(context: &Context, args: &ApproveArgs) -> Done<Approval> {
             "memctl approve ID…, memctl approve ID@user…",
         ));
     }
-    let mut records = if is_of_user {
+    let records = if is_of_user {
         let ids: Vec<String> = args
             .ids
             .iter()
             .map(|id| split_origin(id).0.to_owned())
             .collect();
         let store = context.of_user_store()?.workspace(None)?;
-        review::approve(&store, &ids, args.action, None)?
+        let mut records = review::approve(&store, &ids, args.action, None)?;
+        for record in &mut records {
+            record.id = with_origin(&record.id, USER_STORE);
+        }
+        context.note_change_of_user_store();
+        records
     } else {
         let project = context.git_project();
         let here = context.here(project.as_ref());
@@ -71,11 +76,6 @@ pub(crate) fn approve(context: &Context, args: &ApproveArgs) -> Done<Approval> {
             Some(&here),
         )?
     };
-    if is_of_user {
-        let named = records.iter_mut();
-        named.for_each(|record| record.id = with_origin(&record.id, USER_STORE));
-        context.note_change_of_user_store();
-    }
     Ok(Approval {
         record: match records.as_slice() {
             [record] => Some(record.clone()),

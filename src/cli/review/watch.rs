@@ -74,7 +74,8 @@ pub(crate) fn watch(context: &Context, args: &WatchArgs) -> Result<u8, UserError
     let files: Vec<&'static str> = kinds.iter().flat_map(|what| what.files()).collect();
     let mut follower = Follower::new(&context.places.memory, files)?;
     let mut feed = Feed::new(&workspace, skill.as_ref(), kinds);
-    let mut next = feed.start(args.limit as usize);
+    let mut next = feed.updates();
+    next.drain(..next.len().saturating_sub(args.limit as usize));
     let columns = context.printer.columns();
     loop {
         for event in next {
@@ -112,22 +113,15 @@ enum What {
 }
 
 impl What {
-    /// Kind of the records; the action log tells of hints and notes.
-    const fn kind(self) -> Option<Kind> {
-        match self {
-            Self::Executions => Some(Kind::Execution),
-            Self::Rules => Some(Kind::Reflexion),
-            Self::Lessons => Some(Kind::Procedure),
-            Self::Hints => None,
-        }
-    }
-
-    /// Files that tell of the events.
+    /// Files that tell of the events: of the records, and for hints and notes the action log.
     fn files(self) -> Vec<&'static str> {
-        match self.kind() {
-            Some(kind) => DataFile::of(kind).map(DataFile::name).collect(),
-            None => vec![Scoped::EXECUTION_LOGS],
-        }
+        let kind = match self {
+            Self::Executions => Kind::Execution,
+            Self::Rules => Kind::Reflexion,
+            Self::Lessons => Kind::Procedure,
+            Self::Hints => return vec![Scoped::EXECUTION_LOGS],
+        };
+        DataFile::of(kind).map(DataFile::name).collect()
     }
 
     /// Returns `true` if the events belong to skills.
@@ -164,12 +158,6 @@ impl<'a> Feed<'a> {
             skill,
             sources: sources.collect(),
         }
-    }
-
-    /// Returns the newest events at the start, oldest first.
-    fn start(&mut self, limit: usize) -> Vec<Event> {
-        let mut events = self.updates();
-        events.split_off(events.len().saturating_sub(limit))
     }
 
     /// Returns the events since the last call, by time. Those of one time stay in the order of their file.

@@ -381,12 +381,11 @@ pub(crate) fn mcp(context: &Context, args: &McpArgs) -> Result<u8, UserError> {
             let of = |place: &Place| Served {
                 start: Some(place.start.clone()),
             };
-            let done = installed(context, (item, host, project), args.read_only, of);
-            Box::new(done?)
+            let given = (item, host, project);
+            Box::new(installed(context, given, args.read_only, of)?)
         }
         McpCommand::Uninstall(args) => {
-            let done = removed::<Served>(context, (item, args.host, args.project));
-            Box::new(done?)
+            Box::new(removed::<Served>(context, (item, args.host, args.project))?)
         }
         McpCommand::Status(args) => {
             // Only the presence of the entry counts; its command line is the user's choice.

@@ -87,24 +87,28 @@ pub(crate) fn hook(
     let Some(deadline) = Deadline::start(WAITING) else {
         return Ok(None);
     };
-    let bytes = input().unwrap_or_default();
+    let bytes = input(LARGEST).unwrap_or_default();
     deadline.restart(DEADLINE, None);
     // Cursor runs the hooks of Claude Code too, and understands other answers.
     if host == Host::ClaudeCode && environment.var("CURSOR_VERSION").is_some() {
         return Ok(None);
     }
-    match host.event(&bytes) {
-        Some(event) => {
-            let received = Received {
-                host,
-                event: &event,
-                root,
-                read_only,
-            };
-            Ok(answered(environment, connection, &received, deadline))
-        }
-        None => host.unknown_event(&bytes).map_or(Ok(None), Err),
-    }
+    let Some(event) = host.event(&bytes) else {
+        return host.unknown_event(&bytes).map_or(Ok(None), Err);
+    };
+    let received = Received {
+        host,
+        event: &event,
+        root,
+        read_only,
+    };
+    let answer = answer(environment, connection, &received, &deadline);
+    let silent = answer.as_ref().err().copied().unwrap_or(NOTHING);
+    let answer = answer.ok().flatten();
+    let delivery = Delivery::of(&event, answer.as_deref(), silent, environment.now);
+    delivery.note(environment.state_dir.as_deref(), host);
+    deadline.end();
+    Ok(answer)
 }
 
 /// Event of an agent host, as the command received it.
@@ -113,22 +117,6 @@ struct Received<'a> {
     event: &'a Event,
     root: Option<&'a Path>,
     read_only: bool,
-}
-
-/// Returns the answer, and notes the event with it.
-fn answered(
-    environment: &Environment,
-    connection: &Connection,
-    received: &Received<'_>,
-    deadline: Deadline,
-) -> Option<String> {
-    let answer = answer(environment, connection, received, &deadline);
-    let silent = answer.as_ref().err().copied().unwrap_or(NOTHING);
-    let answer = answer.ok().flatten();
-    let delivery = Delivery::of(received.event, answer.as_deref(), silent, environment.now);
-    delivery.note(environment.state_dir.as_deref(), received.host);
-    deadline.end();
-    answer
 }
 
 /// Reason for silence where a memory has nothing about an event.
@@ -272,12 +260,12 @@ fn is_left_out(environment: &Environment, places: &Places, memory: &Directory) -
     (is_off || Kind::ALL.iter().any(is_huge)) && !environment.approvals(&places.memory).is_trusted()
 }
 
-/// Reads the event from standard input.
-fn input() -> Option<Vec<u8>> {
+/// Reads standard input; `None` if it is larger than this.
+fn input(largest: u64) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
-    let mut input = std::io::stdin().lock().take(LARGEST + 1);
+    let mut input = std::io::stdin().lock().take(largest + 1);
     input.read_to_end(&mut bytes).ok()?;
-    (bytes.len() as u64 <= LARGEST).then_some(bytes)
+    (bytes.len() as u64 <= largest).then_some(bytes)
 }
 
 /// Returns the memory of a session, and `true` if it is that of the user: an agent's work in a directory
@@ -379,10 +367,7 @@ fn line(environment: &Environment, root: Option<&Path>) -> Option<String> {
 }
 
 fn session_input() -> Option<Value> {
-    let mut bytes = Vec::new();
-    let mut stdin = std::io::stdin().lock().take(LARGEST_SESSION);
-    stdin.read_to_end(&mut bytes).ok()?;
-    let input: Value = serde_json::from_slice(&bytes).ok()?;
+    let input: Value = serde_json::from_slice(&input(LARGEST_SESSION)?).ok()?;
     let session = &input["session_id"];
     let is_known = session.is_null() || session.is_string();
     (input.is_object() && is_known).then_some(input)

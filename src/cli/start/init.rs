@@ -252,18 +252,16 @@ pub(crate) fn merge_driver(context: &Context, args: &MergeDriverArgs) -> Done<Dr
 
 /// Returns `true` if the file at this workspace path is merged by records.
 fn takes_part(path: &str) -> bool {
-    let name = path
-        .strip_prefix(DIRECTORY)
-        .and_then(|rest| rest.strip_prefix('/'));
-    name.map_or_else(
-        || is_of_corrections(path),
-        |name| {
-            matches!(
-                role(name),
-                Role::Records(_) | Role::Tombstones | Role::Identity
-            )
-        },
-    )
+    match role_of(path) {
+        Some(role) => matches!(role, Role::Records(_) | Role::Tombstones | Role::Identity),
+        None => is_of_corrections(path),
+    }
+}
+
+/// Role of the file at this workspace path; `None` outside of the memory.
+fn role_of(path: &str) -> Option<Role> {
+    let name = path.strip_prefix(DIRECTORY)?.strip_prefix('/')?;
+    Some(role(name))
 }
 
 /// Returns the merged text of a file, `None` if no side has it, or the reason why only a person can
@@ -317,8 +315,7 @@ fn merged(
 
 /// Kind of the records in a file at this workspace path.
 fn kind_of(path: &str) -> Option<Kind> {
-    let name = path.strip_prefix(DIRECTORY)?.strip_prefix('/')?;
-    match role(name) {
+    match role_of(path)? {
         Role::Records(kind) => Some(kind),
         _ => None,
     }

@@ -244,20 +244,17 @@ fn search(
         let score = earlier.map_or(hit.score, |(earlier, ..)| earlier.score.max(hit.score));
         if options.min_score.is_none_or(|least| score >= least) {
             let hit = Ranked { score, ..*hit };
-            let mut found_one = result(document.clone(), &hit, &query_words, options.explain);
-            if let (Some(explain), Some((.., earlier))) = (&mut found_one.explain, earlier) {
+            let mut one = result(document.clone(), &hit, &query_words, options.explain);
+            (one.origin, one.pulled) = (origin.clone(), origin.is_some());
+            if let (Some(explain), Some((.., earlier))) = (&mut one.explain, earlier) {
                 explain.later_than = Some(earlier.id.clone());
             }
-            if found_one.kind == Kind::Procedure
+            if one.kind == Kind::Procedure
                 && let Ok(procedure) = entry.parse()
             {
-                found_one.add_steps(&procedure);
+                one.add_steps(&procedure);
             }
-            found.push(Found {
-                pulled: origin.is_some(),
-                origin: origin.clone(),
-                ..found_one
-            });
+            found.push(one);
         }
     }
     found.truncate(options.limit);

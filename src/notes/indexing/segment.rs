@@ -371,7 +371,7 @@ impl Filter {
                 Viewer::Nobody => Some(user_filter(None)),
             },
             note: self.memory_type.map(note_number),
-            trust: self.trust.map_or(0, trust_number),
+            trust: self.trust.map_or(0, |trust| trust as u8),
             since: self.since,
             until: self.until,
         }
@@ -405,34 +405,26 @@ pub(crate) fn attributes(document: &Document, key: u64) -> Attributes {
         domain: path.map_or(0, |path| name_hash(path.domain())),
         user: document.user_id.as_deref().map_or(0, name_hash),
         kind: kind_number(document.kind),
-        trust: trust_number(document.trust),
+        trust: document.trust as u8,
         note: document.memory_type.map_or(0, note_number),
     }
 }
 
 fn kind_number(kind: Kind) -> u8 {
-    let place = Kind::ALL.iter().position(|other| *other == kind);
+    place_in(&Kind::ALL, kind)
+}
+
+/// Number of a memory type; 0 is none.
+fn note_number(memory_type: MemoryType) -> u8 {
+    place_in(&MemoryType::ALL, memory_type).saturating_add(1)
+}
+
+/// Place of one of all values. The order of all is part of the format of the index.
+fn place_in<T: PartialEq>(all: &[T], one: T) -> u8 {
+    let place = all.iter().position(|other| *other == one);
     place
         .and_then(|place| u8::try_from(place).ok())
         .unwrap_or(u8::MAX)
-}
-
-const fn trust_number(trust: Trust) -> u8 {
-    match trust {
-        Trust::Observed => 0,
-        Trust::Approved => 1,
-        Trust::User => 2,
-    }
-}
-
-const fn note_number(memory_type: MemoryType) -> u8 {
-    match memory_type {
-        MemoryType::BrandMemory => 1,
-        MemoryType::UserPreferences => 2,
-        MemoryType::CompetitiveMemory => 3,
-        MemoryType::TaskMemory => 4,
-        MemoryType::PerformanceMemory => 5,
-    }
 }
 
 #[cfg(test)]
@@ -449,7 +441,7 @@ mod tests {
             domain: name_hash("hr"),
             user: name_hash("alice"),
             kind: kind_number(Kind::Memory),
-            trust: trust_number(Trust::Approved),
+            trust: Trust::Approved as u8,
             note: note_number(MemoryType::TaskMemory),
         };
         let admits = |filter: &Filter, now: i64, scope: &str, viewer: &Viewer| {
