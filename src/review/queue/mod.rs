@@ -25,7 +25,7 @@ use crate::model::{
 };
 use crate::review::{PastSessions, replay};
 use crate::rules::acting::Tables;
-use crate::rules::place::decisions::judged_relation;
+use crate::rules::place::changes::judged_relation;
 use crate::rules::place::neighbours::same_words;
 use crate::store::workspace::{Error, Workspace};
 use crate::store::{Scoped, Selection};

@@ -1,5 +1,5 @@
 //! Writes what has changed of a rule: only the fields that differ, so that what other programs added stays. And rules
-//! that a new one contradicts or replaces.
+//! that a new one contradicts or replaces, by what people and models have judged of the two.
 //!
 //! Both stay in their file. One that is superseded names its successor, and is told to nobody.
 
@@ -115,8 +115,7 @@ pub(crate) fn conflicts_of(store: &Scoped, rule: &Reflexion) -> Result<Vec<Confl
     let rules = store.list::<Reflexion>(&Selection::of(&skill))?.records;
     let mut conflicts = Vec::new();
     for other in rules {
-        let mut relations = rule.relations.iter().rev();
-        let last = relations.find(|related| related.id == other.reflexion_id);
+        let last = last_relation(rule, &other);
         let contradicts = |related: &&RelatedRule| related.relation == RuleRelation::Contradicts;
         if let Some(related) = last.filter(contradicts).filter(|_| other.is_in_use()) {
             conflicts.push(Conflict {
@@ -127,6 +126,20 @@ pub(crate) fn conflicts_of(store: &Scoped, rule: &Reflexion) -> Result<Vec<Confl
         }
     }
     Ok(conflicts)
+}
+
+/// Newest judgement that a rule holds on another one.
+fn last_relation<'r>(rule: &'r Reflexion, other: &Reflexion) -> Option<&'r RelatedRule> {
+    let mut relations = rule.relations.iter().rev();
+    relations.find(|related| related.id == other.reflexion_id)
+}
+
+/// Judgement of a person or a model on two rules; `None` if there is none.
+pub(crate) fn judged_relation<'r>(a: &'r Reflexion, b: &'r Reflexion) -> Option<&'r RelatedRule> {
+    let (newer, older) = (last_relation(b, a), last_relation(a, b));
+    // A person decides, whichever rule they named first.
+    let mut both = [newer, older].into_iter().flatten();
+    both.find(|one| one.by == "user").or(newer).or(older)
 }
 
 /// Returns a rule as superseded by rule `id`.

@@ -11,7 +11,7 @@ use serde_json::json;
 
 use crate::model::{CallPattern, Evidence, Kind, Reflexion, RelatedRule, RuleRelation};
 use crate::rules::in_use::why_unused;
-use crate::rules::place::changes::{add_receipts, superseded, update_rules};
+use crate::rules::place::changes::{add_receipts, judged_relation, superseded, update_rules};
 use crate::rules::place::corrected_again;
 use crate::store::workspace::{Error, Workspace, locate, repair_warnings};
 
@@ -110,18 +110,6 @@ pub fn merge(workspace: &Workspace, keep: &str, other: &str) -> Result<MergeRepo
 fn covers_calls(rule: &Reflexion, other: &Reflexion) -> bool {
     let has = |pattern: &CallPattern| rule.seen_by.contains(pattern);
     other.seen_by.is_empty() || other.seen_by.iter().all(has) && rule.action >= other.action
-}
-
-/// Judgement of a person or a model on two rules; `None` if there is none.
-pub(crate) fn judged_relation<'r>(a: &'r Reflexion, b: &'r Reflexion) -> Option<&'r RelatedRule> {
-    let on = |rule: &'r Reflexion, other: &Reflexion| {
-        let mut relations = rule.relations.iter().rev();
-        relations.find(|related| related.id == other.reflexion_id)
-    };
-    let (newer, older) = (on(b, a), on(a, b));
-    // A person decides, whichever rule they named first.
-    let mut both = [newer, older].into_iter().flatten();
-    both.find(|one| one.by == "user").or(newer).or(older)
 }
 
 /// Outcome of [`keep_both()`].

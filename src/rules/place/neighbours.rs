@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::model::Reflexion;
 use crate::model::text::{key_words, similarity};
-use crate::rules::place::decisions::judged_relation;
+use crate::rules::place::changes::judged_relation;
 use crate::store::workspace::Error;
 
 /// Maximum number of rules to compare by meaning: those with the most words in common.

@@ -15,7 +15,7 @@ use super::{Choice, Omitted, tokens};
 use crate::model::text::{later_first, one_line};
 use crate::model::{Reflexion, RuleRelation};
 use crate::rules::in_use::why_unused;
-use crate::rules::place::decisions::judged_relation;
+use crate::rules::place::changes::judged_relation;
 
 /// Weight of the exploration bonus for rarely used rules.
 const CURIOSITY: f64 = 0.3;
