@@ -28,8 +28,6 @@ use crate::store::workspace::{Error, Records};
 use crate::store::{Selection, same_project};
 use memctl_redact::{Person, beginning};
 
-/// Fewest calls of a session that is asked about.
-const FEWEST: usize = 2;
 /// Number of calls in which a recovery follows its failure, where it is asked about at once.
 const RECENT: usize = 8;
 
@@ -61,9 +59,10 @@ impl Asking<'_> {
             return self.take(session, message, marks);
         }
         let calls = SessionCalls::of_session(store, session);
-        let Some(found) = self.news(&calls)? else {
+        let found = self.news(&calls)?;
+        if found.is_empty() {
             return Ok(None);
-        };
+        }
         store.session_log(session).mark("asked")?;
         Ok(Some(question(self.words, &calls, &found, by)))
     }
@@ -87,7 +86,7 @@ impl Asking<'_> {
             return Ok(None);
         }
         let last = calls.calls.len().saturating_sub(1);
-        let mut found = self.news(&calls)?.into_iter().flatten();
+        let mut found = self.news(&calls)?.into_iter();
         if !found.any(|one| one.worked == last && one.failed.is_some()) {
             return Ok(None);
         }
@@ -99,14 +98,11 @@ impl Asking<'_> {
         )))
     }
 
-    /// Returns what the session found out and no lesson says; `None` if there is nothing.
-    fn news(&self, calls: &SessionCalls) -> Result<Option<Vec<FoundOut>>, Error> {
-        if calls.calls.len() < FEWEST {
-            return Ok(None);
-        }
+    /// Returns what the session found out and no lesson says.
+    fn news(&self, calls: &SessionCalls) -> Result<Vec<FoundOut>, Error> {
         let mut news = found_out(calls);
         if news.is_empty() {
-            return Ok(None);
+            return Ok(news);
         }
         let store = self.records.store;
         let mut existing = store.list::<Procedure>(&Selection::default())?.records;
@@ -116,7 +112,7 @@ impl Asking<'_> {
             is_told && one.is_of(&|name| same_project(name, &calls.head.project))
         });
         news.retain(|one| !existing.iter().any(|own| says(own, calls, one)));
-        Ok((!news.is_empty()).then_some(news))
+        Ok(news)
     }
 
     /// Stores the lessons in a message. Returns what was refused, the first time.

@@ -9,6 +9,7 @@ pub mod error_line;
 
 use std::sync::LazyLock;
 
+use memctl_redact::Clean;
 use regex_lite::Regex;
 
 use crate::lessons::call::Call;
@@ -68,6 +69,17 @@ impl Failure {
     pub(crate) fn key(&self) -> &str {
         self.lines.first().map_or("", |line| &line.key)
     }
+}
+
+/// Redacts a session text and strips the hints that this program showed the agent. Every text of a
+/// session passes here before it is stored or cut.
+pub(crate) fn clean(text: &str) -> Clean<'static> {
+    Clean::of_owned(memctl_redact::strip_fenced(text).into_owned())
+}
+
+/// Redacts a session text, uncut.
+pub(crate) fn redacted(text: &str) -> String {
+    clean(text).into_string()
 }
 
 /// Text without the names of home directories, and without addresses that are given as a value.

@@ -8,6 +8,7 @@
 use std::path::Path;
 
 use crate::lessons::failure::error_line::{error_lines, plain};
+use crate::lessons::failure::redacted;
 use crate::lessons::recovery::episodes::analyse;
 use crate::model::text::one_line;
 use memctl_redact::beginning;
@@ -16,7 +17,6 @@ use memctl_sessions::{Format, Remark, Speaker};
 use super::learn::{LearnOptions, workspace};
 use super::session_files::read_of;
 use crate::lessons::asking::{found_out, looks};
-use crate::lessons::session::calls::redacted;
 use crate::lessons::session::calls::{SessionCall, SessionCalls, SessionHead};
 
 /// Length of the mark of a cut, and of what it is not worth to cut, in characters.

@@ -13,9 +13,9 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::of_host::record_host_session;
 use super::session_files::{self, SessionFile, microseconds, of_project};
+use crate::lessons::failure::redacted;
 use crate::lessons::recovery::episodes::{Analysis, Episode, analyse};
 use crate::lessons::recovery::pattern::of_episode;
-use crate::lessons::session::calls::{clean, redacted};
 use crate::lessons::storage::patterns::{self, LEARNED, NO_FAILURE, NOTHING, Stored};
 use crate::model::{ActionType, ExecutionLog, Origin, Pattern};
 use crate::notes::sessions;
@@ -130,7 +130,7 @@ pub struct EpisodeReport {
 impl EpisodeReport {
     /// Reports what was found in the steps of a session file.
     fn of(path: &str, steps: &[Step], episode: &Episode) -> Self {
-        let (fix, none) = match of_episode(episode, steps, &clean) {
+        let (fix, none) = match of_episode(episode, steps) {
             Ok(fix) => (Some(fix), None),
             Err(none) => (None, Some(none)),
         };

@@ -11,7 +11,7 @@ use super::difference::difference;
 use super::hazard::{are_accepted, is_hazard, says_cure};
 use crate::lessons::call::{self, Call};
 use crate::lessons::failure::error_line::{is_stated, lacks};
-use crate::lessons::failure::{error_key, without_people};
+use crate::lessons::failure::{clean, error_key, redacted, without_people};
 use crate::lessons::recovery::episodes::Episode;
 use crate::lessons::recovery::goal::{Goal, GoalKind, only_observes};
 use crate::lessons::recovery::outcome::{
@@ -20,7 +20,6 @@ use crate::lessons::recovery::outcome::{
 use crate::lessons::vocabulary::WORDS;
 use crate::model::Pattern;
 use crate::model::text::one_line;
-use memctl_redact::Clean;
 use memctl_sessions::Step;
 
 /// Maximum length of an output in a pattern, in bytes.
@@ -49,13 +48,8 @@ const fn one_off(why: &'static str) -> NoPattern {
     none("one_off", why)
 }
 
-/// Returns the pattern of an episode. `steps` are those around it; every stored text goes through
-/// `keep` first.
-pub fn of_episode(
-    episode: &Episode,
-    steps: &[Step],
-    keep: &dyn Fn(&str) -> Clean<'static>,
-) -> Result<Pattern, NoPattern> {
+/// Returns the pattern of an episode, redacted. `steps` are those around it.
+pub fn of_episode(episode: &Episode, steps: &[Step]) -> Result<Pattern, NoPattern> {
     const NO_ERROR: NoPattern = none("no_error", "no error was printed");
     const TOO_LONG: NoPattern = one_off("the calls are too long to be compared");
     let step = |index: usize| {
@@ -66,7 +60,7 @@ pub fn of_episode(
     if episode.error_key.is_empty() {
         return Err(NO_ERROR);
     }
-    let line = one_line(&keep(&episode.error_line).into_string());
+    let line = one_line(&redacted(&episode.error_line));
     let has_error = |step: &Step| one_line(&step.output).contains(&line);
     let hides = |line: String| hides_its_code(&line);
     if worked.command().is_some_and(hides) {
@@ -83,10 +77,8 @@ pub fn of_episode(
     if !is_goal(failed) || !is_goal(worked) {
         return Err(one_off("what a tool for files does holds for one file"));
     }
-    let [failing, working] = [failed, worked].map(|step| {
-        let text = without_people(&call::code(step));
-        keep(&text).into_string()
-    });
+    let [failing, working] =
+        [failed, worked].map(|step| redacted(&without_people(&call::code(step))));
     let before = Call::of(&failing, Some(&failed.tool)).ok_or(TOO_LONG)?;
     let after = Call::of(&working, Some(&worked.tool)).ok_or(TOO_LONG)?;
     let change = difference(&before, &after, &line);
@@ -131,12 +123,12 @@ pub fn of_episode(
         return Err(one_off("the added value may hold only once, or for a part"));
     }
     Ok(Pattern {
-        error_key: keep(&episode.error_key).into_string(),
-        error_line: keep(&without_people(&episode.error_line)).into_string(),
+        error_key: redacted(&episode.error_key),
+        error_line: redacted(&without_people(&episode.error_line)),
         failing_code: failing,
         working_code: working,
-        success_output: keep(printed).cut(MAX_OUTPUT),
-        tool: keep(&episode.goal).into_string(),
+        success_output: clean(printed).cut(MAX_OUTPUT),
+        tool: redacted(&episode.goal),
     })
 }
 
@@ -238,8 +230,7 @@ mod tests {
         };
         let steps: Vec<Step> = calls.iter().enumerate().map(step).collect();
         let analysis = analyse(&steps, &[]);
-        let keep = |text: &str| Clean::of_owned(text.to_owned());
-        of_episode(&analysis.episodes[0], &steps, &keep).map_err(|none| none.reason)
+        of_episode(&analysis.episodes[0], &steps).map_err(|none| none.reason)
     }
 
     #[test]

@@ -13,7 +13,7 @@ use crate::lessons::recovery::episodes::{Episode, NEAR_WITHIN, analyse};
 use crate::lessons::recovery::pattern::{self, of_files};
 use crate::model::Pattern;
 use crate::store::{self, Scoped, SessionLog};
-use memctl_redact::{Clean, beginning};
+use memctl_redact::beginning;
 use memctl_sessions::Step;
 use serde::{Deserialize, Serialize};
 
@@ -335,19 +335,8 @@ fn recovered_by_last(calls: &[SessionCall]) -> Vec<Pattern> {
     };
     let episodes = analyse(&steps, &[]).episodes;
     let over = episodes.iter().filter(is_over);
-    over.filter_map(|episode| pattern::of_episode(episode, &steps, &clean).ok())
+    over.filter_map(|episode| pattern::of_episode(episode, &steps).ok())
         .collect()
-}
-
-/// Redacts a session text and strips the hints that this program showed the agent. Every text of a
-/// session passes here before it is stored or cut.
-pub(crate) fn clean(text: &str) -> Clean<'static> {
-    Clean::of_owned(memctl_redact::strip_fenced(text).into_owned())
-}
-
-/// Redacts a session text, uncut.
-pub(crate) fn redacted(text: &str) -> String {
-    clean(text).into_string()
 }
 
 #[cfg(test)]

@@ -92,8 +92,8 @@ impl LessonScratch {
             return *times;
         }
         self.repeated.push((hash, 1));
-        let surplus = self.repeated.len().saturating_sub(NEWEST);
-        self.repeated.drain(..surplus);
+        self.repeated
+            .drain(..self.repeated.len().saturating_sub(NEWEST));
         1
     }
 
@@ -144,8 +144,7 @@ impl LessonScratch {
                 before,
             });
         }
-        let surplus = self.shown.len().saturating_sub(NEWEST);
-        self.shown.drain(..surplus);
+        self.shown.drain(..self.shown.len().saturating_sub(NEWEST));
     }
 
     /// Ids of lessons not to show again: shown before, and not adopted with success.
@@ -178,8 +177,8 @@ impl LessonScratch {
     /// Retains evidence that could not be stored, before what has come since: the newest.
     pub(crate) fn postpone(&mut self, credits: Vec<Credit>) {
         self.pending.splice(..0, credits);
-        let surplus = self.pending.len().saturating_sub(NEWEST);
-        self.pending.drain(..surplus);
+        self.pending
+            .drain(..self.pending.len().saturating_sub(NEWEST));
     }
 
     fn judge(&mut self, outcome: HintOutcome, concerns: impl Fn(&Shown) -> bool) -> Vec<Credit> {

@@ -133,7 +133,9 @@ impl HintService<'_> {
             drop(opened);
             let is_free = self.store_evidence(session, pending)?;
             if is_free && !report.hints.is_empty() {
-                self.log_shown(session, tool, &report);
+                let ids: Vec<&str> = report.hints.iter().map(|hint| hint.id.as_str()).collect();
+                let input = json!({ "error_key": report.error_key });
+                self.log(session, "hint", tool, [input, json!({ "hints": ids })]);
             }
         }
         let pitfalls = scratch.pitfalls.into_iter().map(|pitfall| pitfall.rule);
@@ -258,13 +260,6 @@ impl HintService<'_> {
 }
 
 impl HintService<'_> {
-    /// Adds the hints shown at a failing call to the action log.
-    pub(crate) fn log_shown(&self, session: &str, tool: Option<&str>, report: &HintReport) {
-        let ids: Vec<&str> = report.hints.iter().map(|hint| hint.id.as_str()).collect();
-        let input = json!({ "error_key": report.error_key });
-        self.log(session, "hint", tool, [input, json!({ "hints": ids })]);
-    }
-
     /// Adds the records that an agent was told to the action log. `at` is `start`, or `call` of a tool, if it has a name.
     pub(crate) fn log_delivered(&self, session: &str, at: &str, tool: Option<&str>, ids: &[&str]) {
         let delivered = [json!({ "at": at }), json!({ "told": ids })];

@@ -3,7 +3,6 @@
 use memctl::lessons::failure::{error_key, normalised};
 use memctl::lessons::recovery::episodes::analyse;
 use memctl::lessons::recovery::pattern::of_episode;
-use memctl_redact::Clean;
 use memctl_sessions::{Format, read};
 
 pub(crate) fn run(bytes: &[u8]) {
@@ -21,9 +20,7 @@ pub(crate) fn run(bytes: &[u8]) {
         let analysis = analyse(&steps, &remarks);
         for episode in analysis.episodes {
             assert!(episode.fail_step < episode.success_step);
-            drop(of_episode(&episode, &steps, &|text| {
-                Clean::of_owned(text.to_owned())
-            }));
+            drop(of_episode(&episode, &steps));
         }
     }
     let text = String::from_utf8_lossy(bytes);
