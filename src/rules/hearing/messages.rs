@@ -90,8 +90,7 @@ impl Message {
 pub(crate) fn retain(store: &Scoped, message: Message) -> Result<(), Error> {
     store.change_scratch(NOTES, |all: &mut Vec<Message>| {
         all.push(message);
-        let surplus = all.len().saturating_sub(RETAINED);
-        all.drain(..surplus);
+        all.drain(..all.len().saturating_sub(RETAINED));
     })
 }
 

@@ -15,7 +15,6 @@ use crate::model::{AGENT, Correction, Execution, Kind, Reflexion};
 use crate::rules::RuleFiles;
 use crate::rules::evidence::count_correction;
 use crate::rules::reflect::Draft;
-use crate::rules::regression::case::Case;
 use crate::store::Writer;
 use crate::store::workspace::{Error, Workspace};
 
@@ -110,13 +109,10 @@ pub(crate) fn write_files(
 ) -> RuleFiles {
     let mut files = RuleFiles::default();
     if is_new {
-        files.guardrails = workspace.write_guardrail(rule, warnings);
+        workspace.write_guardrail(rule, &mut files, warnings);
     }
     if let Some((correction, execution)) = example {
-        files.tests = workspace.write_tests(correction, execution, rule, warnings);
-        let case = Case::new(correction, execution, rule);
-        let is_judged = case.is_some_and(|case| case.rubric.is_some());
-        files.needs_judge = is_judged && !files.tests.is_empty();
+        workspace.write_tests(correction, execution, rule, &mut files, warnings);
     }
     files
 }

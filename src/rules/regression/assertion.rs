@@ -404,7 +404,7 @@ fn plain(text: &str) -> Option<String> {
 
 /// Path into a JSON value, as it is written.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[serde(try_from = "String")]
 pub struct Path(String);
 
 /// Step of a path.
@@ -465,12 +465,6 @@ impl fmt::Display for Path {
 fn is_plain(name: &str) -> bool {
     name.starts_with(|c: char| c.is_alphabetic() || c == '_')
         && name.chars().all(|c| c.is_alphanumeric() || c == '_')
-}
-
-impl From<Path> for String {
-    fn from(path: Path) -> Self {
-        path.0
-    }
 }
 
 impl TryFrom<String> for Path {

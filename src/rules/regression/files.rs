@@ -49,44 +49,41 @@ pub(crate) fn guardrail_of(rule: &Reflexion) -> Guardrail<'_> {
 
 impl Workspace {
     /// Adds the guardrail of a new rule to all guardrail files of its skill; its own is created if there is none. A
-    /// file that cannot be written loses no rule: a warning names it. Returns the files that hold it.
+    /// file that cannot be written loses no rule: a warning names it. `written` gets the files that hold it.
     pub(crate) fn write_guardrail(
         &self,
         rule: &Reflexion,
+        written: &mut RuleFiles,
         warnings: &mut Vec<String>,
-    ) -> Vec<String> {
+    ) {
         let (Ok(skill), Ok(skills)) = (rule.skill.parse(), self.skills()) else {
-            return Vec::new();
+            return;
         };
-        let mut written = Vec::new();
         let done = self.writer().and_then(|mut writer| {
             let mut files = SkillFiles::of(&skills, &skill, &mut writer);
             let done = files.add_guardrail(rule, warnings);
-            written = files.changed;
+            written.guardrails = files.changed;
             done
         });
-        let trouble = done.err();
-        warnings.extend(trouble.map(|error| not_added(&error)));
-        written
+        warnings.extend(done.err().map(|error| not_added(&error)));
     }
 
-    /// Writes the regression test of a correction, if its skill exists. Returns the files that hold
-    /// it.
+    /// Writes the regression test of a correction, if its skill exists. `written` gets the files that hold it.
     pub(crate) fn write_tests(
         &self,
         correction: &Correction,
         execution: &Execution,
         rule: &Reflexion,
+        written: &mut RuleFiles,
         warnings: &mut Vec<String>,
-    ) -> Vec<String> {
+    ) {
         let (Ok(skill), Ok(skills)) = (correction.skill.parse(), self.skills()) else {
-            return Vec::new();
+            return;
         };
         let case = Case::new(correction, execution, rule);
         let Some(case) = case.filter(|_| skills.load(&skill).is_ok()) else {
-            return Vec::new();
+            return;
         };
-        let mut written = Vec::new();
         let done = self.writer().and_then(|mut writer| {
             let mut files = SkillFiles::of(&skills, &skill, &mut writer);
             let done = files.write_case(&case).and_then(|()| {
@@ -98,14 +95,13 @@ impl Workspace {
                     None => Ok(()),
                 }
             });
-            written = files.changed;
+            written.needs_judge = case.rubric.is_some() && !files.changed.is_empty();
+            written.tests = files.changed;
             done
         });
-        let trouble = done
-            .err()
-            .map(|error| format!("the test was not written: {}", chain(&error)));
-        warnings.extend(trouble);
-        written
+        if let Err(error) = done {
+            warnings.push(format!("the test was not written: {}", chain(&error)));
+        }
     }
 }
 
