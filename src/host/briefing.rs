@@ -194,10 +194,7 @@ impl HintService<'_> {
     pub fn session_counts(&self, session: Option<&str>) -> Result<SessionCounts, Error> {
         let scratch = session.map(|session| self.store.scratch_of::<LessonScratch>(session));
         let scratch = scratch.unwrap_or_default();
-        let newest = Selection {
-            skill: None,
-            newest: Some(LOOKED_AT),
-        };
+        let newest = Selection::newest(None, LOOKED_AT);
         let mut waiting = 0;
         self.store
             .each_entry(Kind::Reflexion, &newest, &mut |entry| {

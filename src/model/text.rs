@@ -139,9 +139,6 @@ const GENERIC: &[&str] = &[
 ];
 /// Weight of a generic word, relative to a specific one.
 const GENERIC_WEIGHT: f64 = 0.15;
-/// Number of assumed additional errors. In a small store no word is rare, so without this prior a
-/// shared word would carry no information.
-const PRIOR: f64 = 1_000.0;
 
 /// Distinct words of an error key.
 pub(crate) fn key_words(key: &str) -> BTreeSet<String> {
@@ -161,15 +158,12 @@ pub(crate) fn is_generic(word: &str) -> bool {
     GENERIC.contains(&word) || word.chars().all(|c| c.is_ascii_digit())
 }
 
-/// Weight of a word that `holding` of `total` known errors contain.
-#[expect(clippy::cast_precision_loss, reason = "counts of errors stay far below 2^52")]
-pub(crate) fn weight(word: &str, holding: u64, total: u64) -> f64 {
-    let (total, holding) = (total as f64 + PRIOR, holding as f64);
-    let rarity = (1.0 + (total - holding + 0.5) / (holding + 0.5)).ln();
+/// Weight of a word of an error, relative to a specific one.
+pub(crate) fn weight(word: &str) -> f64 {
     if is_generic(word) {
-        rarity * GENERIC_WEIGHT
+        GENERIC_WEIGHT
     } else {
-        rarity
+        1.0
     }
 }
 
@@ -298,7 +292,6 @@ mod tests_of_likeness {
     #[test]
     fn errors_are_alike_by_the_words_that_say_something() {
         let check = |a: &str, b: &str, from: f64, to: f64| {
-            let weight = |word: &str| weight(word, 1, 5);
             let found = similarity(&key_words(a), &key_words(b), &weight);
             assert!((from..=to).contains(&found), "{a} | {b}: {found}");
         };

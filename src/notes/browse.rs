@@ -333,9 +333,6 @@ pub fn recent_executions(
     skill: Option<&SkillPath>,
     limit: usize,
 ) -> Result<Vec<Execution>, Error> {
-    let selection = Selection {
-        skill,
-        newest: Some(limit),
-    };
+    let selection = Selection::newest(skill, limit);
     Ok(store.list(&selection)?.records)
 }

@@ -179,10 +179,7 @@ pub(crate) fn session_rules(
     now: DateTime<Utc>,
     here: &Here<'_>,
 ) -> Result<SessionRules, Error> {
-    let newest = Selection {
-        skill: None,
-        newest: Some(LOOKED_AT),
-    };
+    let newest = Selection::newest(None, LOOKED_AT);
     let (mut rules, _) = rules(store, &newest)?;
     let waiting = rules.iter().filter(|rule| waits(rule)).count();
     rules.retain(|rule| rule.is_in_use() && here.covers(rule));

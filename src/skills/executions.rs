@@ -109,10 +109,7 @@ pub fn records<R: Record>(
     skill: Option<&SkillPath>,
     limit: usize,
 ) -> Result<Records<R>, Error> {
-    let selection = Selection {
-        skill,
-        newest: Some(limit),
-    };
+    let selection = Selection::newest(skill, limit);
     let found = workspace.store.list::<R>(&selection)?;
     let mut records = found.records;
     records.reverse();

@@ -196,10 +196,7 @@ fn read(
         workspace: &Workspace,
         skill: Option<&SkillPath>,
     ) -> Option<Vec<Event>> {
-        let selection = Selection {
-            skill,
-            newest: Some(WINDOW),
-        };
+        let selection = Selection::newest(skill, WINDOW);
         let found = workspace.store.list::<R>(&selection).ok()?;
         Some(found.records.into_iter().map(Into::into).collect())
     }

@@ -278,12 +278,11 @@ pub struct Neighbour {
 /// Returns the nearest of `all`, nearest first.
 pub(crate) fn nearest(lesson: &str, applies: &Applies, all: &[&Procedure]) -> Vec<Neighbour> {
     let own = words(lesson, Some(applies));
-    let alone = |word: &str| weight(word, 0, 0);
     let likeness = |existing: &Procedure| {
         similarity(
             &own,
             &words(&existing.lesson, existing.applies.as_ref()),
-            &alone,
+            &weight,
         )
     };
     let mut near: Vec<(f64, &Procedure)> = all

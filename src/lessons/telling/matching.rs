@@ -281,13 +281,12 @@ impl Failure {
     fn similar(&self, pattern: &Pattern) -> Option<(f64, &ErrorLine)> {
         let key = normalised(&pattern.error_key);
         let own = key_words(&key);
-        let alone = |word: &str| weight(word, 0, 0);
         let lines = self.lines.iter().take(LINES);
         let scored = lines.map(|line| {
             let score = if line.key == key {
                 1.0
             } else {
-                similarity(&own, &key_words(&line.key), &alone)
+                similarity(&own, &key_words(&line.key), &weight)
             };
             (score, line)
         });

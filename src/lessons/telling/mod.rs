@@ -42,10 +42,7 @@ pub(crate) struct StartLessons {
 /// Returns the lessons of the project that a session works in. A procedure that nobody has worded
 /// is told only if a person approved it, by its name and steps.
 pub(crate) fn at_start(store: &Scoped, here: &Here<'_>) -> Result<StartLessons, Error> {
-    let newest = Selection {
-        skill: None,
-        newest: Some(LOOKED_AT),
-    };
+    let newest = Selection::newest(None, LOOKED_AT);
     let trust_snapshot = store.trust_snapshot();
     let mut found: Vec<(f64, Procedure)> = Vec::new();
     store.each_entry(Kind::Procedure, &newest, &mut |entry| {

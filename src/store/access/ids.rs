@@ -79,10 +79,7 @@ impl Scoped {
             known.unwrap_or_else(|| Error::not_found(kind, selector))
         };
         if selector == "latest" {
-            let newest = Selection {
-                skill,
-                newest: Some(1),
-            };
+            let newest = Selection::newest(skill, 1);
             let mut id = None;
             self.each_entry(kind, &newest, &mut |entry| id = Some(entry.id))?;
             return id.ok_or_else(not_found);

@@ -34,6 +34,14 @@ impl<'a> Selection<'a> {
             newest: None,
         }
     }
+
+    /// The newest records of a skill, at most this number; of every skill with `None`.
+    pub fn newest(skill: impl Into<Option<&'a SkillPath>>, most: usize) -> Self {
+        Self {
+            newest: Some(most),
+            ..Self::of(skill)
+        }
+    }
 }
 
 /// Readable records, oldest first, and the problems of the others.
