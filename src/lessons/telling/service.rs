@@ -34,6 +34,12 @@ use serde_json::{Value, json};
 
 /// Number of equal failures that an agent is told of.
 const REPEATED: u64 = 3;
+/// Maximum length of the output that a pattern keeps, in characters.
+const OUTPUT: usize = 500;
+/// Maximum number of failures that a success answers.
+const WAITING: usize = 16;
+/// Minimum similarity of an earlier failure to the working code that answers it too.
+const SAME_GOAL: f64 = 0.5;
 
 /// Looks up hints in a store, and tracks their outcome.
 #[derive(Debug)]
@@ -79,6 +85,19 @@ pub struct HintReport {
     pub repeated: String,
     /// Duration in milliseconds.
     pub took_ms: f64,
+}
+
+/// Outcome of recording a success.
+#[derive(Debug, Default, Serialize, schemars::JsonSchema)]
+pub struct RecordReport {
+    /// Ids of new procedures.
+    pub learned: Vec<String>,
+    /// Ids of known ones that were counted up.
+    pub merged: Vec<String>,
+    /// Ids of procedures that were shown as hints and helped.
+    pub helped: Vec<String>,
+    /// Reason why nothing was learned; `None` if something was.
+    pub not_learned: Option<&'static str>,
 }
 
 /// Session of failures and successes that name none: those of every day, so that a hint is shown again.
@@ -257,9 +276,7 @@ impl HintService<'_> {
         }
         Ok(text)
     }
-}
 
-impl HintService<'_> {
     /// Adds the records that an agent was told to the action log. `at` is `start`, or `call` of a tool, if it has a name.
     pub(crate) fn log_delivered(&self, session: &str, at: &str, tool: Option<&str>, ids: &[&str]) {
         let delivered = [json!({ "at": at }), json!({ "told": ids })];
@@ -328,29 +345,7 @@ impl HintService<'_> {
         // The table is rebuilt here, so that no later lookup has to.
         prepare(writer.store()).map(|()| true)
     }
-}
 
-/// Maximum length of the output that a pattern keeps, in characters.
-const OUTPUT: usize = 500;
-/// Maximum number of failures that a success answers.
-const WAITING: usize = 16;
-/// Minimum similarity of an earlier failure to the working code that answers it too.
-const SAME_GOAL: f64 = 0.5;
-
-/// Outcome of recording a success.
-#[derive(Debug, Default, Serialize, schemars::JsonSchema)]
-pub struct RecordReport {
-    /// Ids of new procedures.
-    pub learned: Vec<String>,
-    /// Ids of known ones that were counted up.
-    pub merged: Vec<String>,
-    /// Ids of procedures that were shown as hints and helped.
-    pub helped: Vec<String>,
-    /// Reason why nothing was learned; `None` if something was.
-    pub not_learned: Option<&'static str>,
-}
-
-impl HintService<'_> {
     /// Records a failure in its session, and returns hints for it.
     pub fn record_failure(&self, failure: &HintOptions) -> Result<HintReport, Error> {
         // Recording a failure creates a missing memory; asking for a hint does not.

@@ -47,6 +47,20 @@ pub(crate) fn guardrail_of(rule: &Reflexion) -> Guardrail<'_> {
     }
 }
 
+/// Files that changed with a rule.
+#[derive(Debug, Default, Serialize, schemars::JsonSchema)]
+pub struct RuleFiles {
+    /// Guardrail files without the section of the rule, or with its new text.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub guardrails: Vec<String>,
+    /// Files without the tests of the rule.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tests: Vec<String>,
+    /// `true` if only a judge decides the test that was written.
+    #[serde(skip)]
+    pub needs_judge: bool,
+}
+
 impl Workspace {
     /// Adds the guardrail of a new rule to all guardrail files of its skill; its own is created if there is none. A
     /// file that cannot be written loses no rule: a warning names it. `written` gets the files that hold it.
@@ -102,6 +116,52 @@ impl Workspace {
         if let Err(error) = done {
             warnings.push(format!("the test was not written: {}", chain(&error)));
         }
+    }
+
+    /// Removes the guardrails and tests of a deleted rule, and of the rules merged into it.
+    /// `for_good` leaves nothing to revert.
+    pub(crate) fn remove_files_of(
+        &self,
+        writer: &mut Writer,
+        rule: &Reflexion,
+        for_good: bool,
+        warnings: &mut Vec<String>,
+    ) -> RuleFiles {
+        let mut files = RuleFiles::default();
+        let (Ok(skills), Ok(skill)) = (self.skills(), rule.skill.parse()) else {
+            return files;
+        };
+        let rules = with_merged(writer, rule, &skill);
+        let mut leaving = SkillFiles::of(&skills, &skill, writer);
+        leaving.for_good = for_good;
+        for rule in &rules {
+            leaving.change_guardrails(rule, None, warnings);
+        }
+        files.guardrails = std::mem::take(&mut leaving.changed);
+        leaving.remove_tests(&rules, warnings);
+        files.tests = leaving.changed;
+        for all in [&mut files.guardrails, &mut files.tests] {
+            all.sort_unstable();
+            all.dedup();
+        }
+        files
+    }
+
+    /// Removes the guardrail of a rule that another one replaces, or rewords it as `new`. Returns
+    /// the changed files.
+    pub(crate) fn change_guardrail(
+        &self,
+        writer: &mut Writer,
+        rule: &Reflexion,
+        new: Option<&Reflexion>,
+        warnings: &mut Vec<String>,
+    ) -> Vec<String> {
+        let (Ok(skills), Ok(skill)) = (self.skills(), rule.skill.parse()) else {
+            return Vec::new();
+        };
+        let mut leaving = SkillFiles::of(&skills, &skill, writer);
+        leaving.change_guardrails(rule, new, warnings);
+        leaving.changed
     }
 }
 
@@ -263,90 +323,7 @@ impl<'a> SkillFiles<'a> {
         self.changed.push(self.skills.shown(path));
         Ok(())
     }
-}
 
-/// Files that changed with a rule.
-#[derive(Debug, Default, Serialize, schemars::JsonSchema)]
-pub struct RuleFiles {
-    /// Guardrail files without the section of the rule, or with its new text.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub guardrails: Vec<String>,
-    /// Files without the tests of the rule.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub tests: Vec<String>,
-    /// `true` if only a judge decides the test that was written.
-    #[serde(skip)]
-    pub needs_judge: bool,
-}
-
-impl Workspace {
-    /// Removes the guardrails and tests of a deleted rule, and of the rules merged into it.
-    /// `for_good` leaves nothing to revert.
-    pub(crate) fn remove_files_of(
-        &self,
-        writer: &mut Writer,
-        rule: &Reflexion,
-        for_good: bool,
-        warnings: &mut Vec<String>,
-    ) -> RuleFiles {
-        let mut files = RuleFiles::default();
-        let (Ok(skills), Ok(skill)) = (self.skills(), rule.skill.parse()) else {
-            return files;
-        };
-        let rules = with_merged(writer, rule, &skill);
-        let mut leaving = SkillFiles::of(&skills, &skill, writer);
-        leaving.for_good = for_good;
-        for rule in &rules {
-            leaving.change_guardrails(rule, None, warnings);
-        }
-        files.guardrails = std::mem::take(&mut leaving.changed);
-        leaving.remove_tests(&rules, warnings);
-        files.tests = leaving.changed;
-        for all in [&mut files.guardrails, &mut files.tests] {
-            all.sort_unstable();
-            all.dedup();
-        }
-        files
-    }
-
-    /// Removes the guardrail of a rule that another one replaces, or rewords it as `new`. Returns
-    /// the changed files.
-    pub(crate) fn change_guardrail(
-        &self,
-        writer: &mut Writer,
-        rule: &Reflexion,
-        new: Option<&Reflexion>,
-        warnings: &mut Vec<String>,
-    ) -> Vec<String> {
-        let (Ok(skills), Ok(skill)) = (self.skills(), rule.skill.parse()) else {
-            return Vec::new();
-        };
-        let mut leaving = SkillFiles::of(&skills, &skill, writer);
-        leaving.change_guardrails(rule, new, warnings);
-        leaving.changed
-    }
-}
-
-fn not_added(error: &Error) -> String {
-    format!("the guardrail was not added: {}; {AGAIN}", chain(error))
-}
-
-/// Returns the rule and the rules that were merged into it.
-fn with_merged(writer: &Writer, rule: &Reflexion, skill: &SkillPath) -> Vec<Reflexion> {
-    let of_skill = Selection::of(skill);
-    let listed = writer.store().list::<Reflexion>(&of_skill);
-    let mut others = listed.map(|listed| listed.records).unwrap_or_default();
-    let mut found = vec![rule.clone()];
-    let mut at = 0;
-    while let Some(successor) = found.get(at).cloned() {
-        // A found rule is removed from the list, since links written by hand may form a cycle.
-        found.extend(others.extract_if(.., |other| successor.has_taken_over(other)));
-        at += 1;
-    }
-    found
-}
-
-impl SkillFiles<'_> {
     /// Adds the section of a new rule to the guardrail files.
     fn add_guardrail(&mut self, rule: &Reflexion, warnings: &mut Vec<String>) -> Result<(), Error> {
         let mut files = self.skills.guardrail_files(self.skill)?;
@@ -507,4 +484,23 @@ impl SkillFiles<'_> {
         }
         Ok(())
     }
+}
+
+fn not_added(error: &Error) -> String {
+    format!("the guardrail was not added: {}; {AGAIN}", chain(error))
+}
+
+/// Returns the rule and the rules that were merged into it.
+fn with_merged(writer: &Writer, rule: &Reflexion, skill: &SkillPath) -> Vec<Reflexion> {
+    let of_skill = Selection::of(skill);
+    let listed = writer.store().list::<Reflexion>(&of_skill);
+    let mut others = listed.map(|listed| listed.records).unwrap_or_default();
+    let mut found = vec![rule.clone()];
+    let mut at = 0;
+    while let Some(successor) = found.get(at).cloned() {
+        // A found rule is removed from the list, since links written by hand may form a cycle.
+        found.extend(others.extract_if(.., |other| successor.has_taken_over(other)));
+        at += 1;
+    }
+    found
 }

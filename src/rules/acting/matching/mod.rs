@@ -84,30 +84,7 @@ impl Compiled {
         let unless = self.unless.as_ref();
         unless.is_some_and(|unless| unless.is_match(text))
     }
-}
 
-/// Forms of a path that an expression is for: relative ones, if there are any.
-fn forms_for<'p>(expression: &Expression, forms: &'p [String]) -> Vec<&'p String> {
-    let pattern = expression.as_str();
-    // `[^/]` is a class.
-    let mut places = pattern.match_indices("^/");
-    if places.any(|(at, _)| !pattern[..at].ends_with('[')) {
-        return forms.iter().collect();
-    }
-    let (absolute, relative): (Vec<&String>, Vec<&String>) =
-        forms.iter().partition(|form| form.starts_with('/'));
-    let is_temporary = |path: &&String| path.starts_with("/tmp/") || path.starts_with("/var/tmp/");
-    if !relative.is_empty() {
-        relative
-    } else if absolute.iter().any(is_temporary) && !pattern.contains("tmp") {
-        // A file of the same name in a directory of nobody is another one.
-        Vec::new()
-    } else {
-        absolute
-    }
-}
-
-impl Compiled {
     /// Returns `true` if new text in these files matches.
     fn matches_content(&self, content: &Content, files: &[Vec<String>]) -> bool {
         let mut paths = files.iter().flatten();
@@ -146,6 +123,27 @@ impl Compiled {
     fn is_new(&self, content: &Content) -> bool {
         let count = |text: &str| self.matches.count(text);
         count(&content.new) > count(&content.old) && !self.rules_out(&content.new)
+    }
+}
+
+/// Forms of a path that an expression is for: relative ones, if there are any.
+fn forms_for<'p>(expression: &Expression, forms: &'p [String]) -> Vec<&'p String> {
+    let pattern = expression.as_str();
+    // `[^/]` is a class.
+    let mut places = pattern.match_indices("^/");
+    if places.any(|(at, _)| !pattern[..at].ends_with('[')) {
+        return forms.iter().collect();
+    }
+    let (absolute, relative): (Vec<&String>, Vec<&String>) =
+        forms.iter().partition(|form| form.starts_with('/'));
+    let is_temporary = |path: &&String| path.starts_with("/tmp/") || path.starts_with("/var/tmp/");
+    if !relative.is_empty() {
+        relative
+    } else if absolute.iter().any(is_temporary) && !pattern.contains("tmp") {
+        // A file of the same name in a directory of nobody is another one.
+        Vec::new()
+    } else {
+        absolute
     }
 }
 
