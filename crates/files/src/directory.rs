@@ -152,14 +152,8 @@ impl Directory {
         if sys::kind_of_path(&self.base).is_ok_and(|kind| kind.is_none()) {
             sys::make_directories(&self.base)?;
         }
-        let mut at = self.start()?;
-        let mut shown = self.start_path().to_path_buf();
-        for part in self.parts(Path::new(""))? {
-            shown.push(&part);
-            sys::make_directory(&at, &part)?;
-            at = Arc::new(open_step(&at, &part, &shown)?);
-        }
-        Ok(true)
+        let parts = self.parts(Path::new(""))?;
+        self.walk(&parts, sys::make_directory).map(|_| true)
     }
 
     /// Removes the permissions of group and others, if the user owns the directory.
@@ -334,7 +328,7 @@ impl Directory {
 
     /// Opens the directory itself.
     pub(super) fn open_self(&self) -> io::Result<Arc<Handle>> {
-        self.walk(&self.parts(Path::new(""))?)
+        self.walk(&self.parts(Path::new(""))?, |_, _| Ok(true))
     }
 
     /// Opens the parent directory of a name.
@@ -344,7 +338,7 @@ impl Directory {
         let Some(last) = parts.pop() else {
             return Err(Refused::error(&shown, Reason::Outside));
         };
-        let parent = self.walk(&parts)?;
+        let parent = self.walk(&parts, |_, _| Ok(true))?;
         Ok(Place {
             parent,
             name: last,
@@ -357,18 +351,20 @@ impl Directory {
         self.open.as_ref().map_or(&self.base, |open| &open.path)
     }
 
-    fn start(&self) -> io::Result<Arc<Handle>> {
-        match &self.open {
-            Some(open) => Ok(Arc::clone(&open.handle)),
-            None => open_base(&self.base).map(Arc::new),
-        }
-    }
-
-    fn walk(&self, parts: &[OsString]) -> io::Result<Arc<Handle>> {
-        let mut at = self.start()?;
+    /// Opens the directories down to a place, one in the other. `make` creates a missing one before it is opened.
+    fn walk(
+        &self,
+        parts: &[OsString],
+        make: impl Fn(&Handle, &OsStr) -> io::Result<bool>,
+    ) -> io::Result<Arc<Handle>> {
+        let mut at = match &self.open {
+            Some(open) => Arc::clone(&open.handle),
+            None => Arc::new(open_base(&self.base)?),
+        };
         let mut shown = self.start_path().to_path_buf();
         for part in parts {
             shown.push(part);
+            make(&at, part)?;
             at = Arc::new(open_step(&at, part, &shown)?);
         }
         Ok(at)
@@ -412,7 +408,7 @@ fn remove_tree(at: &Handle, name: &OsStr, shown: &Path, depth: usize) -> io::Res
 }
 
 /// Maps `NotFound` to `None`.
-fn absent<T>(result: io::Result<T>) -> io::Result<Option<T>> {
+pub(super) fn absent<T>(result: io::Result<T>) -> io::Result<Option<T>> {
     match result {
         Ok(value) => Ok(Some(value)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),

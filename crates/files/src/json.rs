@@ -170,11 +170,8 @@ fn skip_word(text: &[u8], at: usize) -> Result<usize, Stop> {
 /// object is not complete.
 pub fn fields(object: &[u8]) -> impl Iterator<Item = (Cow<'_, str>, Range<usize>)> {
     let start = skip_space(object, 0);
-    let mut at = if object.get(start) == Some(&b'{') {
-        Some(skip_space(object, start + 1))
-    } else {
-        None
-    };
+    let is_object = object.get(start) == Some(&b'{');
+    let mut at = is_object.then(|| skip_space(object, start + 1));
     std::iter::from_fn(move || {
         let key_start = at.take()?;
         let value_start = skip_key(object, key_start).ok()?;
@@ -211,11 +208,8 @@ fn decode(quoted: &[u8]) -> Cow<'_, str> {
     if !inner.contains(&b'\\') {
         return String::from_utf8_lossy(inner);
     }
-    let lossy = String::from_utf8_lossy(quoted);
-    if let Ok(text) = serde_json::from_str::<String>(&lossy) {
-        return Cow::Owned(text);
-    }
-    Cow::Owned(String::from_utf8_lossy(inner).into_owned())
+    let text = serde_json::from_str(&String::from_utf8_lossy(quoted));
+    text.map_or_else(|_| String::from_utf8_lossy(inner), Cow::Owned)
 }
 
 /// Returns the texts of the items of an array, up to the first damage.

@@ -195,11 +195,6 @@ pub fn relative(path: &Path, directory: &Path) -> PathBuf {
     slashed.into()
 }
 
-/// Removes an empty directory.
-pub(crate) fn remove_empty_dir(path: &Path) -> io::Result<()> {
-    fs::remove_dir(path)
-}
-
 /// Returns the directory of a path with its links resolved, and the name in it.
 fn place(path: &Path) -> (Directory, OsString) {
     let path = real_or_new(path);
@@ -339,7 +334,7 @@ impl SharedFile {
     pub fn remove_empty(&self, directories: &[PathBuf]) {
         for directory in directories {
             if self.named.is_some() {
-                drop(remove_empty_dir(directory));
+                drop(fs::remove_dir(directory));
             } else if let Ok(below) = directory.strip_prefix(self.project.path()) {
                 drop(self.project.remove_empty(below));
             }

@@ -11,7 +11,7 @@ use std::fs::File;
 use std::io::{self, Write as _};
 use std::path::Path;
 
-use super::directory::{Directory, Place};
+use super::directory::{Directory, Place, absent};
 use super::file::{self, Access, FileState, FoundKind, Reason, Refused};
 use super::system::files as sys;
 use super::system::files::Handle;
@@ -70,11 +70,7 @@ impl Directory {
     /// Opens a file for reading and writing in place; `None` if it does not exist.
     pub fn open_for_update(&self, name: impl AsRef<Path>) -> io::Result<Option<File>> {
         self.writable()?;
-        match self.open_as(name.as_ref(), Access::Update) {
-            Ok(file) => Ok(Some(file)),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(error),
-        }
+        absent(self.open_as(name.as_ref(), Access::Update))
     }
 
     /// Opens a file for reading and writing in place, or for locking; creates an empty one if
@@ -242,10 +238,8 @@ fn look(place: &Place) -> io::Result<Option<FileState>> {
 
 /// Returns the state of a regular file; `None` if it does not exist.
 fn look_at(at: &Handle, name: &OsStr, shown: &Path) -> io::Result<Option<FileState>> {
-    match file::open(at, name, shown, Access::Read) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        opened => FileState::of(&opened?).map(Some),
-    }
+    let opened = absent(file::open(at, name, shown, Access::Read))?;
+    opened.map(|file| FileState::of(&file)).transpose()
 }
 
 /// Age in seconds after which a temporary file counts as abandoned.

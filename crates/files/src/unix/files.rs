@@ -85,12 +85,8 @@ pub(crate) fn is_own(path: &Path) -> Option<bool> {
 /// Fails if no entry of an open directory can be made or replaced.
 pub(crate) fn check_writable(directory: &Handle) -> io::Result<()> {
     let access = rustix::fs::Access::WRITE_OK;
-    Ok(rustix::fs::accessat(
-        &directory.0,
-        ".",
-        access,
-        AtFlags::EACCESS,
-    )?)
+    let granted = rustix::fs::accessat(&directory.0, ".", access, AtFlags::EACCESS);
+    Ok(granted?)
 }
 
 /// Returns the kind of an entry without following links; `None` if it does not exist.
@@ -191,37 +187,20 @@ pub(crate) fn real(path: &Path) -> io::Result<PathBuf> {
 
 /// Swaps two names in a directory atomically.
 pub(crate) fn exchange(at: &Handle, a: &OsStr, b: &OsStr) -> io::Result<()> {
-    let at = &at.0;
-    Ok(rustix::fs::renameat_with(
-        at,
-        a,
-        at,
-        b,
-        RenameFlags::EXCHANGE,
-    )?)
+    let swapped = rustix::fs::renameat_with(&at.0, a, &at.0, b, RenameFlags::EXCHANGE);
+    Ok(swapped?)
 }
 
 /// Renames an entry; fails if the target exists.
 pub(crate) fn rename_to_free(at: &Handle, from: &OsStr, to: &OsStr) -> io::Result<()> {
-    let at = &at.0;
-    Ok(rustix::fs::renameat_with(
-        at,
-        from,
-        at,
-        to,
-        RenameFlags::NOREPLACE,
-    )?)
+    let renamed = rustix::fs::renameat_with(&at.0, from, &at.0, to, RenameFlags::NOREPLACE);
+    Ok(renamed?)
 }
 
 /// Gives a file a second name; fails if that exists.
 pub(crate) fn link(at: &Handle, from: &OsStr, to: &OsStr) -> io::Result<()> {
-    Ok(rustix::fs::linkat(
-        &at.0,
-        from,
-        &at.0,
-        to,
-        AtFlags::empty(),
-    )?)
+    let linked = rustix::fs::linkat(&at.0, from, &at.0, to, AtFlags::empty());
+    Ok(linked?)
 }
 
 /// Returns `true` if the file system or the kernel lacks a system call or one of its flags.
