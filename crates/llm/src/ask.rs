@@ -79,18 +79,21 @@ impl Llm {
     pub fn model(&self) -> &str {
         match self {
             Self::Chat(chat) => &chat.connection.shown,
-            Self::Exec(exec) => exec.model(),
-            Self::Scripted(scripted) => scripted.model(),
+            Self::Exec(exec) => &exec.model,
+            Self::Scripted(scripted) => &scripted.model,
         }
     }
 
     /// Estimated cost in US dollars; `None` if the price is unknown.
     pub fn estimate(&self, input_tokens: u64, output_tokens: u64) -> Option<f64> {
-        let tokens = Tokens {
+        self.price(Tokens {
             input: input_tokens,
             output: output_tokens,
             ..Tokens::default()
-        };
+        })
+    }
+
+    fn price(&self, tokens: Tokens) -> Option<f64> {
         match self {
             Self::Chat(chat) => chat.connection.price(tokens),
             Self::Exec(_) | Self::Scripted(_) => None,
@@ -211,43 +214,29 @@ impl Llm {
             Self::Exec(exec) => exec.answer(&in_words(request), &mut draft.text).await?,
             Self::Scripted(scripted) => *draft = scripted.answer(request)?,
         }
+        let (model, most) = (self.model(), request.max_tokens);
         let (kind, message) = match question.draft.stop {
             Stop::End => return Ok(()),
             Stop::Length => (
                 ErrorKind::Truncated,
-                format!(
-                    "the answer of `{}` was cut at {} tokens",
-                    self.model(),
-                    request.max_tokens
-                ),
+                format!("the answer of `{model}` was cut at {most} tokens"),
             ),
-            Stop::Refusal => (
-                ErrorKind::Refused,
-                format!(
-                    "`{}` declined to answer{}",
-                    self.model(),
-                    after_colon(&question.draft.text)
-                ),
-            ),
+            Stop::Refusal => {
+                let reason = after_colon(&question.draft.text);
+                let message = format!("`{model}` declined to answer{reason}");
+                (ErrorKind::Refused, message)
+            }
         };
         Err(Error::new(kind, message).after(self.bill(question)))
     }
 
     /// Usage and cost of the draft plus those of the earlier answer.
     fn bill(&self, question: &Question<'_>) -> Paid {
-        let Draft {
-            text,
-            tokens,
-            cost_usd,
-            ..
-        } = &question.draft;
+        let draft = &question.draft;
         let draft = Paid {
-            text: text.clone(),
-            usage: tokens.map(Usage::from),
-            cost_usd: cost_usd.or_else(|| match self {
-                Self::Chat(chat) => chat.connection.price((*tokens)?),
-                Self::Exec(_) | Self::Scripted(_) => None,
-            }),
+            text: draft.text.clone(),
+            usage: draft.tokens.map(Usage::from),
+            cost_usd: draft.cost_usd.or_else(|| self.price(draft.tokens?)),
         };
         let Some(earlier) = &question.earlier else {
             return draft;

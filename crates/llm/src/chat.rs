@@ -9,12 +9,12 @@
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use reqwest::header::{HeaderMap, HeaderValue};
+use reqwest::header::HeaderValue;
 use serde_json::{Value, json};
 
 use super::ask::{Attempts, Draft, Stop};
 use super::error::Fault;
-use super::http::{Connection, Endpoint, Limits, bearer, header, unusable};
+use super::http::{Connection, Endpoint, Limits, bearer, unusable, with_key};
 use super::request::{Tokens, in_words};
 use super::structure::with_all_required;
 use super::{Error, ErrorKind, Request, Secret};
@@ -67,20 +67,20 @@ impl Chat {
     pub fn new(mut endpoint: Endpoint) -> Result<Self, Error> {
         let is_anthropic = endpoint.provider == ANTHROPIC;
         let price_id = built_in(&endpoint.provider).map(|(name, _)| name);
+        let shown = format!("{}/{}", endpoint.provider, endpoint.model);
+        let key = endpoint.key.as_ref();
         let headers = if is_anthropic {
+            with_key(key, "x-api-key", "")
+        } else {
+            bearer(key)
+        };
+        let mut headers = headers.map_err(|reason| unusable(&shown, &reason))?;
+        if is_anthropic {
+            headers.insert("anthropic-version", HeaderValue::from_static(VERSION));
             let base_url = endpoint.base_url.trim_end_matches('/');
             let base_url = base_url.strip_suffix("/v1").unwrap_or(base_url);
             endpoint.base_url = String::from(base_url);
-            anthropic_headers(endpoint.key.as_ref())
-        } else {
-            bearer(endpoint.key.as_ref())
-        };
-        let headers = headers.map_err(|reason| {
-            unusable(
-                &format!("{}/{}", endpoint.provider, endpoint.model),
-                &reason,
-            )
-        })?;
+        }
         Ok(Self {
             connection: Box::new(Connection::new(endpoint, price_id, headers)?),
             is_anthropic,
@@ -176,15 +176,6 @@ fn is_about_form(error: &Error) -> bool {
     let message = error.to_string();
     matches!(error.kind, ErrorKind::BadRequest(400 | 422))
         && names.iter().any(|name| message.contains(name))
-}
-
-fn anthropic_headers(key: Option<&Secret>) -> Result<HeaderMap, String> {
-    let mut headers = HeaderMap::new();
-    headers.insert("anthropic-version", HeaderValue::from_static(VERSION));
-    if let Some(key) = key {
-        headers.insert("x-api-key", header(key, "")?);
-    }
-    Ok(headers)
 }
 
 /// Reads an answer of Anthropic's protocol. `input_tokens` excludes cached tokens.

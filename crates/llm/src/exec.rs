@@ -38,7 +38,7 @@ const GRACE: Duration = Duration::from_millis(500);
 pub struct Exec {
     argv: Vec<String>,
     /// `exec/<program>`.
-    model: String,
+    pub(super) model: String,
     /// Time limit of a request, including its repair.
     pub(super) answer_within: Duration,
     longest: usize,
@@ -66,11 +66,6 @@ impl Exec {
             answer_within,
             longest: LONGEST,
         })
-    }
-
-    /// `exec/<program>`.
-    pub fn model(&self) -> &str {
-        &self.model
     }
 
     /// Runs the program once. The answer gets the output as it arrives, so a dropped future loses

@@ -13,7 +13,7 @@ use std::fmt;
 use std::hash::{BuildHasher as _, Hasher as _};
 use std::time::Duration;
 
-use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue, LOCATION};
+use reqwest::header::{HeaderMap, HeaderValue, LOCATION};
 use reqwest::{Client, Response, Url};
 use serde_json::Value;
 use url::Host;
@@ -170,13 +170,10 @@ impl Connection {
         body: &Value,
         read: impl Fn(&Value) -> Result<T, Fault>,
     ) -> Result<T, Fault> {
-        let Endpoint {
-            base_url, limits, ..
-        } = &self.endpoint;
-        let sent = self.client.post(format!("{base_url}{path}")).json(body);
-        let response = sent.send().await;
+        let url = format!("{}{path}", self.endpoint.base_url);
+        let response = self.client.post(url).json(body).send().await;
         let response = response.map_err(|error| Fault::NoAnswer(error.without_url()))?;
-        let text = text(response, limits.max_bytes).await?;
+        let text = text(response, self.endpoint.limits.max_bytes).await?;
         match serde_json::from_str(&text) {
             Ok(answer) => read(&answer),
             Err(error) => Err(Fault::Malformed {
@@ -399,20 +396,24 @@ pub(super) fn unusable(model: &str, reason: &str) -> Error {
 
 /// Headers with the key as bearer token.
 pub(super) fn bearer(key: Option<&Secret>) -> Result<HeaderMap, String> {
-    let mut headers = HeaderMap::new();
-    if let Some(key) = key {
-        headers.insert(AUTHORIZATION, header(key, "Bearer ")?);
-    }
-    Ok(headers)
+    with_key(key, "authorization", "Bearer ")
 }
 
-/// Header value of a key.
-pub(super) fn header(key: &Secret, prefix: &str) -> Result<HeaderValue, String> {
-    let value = HeaderValue::from_str(&format!("{prefix}{}", key.expose()));
-    let value = value.ok().filter(|_| !key.expose().is_empty());
-    let mut value = value.ok_or("the key is empty or contains invalid characters")?;
-    value.set_sensitive(true);
-    Ok(value)
+/// Headers with the key behind a prefix in one of this name, if there is a key.
+pub(super) fn with_key(
+    key: Option<&Secret>,
+    name: &'static str,
+    prefix: &str,
+) -> Result<HeaderMap, String> {
+    let mut headers = HeaderMap::new();
+    if let Some(key) = key {
+        let value = HeaderValue::from_str(&format!("{prefix}{}", key.expose()));
+        let value = value.ok().filter(|_| !key.expose().is_empty());
+        let mut value = value.ok_or("the key is empty or contains invalid characters")?;
+        value.set_sensitive(true);
+        headers.insert(name, value);
+    }
+    Ok(headers)
 }
 
 /// Returns `true` if the host is this machine. Host names that only resemble a loopback address do not

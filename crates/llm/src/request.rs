@@ -154,15 +154,9 @@ impl From<Tokens> for Usage {
 /// Cost of a model's tokens from the table; `None` if unknown. `id` is the provider in the table; without one, it is
 /// looked up by the base URL.
 pub(super) fn price(endpoint: &Endpoint, id: Option<&str>, tokens: Tokens) -> Option<f64> {
-    let Endpoint {
-        provider,
-        base_url,
-        model,
-        ..
-    } = endpoint;
-    if matches!(provider.as_str(), "ollama" | "local") {
+    if matches!(endpoint.provider.as_str(), "ollama" | "local") {
         // Ollama runs some models in its own cloud and bills them by subscription.
-        return (!model.ends_with("cloud")).then_some(0.0);
+        return (!endpoint.model.ends_with("cloud")).then_some(0.0);
     }
     let usage = genai_prices::Usage::from([
         (UsageKey::INPUT_TOKENS, count(tokens.input)),
@@ -170,10 +164,10 @@ pub(super) fn price(endpoint: &Endpoint, id: Option<&str>, tokens: Tokens) -> Op
         (UsageKey::CACHE_WRITE_TOKENS, count(tokens.cache_write)),
         (UsageKey::OUTPUT_TOKENS, count(tokens.output)),
     ]);
-    let request = PriceRequest::new(model, &usage);
+    let request = PriceRequest::new(&endpoint.model, &usage);
     let request = match id {
         Some(id) => request.with_provider_id(id),
-        None => request.with_provider_api_url(base_url),
+        None => request.with_provider_api_url(&endpoint.base_url),
     };
     let price = Calculator::bundled().calculate(&request).ok()?.total_price;
     price.is_finite().then_some(price)

@@ -26,7 +26,8 @@ use super::{Error, ErrorKind, Request, Usage};
 /// File of recorded replies.
 #[derive(Debug)]
 pub struct Scripted {
-    model: String,
+    /// `scripted/<name>`.
+    pub(super) model: String,
     replies: Vec<Recorded>,
 }
 
@@ -36,9 +37,7 @@ struct Recorded {
     reply: Box<RawValue>,
     #[serde(default)]
     when: When,
-    #[serde(default)]
     usage: Option<Usage>,
-    #[serde(default)]
     cost_usd: Option<f64>,
 }
 
@@ -69,11 +68,6 @@ impl Scripted {
             })
             .collect::<Result<_, Error>>()?;
         Ok(Self { model, replies })
-    }
-
-    /// `scripted/<name>`.
-    pub fn model(&self) -> &str {
-        &self.model
     }
 
     /// Returns the first matching reply.

@@ -17,7 +17,7 @@ use super::Schema;
 ///
 /// `None` if there is none, or if the text ends within it.
 pub fn json_object(text: &str) -> Option<&str> {
-    Objects { rest: text }.next()
+    objects(text).next()
 }
 
 /// First object in the text that matches the schema, verbatim.
@@ -27,7 +27,7 @@ pub fn json_object(text: &str) -> Option<&str> {
 /// The error of the first object, worded for the model.
 pub(super) fn fitting<'a>(text: &'a str, schema: &Schema) -> Result<&'a str, String> {
     let mut reason = None;
-    for object in (Objects { rest: text }) {
+    for object in objects(text) {
         let checked = serde_json::from_str::<Value>(object)
             .map_err(|error| error.to_string())
             .and_then(|value| fits(&value, &schema.json, "the answer"));
@@ -40,29 +40,24 @@ pub(super) fn fitting<'a>(text: &'a str, schema: &Schema) -> Result<&'a str, Str
 }
 
 /// Outermost JSON objects of a text, in order.
-struct Objects<'a> {
-    rest: &'a str,
-}
-
-impl<'a> Iterator for Objects<'a> {
-    type Item = &'a str;
-
-    fn next(&mut self) -> Option<&'a str> {
+fn objects(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
         loop {
-            let from_brace = &self.rest[self.rest.find('{')?..];
+            let from_brace = &rest[rest.find('{')?..];
             let mut values =
-                serde_json::Deserializer::from_str(from_brace).into_iter::<&'a RawValue>();
+                serde_json::Deserializer::from_str(from_brace).into_iter::<&RawValue>();
             match values.next()? {
                 Ok(object) => {
-                    self.rest = &from_brace[object.get().len()..];
+                    rest = &from_brace[object.get().len()..];
                     return Some(object.get());
                 }
                 // The text ends within this object, so all later objects are parts of it.
                 Err(error) if error.is_eof() => return None,
-                Err(_) => self.rest = &from_brace[1..],
+                Err(_) => rest = &from_brace[1..],
             }
         }
-    }
+    })
 }
 
 fn fits(value: &Value, schema: &Value, place: &str) -> Result<(), String> {
