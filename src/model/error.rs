@@ -331,9 +331,7 @@ mod tests {
         check(forgotten, Kind::NotFound, 2);
         check(Error::Index, Kind::Store, 3);
         check(Error::from(embedder::Error::NoVector), Kind::Model, 4);
-        let runtime = embedder::Error::Runtime {
-            source: os(io::ErrorKind::OutOfMemory),
-        };
+        let runtime = embedder::Error::Runtime(os(io::ErrorKind::OutOfMemory));
         check(Error::from(runtime), Kind::Io, 74);
         // A failed store keeps the kind `store` for every cause, except that of a remote store.
         let not_stored = |source| Error::NotStored {

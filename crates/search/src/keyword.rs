@@ -22,15 +22,15 @@ const MUCH: usize = 20_000;
 /// Minimum number of segments for a second thread, because each is searched for every word.
 const MANY: usize = 8;
 
-/// Keyword scores of a query.
+/// Keyword scores of a query: the half that needs no vector.
 #[derive(Debug, Default)]
-pub(crate) struct Scores {
+pub struct ByWords {
     /// One score per document for each part; 0 without a query word. Empty for a part without any
     /// match.
-    pub of: Vec<Vec<f64>>,
+    pub(crate) of: Vec<Vec<f64>>,
     /// Upper bound of all scores: a document saturated with every query word. Words that occur in
     /// no document count as the rarest, so documents stay far below it if they miss the subject.
-    pub ceiling: f64,
+    pub(crate) ceiling: f64,
 }
 
 /// Distinct words of a query.
@@ -82,8 +82,8 @@ fn admitted(part: &Part<'_>, postings: &Postings<'_>) -> usize {
     postings.clone().filter(admits).count()
 }
 
-/// Scores every document that contains a query word.
-pub(crate) fn score(parts: &[Part<'_>], query: &str) -> Result<Scores, Damaged> {
+/// ByWords every document that contains a query word.
+pub(crate) fn score(parts: &[Part<'_>], query: &str) -> Result<ByWords, Damaged> {
     let (documents, average) = measure(parts);
     let words = query_words(query);
     let found = each(parts, parts.len() >= MANY, |part| find(part, &words));
@@ -109,7 +109,7 @@ pub(crate) fn score(parts: &[Part<'_>], query: &str) -> Result<Scores, Damaged> 
         scores
     });
     let ceiling = weights.iter().map(|weight| weight * (K1 + 1.0)).sum();
-    Ok(Scores { of, ceiling })
+    Ok(ByWords { of, ceiling })
 }
 
 /// For each word: the number of admitted documents and the postings in this part.
@@ -188,7 +188,7 @@ const SHARE: f64 = 0.5;
 /// occurs there, and several times in a document.
 const SCALE: f64 = 1.6;
 
-/// Scores of the windows of the long documents of one part.
+/// ByWords of the windows of the long documents of one part.
 #[derive(Debug, Default)]
 pub(super) struct Passages {
     /// For each document the place of its windows, plus one; 0 without any. Empty before the first.

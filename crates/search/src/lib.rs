@@ -25,7 +25,8 @@ mod text;
 mod vectors;
 
 pub use fusion::{Fusion, Hit, Rrf};
-pub use rank::{ByWords, Question, Ranked, Ranker, has_names, search};
+pub use keyword::ByWords;
+pub use rank::{Question, Ranked, Ranker, has_names, search};
 pub use segment::{
     ANALYSIS, Admission, Attributes, Damaged, KINDS, Part, Segment, UserFilter, name_hash, seconds,
 };

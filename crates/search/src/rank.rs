@@ -16,7 +16,7 @@ use std::ops::Range;
 use memctl_files::parallel::each;
 
 use super::fusion::{Best, FLOOR, Fusion, Half, Hit, View, above, coverage, rrf};
-use super::keyword::{self, Scores, query_words};
+use super::keyword::{self, ByWords, query_words};
 use super::segment::{Attributes, Damaged, KINDS, Part, Segment};
 use super::segment_builder::Builder;
 use super::text;
@@ -82,10 +82,6 @@ pub struct Ranked {
     pub weak: bool,
 }
 
-/// Keyword scores of a query: the half that needs no vector.
-#[derive(Debug, Default)]
-pub struct ByWords(Scores);
-
 impl<'a> Ranker<'a> {
     /// Ranker over the documents of these parts.
     pub fn new(mut parts: Vec<Part<'a>>) -> Self {
@@ -132,7 +128,7 @@ impl<'a> Ranker<'a> {
     ///
     /// Returns [`Damaged`] if a segment is damaged.
     pub fn by_words(&self, query: &str) -> Result<ByWords, Damaged> {
-        keyword::score(&self.parts, query).map(ByWords)
+        keyword::score(&self.parts, query)
     }
 
     /// Documents that match the query, best first.
@@ -187,7 +183,7 @@ impl<'a> Ranker<'a> {
         let parts = self.parts.iter().zip(cosines).zip(0..);
         let view = |((part, cosines), of): ((&Part<'_>, &'v Vec<f32>), usize)| View {
             start: part.start as usize,
-            words: words.0.of.get(of).map_or(&[], Vec::as_slice),
+            words: words.of.get(of).map_or(&[], Vec::as_slice),
             cosines,
             floor,
         };
@@ -265,7 +261,7 @@ impl<'a> Ranker<'a> {
                 vec![fused]
             }
             fusion => {
-                let ceiling = words.0.ceiling.max(f64::MIN_POSITIVE);
+                let ceiling = words.ceiling.max(f64::MIN_POSITIVE);
                 let any_meaning = views.iter().any(|view| !view.cosines.is_empty());
                 let score = |view: &View<'_>, place| match fusion {
                     Fusion::Coverage => {

@@ -401,8 +401,8 @@ impl<'a> Part<'a> {
 /// Number of kinds that documents can have.
 pub const KINDS: usize = 16;
 
-/// Attributes of a document, apart from its words.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Attributes of a document, apart from its words. The default is for rankings without a filter.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Attributes {
     /// Identifies this version of this record.
     pub key: u64,
@@ -424,23 +424,6 @@ pub struct Attributes {
     pub note: u8,
 }
 
-/// Attributes of plain text, for rankings outside the store.
-impl Default for Attributes {
-    fn default() -> Self {
-        Self {
-            key: 0,
-            created: i64::MIN,
-            expires: i64::MAX,
-            skill: 0,
-            domain: 0,
-            user: 0,
-            kind: 0,
-            trust: 0,
-            note: 0,
-        }
-    }
-}
-
 /// Seconds since 1970 of an RFC 3339 time; `None` if it does not parse.
 pub fn seconds(time: &str) -> Option<i64> {
     let parsed = DateTime::parse_from_rfc3339(time).ok()?;
@@ -454,8 +437,8 @@ pub fn name_hash(name: &str) -> u32 {
     (xxh3_64(name.as_bytes()) as u32).max(1)
 }
 
-/// Conditions for a document to be found. The default admits everything, including expired documents.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// Conditions for a document to be found. The default admits everything that expires after 1970.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Admission {
     /// Current time in seconds since 1970; excludes documents expired by then.
     pub now: i64,
@@ -475,22 +458,6 @@ pub struct Admission {
     pub since: Option<i64>,
     /// End of the creation time range (exclusive), in seconds since 1970.
     pub until: Option<i64>,
-}
-
-impl Default for Admission {
-    fn default() -> Self {
-        Self {
-            now: i64::MIN,
-            kind: None,
-            skill: None,
-            domains: None,
-            own: None,
-            note: None,
-            trust: 0,
-            since: None,
-            until: None,
-        }
-    }
 }
 
 /// Restriction to one user's documents, for kinds that have a user.

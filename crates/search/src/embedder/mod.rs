@@ -50,10 +50,7 @@ pub enum Error {
     },
     /// The async runtime does not start.
     #[error("cannot start the async runtime")]
-    Runtime {
-        /// Error of the system.
-        source: io::Error,
-    },
+    Runtime(#[from] io::Error),
 }
 
 /// Embedding of a set of vectors. Vectors of different embeddings are never compared.
@@ -99,8 +96,7 @@ impl Driver {
     fn start() -> Result<Self, Error> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
-            .build()
-            .map_err(|source| Error::Runtime { source })?;
+            .build()?;
         Ok(Self(Some(runtime)))
     }
 }
