@@ -2,7 +2,7 @@
 
 use serde::de::IgnoredAny;
 
-use super::text::{Members, first};
+use super::text::{first, members};
 use super::{Format, specstory, text};
 
 /// Layout of a file.
@@ -146,7 +146,7 @@ impl Keys {
     /// Reads an object that may be truncated.
     fn of(json: &str) -> Self {
         let mut keys = Self::default();
-        for (name, value) in Members::of(json).take(MAX_KEYS) {
+        for (name, value) in members(json).take(MAX_KEYS) {
             if name == "type" {
                 keys.kind = first(value).and_then(|(value, _)| text::owned(&value));
             }

@@ -1,7 +1,7 @@
 //! Single-document formats: lists of messages, trajectories, older session files of Gemini CLI. The same
 //! messages may also come one per line. A truncated document counts up to its end.
 
-use super::text::{self, List, Members, parse};
+use super::text::{self, elements, members, parse};
 use super::trace::Calls;
 use super::{Format, LineFormat, cline, gemini, messages};
 use crate::{Speaker, Step};
@@ -21,12 +21,6 @@ pub(super) struct Reader {
     actions: usize,
 }
 
-impl LineFormat for Reader {
-    fn line(&mut self, element: &Value, calls: &mut Calls) -> Result<(), String> {
-        self.element(element, calls)
-    }
-}
-
 impl Reader {
     pub(super) fn new(format: Format) -> Self {
         Self {
@@ -44,33 +38,29 @@ impl Reader {
             calls.broken(line, message);
         }
         let text = text.trim_start();
-        if let Some(list) = List::of(text) {
-            self.list(text, list, calls);
+        if self.list(text, text, calls) {
             return;
         }
-        let mut history = None;
-        for (name, value) in Members::of(text) {
-            let Some(list) = List::of(value) else {
-                continue;
-            };
-            if LISTS.contains(&name.as_str()) && self.list(text, list, calls) {
+        let mut history = "";
+        for (name, value) in members(text) {
+            if LISTS.contains(&name.as_str()) && self.list(text, value, calls) {
                 return;
             }
             if name == HISTORY {
-                history = List::of(value);
+                history = value;
             }
         }
-        for (at, (element, _)) in history.into_iter().flatten().enumerate() {
+        for (at, (element, _)) in elements(history).enumerate() {
             swe_history(&parse(element).unwrap_or_default(), at, calls);
         }
     }
 
     /// Reads a list of a document. Returns `true` if it has elements.
-    fn list(&mut self, document: &str, list: List<'_>, calls: &mut Calls) -> bool {
+    fn list(&mut self, document: &str, list: &str, calls: &mut Calls) -> bool {
         let mut count = 0;
-        for (element, rest) in list {
+        for (element, rest) in elements(list) {
             count += 1;
-            let read = parse(element).and_then(|element| self.element(&element, calls));
+            let read = parse(element).and_then(|element| self.line(&element, calls));
             if let Err(message) = read {
                 let before = &document.as_bytes()[..document.len() - rest.len()];
                 let line = memchr::memchr_iter(b'\n', before).count() as u64 + 1;
@@ -79,9 +69,11 @@ impl Reader {
         }
         count > 0
     }
+}
 
+impl LineFormat for Reader {
     /// Reads an element, which is recognised by its role, action or type.
-    fn element(&mut self, element: &Value, calls: &mut Calls) -> Result<(), String> {
+    fn line(&mut self, element: &Value, calls: &mut Calls) -> Result<(), String> {
         if !element.is_object() {
             return Err("an element is no object".to_owned());
         }
@@ -104,7 +96,7 @@ impl Reader {
             }
             _ if has("type") => {
                 self.format = Format::Gemini;
-                self.gemini.message(element, calls);
+                self.gemini.line(element, calls)?;
             }
             // A conversation in a list of such.
             _ => {
@@ -115,7 +107,7 @@ impl Reader {
                     .into_iter()
                     .flatten()
                 {
-                    self.element(element, calls)?;
+                    self.line(element, calls)?;
                 }
             }
         }

@@ -25,15 +25,8 @@ pub(super) struct Reader {
 const MEMORY: usize = 512;
 
 impl LineFormat for Reader {
-    fn line(&mut self, message: &Value, calls: &mut Calls) -> Result<(), String> {
-        self.message(message, calls);
-        Ok(())
-    }
-}
-
-impl Reader {
     /// Reads a message. A call that is written again counts once.
-    pub(super) fn message(&mut self, message: &Value, calls: &mut Calls) {
+    fn line(&mut self, message: &Value, calls: &mut Calls) -> Result<(), String> {
         calls.session_once(text::of(&message["sessionId"]));
         if self.cwd.is_none() {
             // The second has the fields of the session that the host rewrites.
@@ -41,7 +34,7 @@ impl Reader {
             self.cwd = texts.into_iter().find_map(first_directory);
         }
         let Some(by) = Speaker::of(&message["type"]) else {
-            return;
+            return Ok(());
         };
         let words = parts(&message["content"]);
         let id = text::of(&message["id"]);
@@ -68,8 +61,11 @@ impl Reader {
                 calls.answer(id, |step| answer(step, &result, status));
             }
         }
+        Ok(())
     }
+}
 
+impl Reader {
     fn is_new(&mut self, id: String) -> bool {
         if self.taken.contains(&id) {
             return false;

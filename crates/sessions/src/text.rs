@@ -154,46 +154,25 @@ pub(super) fn first<'a, T: Deserialize<'a>>(json: &'a str) -> Option<(T, &'a str
 }
 
 /// Members of an object that may be cut off: each name, with the text from its value on.
-pub(super) struct Members<'a>(&'a str);
-
-impl<'a> Members<'a> {
-    pub(super) fn of(object: &'a str) -> Self {
-        Self(object)
-    }
-}
-
-impl<'a> Iterator for Members<'a> {
-    type Item = (String, &'a str);
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let inside = self.0.trim_start().strip_prefix(['{', ','])?;
+pub(super) fn members(mut object: &str) -> impl Iterator<Item = (String, &str)> {
+    std::iter::from_fn(move || {
+        let inside = object.trim_start().strip_prefix(['{', ','])?;
         let (name, rest) = first::<&RawValue>(inside)?;
         let value = rest.trim_start().strip_prefix(':')?.trim_start();
-        self.0 = first::<IgnoredAny>(value).map_or("", |(_, rest)| rest);
+        object = first::<IgnoredAny>(value).map_or("", |(_, rest)| rest);
         let name = parse(name.get()).ok()?;
         Some((name.as_str()?.to_owned(), value))
-    }
+    })
 }
 
-/// Elements of a list that may be cut off. Each ends where the text behind it begins.
-pub(super) struct List<'a>(&'a str);
-
-impl<'a> List<'a> {
-    /// `None` if the value is no list.
-    pub(super) fn of(value: &'a str) -> Option<Self> {
-        value.starts_with('[').then_some(Self(value))
-    }
-}
-
-impl<'a> Iterator for List<'a> {
-    type Item = (&'a str, &'a str);
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let inside = self.0.trim_start().strip_prefix(['[', ','])?;
+/// Elements of a list that may be cut off, each with the text behind it; none if the value is no list.
+pub(super) fn elements(mut list: &str) -> impl Iterator<Item = (&str, &str)> {
+    std::iter::from_fn(move || {
+        let inside = list.trim_start().strip_prefix(['[', ','])?;
         let (element, rest) = first::<&RawValue>(inside)?;
-        self.0 = rest;
+        list = rest;
         Some((element.get(), rest))
-    }
+    })
 }
 
 /// Elements of hosts whose content nobody typed.
@@ -335,14 +314,16 @@ mod tests_of_json {
 
     #[test]
     fn a_document_may_be_cut_off() {
-        let members = Members::of(r#"{"a": {"b": 1}, "c": [1, 2"#);
+        let members = members(r#"{"a": {"b": 1}, "c": [1, 2"#);
         let names: Vec<String> = members.map(|(name, _)| name).collect();
         assert_eq!(names, ["a", "c"]);
-        let list = List::of(r#"[{"a": 1}, 7, {"b"#).unwrap();
-        let elements: Vec<&str> = list.map(|(element, _)| element).collect();
-        assert_eq!(elements, [r#"{"a": 1}"#, "7"]);
-        assert!(List::of("7").is_none());
-        assert_eq!(List::of("[]").unwrap().count(), 0);
+        let check = |list: &str, expected: &[&str]| {
+            let found: Vec<&str> = elements(list).map(|(element, _)| element).collect();
+            assert_eq!(found, expected, "{list}");
+        };
+        check(r#"[{"a": 1}, 7, {"b"#, &[r#"{"a": 1}"#, "7"]);
+        check("7", &[]);
+        check("[]", &[]);
     }
 }
 
