@@ -106,12 +106,11 @@ impl Variables {
         };
         if let Some((name, values)) = self.0.iter().rev().find(|(name, _)| is_used(name)) {
             let with = |value: &String| {
-                let words = words
-                    .iter()
-                    .map(|word| match with_value(&word.text, name, value) {
-                        Some(text) => self.files(&text, handed).join(" "),
-                        None => self.files(&word.text, handed).join(" "),
-                    });
+                let words = words.iter().map(|word| {
+                    let text = with_value(&word.text, name, value);
+                    let text = text.as_deref().unwrap_or(&word.text);
+                    self.files(text, handed).join(" ")
+                });
                 one_line(&words.collect::<Vec<_>>().join(" "))
             };
             return values.iter().map(with).collect();

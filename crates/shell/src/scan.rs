@@ -132,12 +132,12 @@ impl<'l> Scanner<'l> {
             match c {
                 '\\' => match self.bump() {
                     Some('\n') | None => {}
-                    Some(escaped) => self.push(escaped, start),
+                    Some(escaped) => self.word(start).push(escaped),
                 },
                 '\'' => {
                     let inside = self.until('\'');
-                    let text = self.line[inside].to_owned();
-                    self.push_text(&text, start);
+                    let text = &self.line[inside];
+                    self.word(start).push_str(text);
                 }
                 '"' => self.expanded(start, Some('"')),
                 '`' => self.backticks(start),
@@ -189,7 +189,7 @@ impl<'l> Scanner<'l> {
                 }
                 ';' | '(' | ')' => self.end_command(start, Join::Any),
                 c if c.is_whitespace() => self.end_word(start),
-                c => self.push(c, start),
+                c => self.word(start).push(c),
             }
         }
         self.end_command(self.line.len(), Join::Any);
@@ -216,14 +216,6 @@ impl<'l> Scanner<'l> {
     fn word(&mut self, start: usize) -> &mut String {
         let (text, end) = (String::new(), start);
         &mut self.word.get_or_insert(Word { text, start, end }).text
-    }
-
-    fn push(&mut self, c: char, start: usize) {
-        self.word(start).push(c);
-    }
-
-    fn push_text(&mut self, text: &str, start: usize) {
-        self.word(start).push_str(text);
     }
 
     fn end_word(&mut self, end: usize) {
@@ -334,16 +326,16 @@ impl<'l> Scanner<'l> {
             match c {
                 c if Some(c) == end => return,
                 '\\' => match self.bump() {
-                    Some(c @ ('"' | '\\' | '$' | '`')) => self.push(c, start),
+                    Some(c @ ('"' | '\\' | '$' | '`')) => self.word(start).push(c),
                     Some('\n') | None => {}
                     Some(c) => {
-                        self.push('\\', start);
-                        self.push(c, start);
+                        self.word(start).push('\\');
+                        self.word(start).push(c);
                     }
                 },
                 '`' => self.backticks(start),
                 '$' if self.rest().starts_with('(') => self.substitution(start),
-                c => self.push(c, start),
+                c => self.word(start).push(c),
             }
         }
     }
@@ -379,9 +371,9 @@ impl<'l> Scanner<'l> {
                         Some(c) => c,
                         None => return,
                     };
-                    self.push(c, start);
+                    self.word(start).push(c);
                 }
-                c => self.push(c, start),
+                c => self.word(start).push(c),
             }
         }
     }
@@ -398,9 +390,9 @@ impl<'l> Scanner<'l> {
 
     fn backticks(&mut self, start: usize) {
         let inside = self.until('`');
-        let text = self.line[inside].to_owned();
-        self.push_text(&format!("`{text}`"), start);
-        self.now.inner.push(text);
+        let text = &self.line[inside];
+        self.word(start).extend(["`", text, "`"]);
+        self.now.inner.push(text.to_owned());
     }
 
     /// Reads `(…)` into the word that began at `start`, with the text from `before` on; returns
@@ -425,8 +417,8 @@ impl<'l> Scanner<'l> {
                 _ => {}
             }
         }
-        let text = self.line[before..self.at].to_owned();
-        self.push_text(&text, start);
+        let text = &self.line[before..self.at];
+        self.word(start).push_str(text);
         inside..stop
     }
 
@@ -499,29 +491,23 @@ impl<'l> Scanner<'l> {
 
     /// Reads the here-documents that begin at this line.
     fn here_documents(&mut self) {
-        for Awaited {
-            end,
-            is_expanded,
-            of,
-        } in std::mem::take(&mut self.awaited)
-        {
+        for awaited in std::mem::take(&mut self.awaited) {
             let mut body = String::new();
             while !self.rest().is_empty() {
                 let line = self.until('\n');
                 let line = &self.line[line];
-                if line.trim() == end {
+                if line.trim() == awaited.end {
                     break;
                 }
                 body.push_str(line);
                 body.push('\n');
             }
-            let end = self.at;
-            let raw = self.all.get_mut(of).unwrap_or(&mut self.now);
-            if is_expanded {
+            let raw = self.all.get_mut(awaited.of).unwrap_or(&mut self.now);
+            if awaited.is_expanded {
                 raw.inner.extend(substitutions(&body));
             }
             raw.input = body;
-            raw.input_end = end;
+            raw.input_end = self.at;
         }
     }
 }
