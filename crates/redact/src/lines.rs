@@ -270,8 +270,7 @@ pub(super) fn is_cut(text: &[u8], at: usize) -> bool {
 
 /// Returns true if a truncation mark follows.
 pub(super) fn is_marked(text: &[u8], at: usize) -> bool {
-    let rest = text.get(at..).unwrap_or_default();
-    let rest = rest[..rest.len().min(64)].trim_ascii_start();
+    let rest = near(text, at, 64).trim_ascii_start();
     let marks = "… ... [truncated [... <truncated (truncated [output [cut <cut […";
     let mut marks = marks.split(' ').chain(["--- truncated", "\\u2026"]);
     marks.any(|mark| rest.starts_with(mark.as_bytes()))

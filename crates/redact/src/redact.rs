@@ -119,23 +119,16 @@ impl<'a> Clean<'a> {
 
     /// First `most` bytes at most; never splits a character or a marker.
     pub fn head(&self, most: usize) -> &str {
-        let mut end = most.min(self.0.len());
-        while !self.0.is_char_boundary(end) {
-            end -= 1;
-        }
-        if end < self.0.len() {
-            end = self.marker_over(end).map_or(end, |(start, _)| start);
-        }
+        let end = self.0.floor_char_boundary(most);
+        let end = self.marker_over(end).map_or(end, |(start, _)| start);
         &self.0[..end]
     }
 
     /// Last `most` bytes at most; never splits a character or a marker.
     pub fn tail(&self, most: usize) -> &str {
-        let mut start = self.0.len().saturating_sub(most);
-        while !self.0.is_char_boundary(start) {
-            start += 1;
-        }
-        start = self.marker_over(start).map_or(start, |(_, end)| end);
+        let start = self.0.len().saturating_sub(most);
+        let start = self.0.ceil_char_boundary(start);
+        let start = self.marker_over(start).map_or(start, |(_, end)| end);
         &self.0[start..]
     }
 

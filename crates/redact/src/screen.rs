@@ -363,18 +363,11 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     }
 }
 
-fn without_hidden(text: &str) -> Cow<'_, str> {
+fn without_hidden(text: &str) -> String {
     let chars: Vec<char> = text.chars().collect();
     let is_visible = |i: &usize| !is_hidden(chars[*i]) || is_at_home(&chars, *i);
-    if (0..chars.len()).all(|i| is_visible(&i)) {
-        return Cow::Borrowed(text);
-    }
-    Cow::Owned(
-        (0..chars.len())
-            .filter(is_visible)
-            .map(|i| chars[i])
-            .collect(),
-    )
+    let visible = (0..chars.len()).filter(is_visible);
+    visible.map(|i| chars[i]).collect()
 }
 
 /// Returns true if a text contains an invisible character outside its legitimate context. Terminal

@@ -335,16 +335,12 @@ pub(super) fn is_words(value: &[u8]) -> bool {
         let word = &part[..letters];
         let one_case = word.iter().skip(1).all(u8::is_ascii_lowercase)
             || word.iter().all(u8::is_ascii_uppercase)
-            || is_camel(word);
+            // `camelCaseOfWords`: at most one capital per four letters.
+            || word.len() >= count(word, u8::is_ascii_uppercase) * 4;
         (one_case && rest.len() <= 4 && rest.iter().all(u8::is_ascii_digit) && letters <= 20)
             || part.len() <= 3
     };
     value.split(|b| b"-_./:@,=".contains(b)).all(is_word)
-}
-
-/// `camelCaseOfWords`: at most one capital per four letters.
-fn is_camel(word: &[u8]) -> bool {
-    word.len() >= count(word, u8::is_ascii_uppercase) * 4
 }
 
 /// Shannon entropy in bits per byte.
