@@ -31,10 +31,10 @@ const DEFAULTS: [(&str, &str); 5] = [
 #[derive(Clone)]
 pub struct Address {
     url: Url,
-    host: Host,
-    config: Config,
+    pub(super) host: Host,
+    pub(super) config: Config,
     /// Signers that are trusted for the server's certificate; `None` for a connection without TLS.
-    trusted: Option<Trusted>,
+    pub(super) trusted: Option<Trusted>,
 }
 
 impl fmt::Debug for Address {
@@ -95,13 +95,13 @@ impl Address {
         let trusted = trusted(&given, &host).map_err(bad)?;
         let has_password = config.get_password().is_some();
         let binding = binding(&given, trusted.as_ref(), has_password).map_err(bad)?;
+        let ssl_mode = match trusted {
+            None => SslMode::Disable,
+            Some(_) => SslMode::Require,
+        };
         config
             .application_name("memctl")
-            .ssl_mode(
-                trusted
-                    .as_ref()
-                    .map_or(SslMode::Disable, |_| SslMode::Require),
-            )
+            .ssl_mode(ssl_mode)
             .channel_binding(binding);
         Ok(Self {
             url: full,
@@ -160,10 +160,6 @@ impl Address {
         is_here(&self.host)
     }
 
-    pub(super) fn host(&self) -> &Host {
-        &self.host
-    }
-
     pub(super) fn port(&self) -> u16 {
         self.config.get_ports().first().copied().unwrap_or(5432)
     }
@@ -171,14 +167,6 @@ impl Address {
     /// Error of a server that does not answer.
     pub(super) fn unreachable(&self, reason: &str) -> Error {
         Error::Unreachable(self.shown(), self.scrub(reason))
-    }
-
-    pub(super) fn config(&self) -> &Config {
-        &self.config
-    }
-
-    pub(super) fn trusted(&self) -> Option<&Trusted> {
-        self.trusted.as_ref()
     }
 
     /// `verified`, `encrypted` or `plain`.
@@ -314,12 +302,12 @@ mod tests {
         use ChannelBinding::{Disable as Unbound, Prefer, Require as Bound};
         let check = |rest: &str, expected, is_local| {
             let address = Address::parse(&format!("postgres://{rest}")).unwrap();
-            let binding = address.config().get_channel_binding();
-            let found = (address.trusted().cloned(), binding, address.is_local());
+            let binding = address.config.get_channel_binding();
+            let found = (address.trusted.clone(), binding, address.is_local());
             let (trusted, binding) = expected;
             assert_eq!(found, (trusted, binding, is_local), "{rest}");
-            let is_plain = address.config().get_ssl_mode() == SslMode::Disable;
-            assert_eq!(is_plain, address.trusted().is_none(), "{rest}");
+            let is_plain = address.config.get_ssl_mode() == SslMode::Disable;
+            assert_eq!(is_plain, address.trusted.is_none(), "{rest}");
         };
         let plain = || (None, Unbound);
         let encrypted = || (Some(Trusted::AnyCertificate), Bound);
@@ -359,9 +347,9 @@ mod tests {
             "postgres://u@h/db?sslmode=disable&options=-c%20lock_timeout%3D1s%20-c%20a%3Db%2Bc";
         let address = Address::parse(url).unwrap();
         let expected = Some("-c lock_timeout=1s -c a=b+c");
-        assert_eq!(address.config().get_options(), expected);
+        assert_eq!(address.config.get_options(), expected);
         let login = Address::parse(&address.for_login("ann", "pw")).unwrap();
-        assert_eq!(login.config().get_options(), expected);
+        assert_eq!(login.config.get_options(), expected);
     }
 
     #[test]

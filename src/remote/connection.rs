@@ -310,7 +310,7 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
 
 /// Logs in to the server, at the first address that answers.
 async fn dial(address: &Address) -> Result<Connection, Error> {
-    let limit = address.config().get_connect_timeout().copied();
+    let limit = address.config.get_connect_timeout().copied();
     let limit = limit.unwrap_or(LOGIN_WITHIN);
     let mut last = address.unreachable("the name has no address that it may have");
     for target in targets(address).await? {
@@ -328,10 +328,10 @@ async fn dial(address: &Address) -> Result<Connection, Error> {
 
 /// Resolves the host to its addresses; `None` is the local socket.
 async fn targets(address: &Address) -> Result<Vec<Option<SocketAddr>>, Error> {
-    if socket_directory(address.host()).is_some() {
+    if socket_directory(&address.host).is_some() {
         return Ok(vec![None]);
     }
-    let name = host_name(address.host());
+    let name = host_name(&address.host);
     let found = tokio::net::lookup_host((name.as_str(), address.port())).await;
     let found = found.map_err(|error| address.unreachable(&error.to_string()))?;
     let is_allowed = |at: &SocketAddr| !address.is_local() || at.ip().to_canonical().is_loopback();
@@ -341,10 +341,10 @@ async fn targets(address: &Address) -> Result<Vec<Option<SocketAddr>>, Error> {
 /// One attempt: socket, TLS, login.
 async fn attempt(address: &Address, target: Option<SocketAddr>) -> Result<Connection, Error> {
     let unreachable = |error: std::io::Error| address.unreachable(&error.to_string());
-    let socket: Socket = match (target, socket_directory(address.host())) {
+    let socket: Socket = match (target, socket_directory(&address.host)) {
         (Some(at), _) => {
             let socket = TcpStream::connect(at).await.map_err(unreachable)?;
-            tune(&socket, address.config()).map_err(unreachable)?;
+            tune(&socket, &address.config).map_err(unreachable)?;
             Box::new(socket)
         }
         (None, directory) => {
@@ -353,14 +353,14 @@ async fn attempt(address: &Address, target: Option<SocketAddr>) -> Result<Connec
             Box::new(socket.map_err(unreachable)?)
         }
     };
-    let Some(trusted) = address.trusted() else {
+    let Some(trusted) = &address.trusted else {
         // Without a password the server cannot prove anything; a socket is trusted by the system.
-        let may_ask_nothing = address.config().get_password().is_none() || target.is_none();
+        let may_ask_nothing = address.config.get_password().is_none() || target.is_none();
         let (read, write) = tokio::io::split(socket);
         let read = ScramOnly::new(read, may_ask_nothing);
         return log_in(address, tokio::io::join(read, write), NoTls).await;
     };
-    let tls = Tls::new(trusted, host_name(address.host()));
+    let tls = Tls::new(trusted, host_name(&address.host));
     let tls = tls.map_err(|reason| Error::tls(&address.shown(), &reason))?;
     log_in(address, socket, tls).await
 }
@@ -371,7 +371,7 @@ where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     T: TlsConnect<S, Stream: Send + 'static>,
 {
-    let logged_in = address.config().connect_raw(socket, tls).await;
+    let logged_in = address.config.connect_raw(socket, tls).await;
     let (client, session) = logged_in.map_err(|error| failed(address, &error))?;
     // An error that ends the connection reaches the caller with the next statement.
     let task = tokio::spawn(async move { drop(session.await) });

@@ -122,7 +122,7 @@ pub async fn init(address: &Address) -> Result<InitReport, Error> {
     }
     let server = connection.server().await?;
     let mut warnings = Vec::new();
-    if address.trusted().is_none() && !address.is_local() {
+    if address.trusted.is_none() && !address.is_local() {
         warnings.push("the connection is not encrypted".to_owned());
     }
     Ok(InitReport {

@@ -65,29 +65,20 @@ pub(super) async fn examine(connection: &Connection) -> Result<CheckReport, Erro
          connect to the server itself"
             .to_owned()
     });
-    report.add(
-        "sessions",
-        trouble,
-        "each connection has a session of its own",
-    );
+    let holds = "each connection has a session of its own";
+    report.add("sessions", trouble, holds);
     if !report.passed {
         return Ok(report);
     }
     let server = connection.server().await?;
-    report.add(
-        "server",
-        server.trouble(),
-        &format!("PostgreSQL {}", server.version),
-    );
+    let version = format!("PostgreSQL {}", server.version);
+    report.add("server", server.trouble(), &version);
     let pgvector = match &server.pgvector {
         None => Some("pgvector is not installed in this database".to_owned()),
         Some(_) => server.pgvector_trouble(),
     };
-    report.add(
-        "pgvector",
-        pgvector,
-        &format!("pgvector {}", server.pgvector.as_deref().unwrap_or("–")),
-    );
+    let version = server.pgvector.as_deref().unwrap_or("–");
+    report.add("pgvector", pgvector, &format!("pgvector {version}"));
     match migrate::demand(connection).await {
         // There is nothing to check in a database without the schema of memctl.
         Err(error @ Error::Foreign(_)) => return Err(error),
@@ -171,12 +162,7 @@ async fn behaviour(connection: &Connection, report: &mut CheckReport) -> Result<
     if claimed != user_id {
         return Ok(());
     }
-    let Wrong { forged, probed } = probe(connection).await?;
-    let holds = "rows in another's name are refused";
-    report.none_of("forged owner", &forged, holds);
-    let holds = "rows of one user are neither seen nor changed by another";
-    report.none_of("probe", &probed, holds);
-    Ok(())
+    probe(connection, report).await
 }
 
 async fn identity(connection: &Connection) -> Result<Option<String>, Error> {
@@ -229,26 +215,18 @@ fn sample(table: &str, user: &str) -> String {
     }
 }
 
-/// Tables that take a row in another user's name, and what another user can do to rows of this one.
-#[derive(Default)]
-struct Wrong {
-    forged: Vec<String>,
-    probed: Vec<String>,
-}
-
 /// Writes a row into each table, in another user's name and in this one's, then tries to read and change the
 /// latter as another user.
-async fn probe(connection: &Connection) -> Result<Wrong, Error> {
-    let mut wrong = Wrong::default();
+async fn probe(connection: &Connection, report: &mut CheckReport) -> Result<(), Error> {
+    let (mut forged, mut probed) = (Vec::new(), Vec::new());
     for table in tables() {
-        let forged = sample(table, &format!("'{STRANGER}'"));
-        match undone(connection, &forged).await {
+        let in_anothers_name = sample(table, &format!("'{STRANGER}'"));
+        match undone(connection, &in_anothers_name).await {
             Err(Error::Statement { denied: true, .. }) => {}
             // Other errors of a statement, such as a missing user, occur only after the policies
             // allowed the row.
             Ok(_) | Err(Error::Statement { .. }) => {
-                let taken = format!("`{}` takes rows in another's name", shown(table));
-                wrong.forged.push(taken);
+                forged.push(format!("`{}` takes rows in another's name", shown(table)));
             }
             Err(error) => return Err(error),
         }
@@ -271,8 +249,7 @@ async fn probe(connection: &Connection) -> Result<Wrong, Error> {
             format!("delete from {table}"),
         ] {
             if undone(connection, &change).await.is_ok_and(|rows| rows > 0) {
-                let changed = format!("another user can change `{}`", shown(table));
-                wrong.probed.push(changed);
+                probed.push(format!("another user can change `{}`", shown(table)));
             }
         }
     }
@@ -281,15 +258,17 @@ async fn probe(connection: &Connection) -> Result<Wrong, Error> {
     for ((table, own), of_another) in tables().zip(own).zip(of_another) {
         let table = shown(table);
         if own == 0 {
-            let unseen = format!("a row of `{table}` is not seen by its own user");
-            wrong.probed.push(unseen);
+            probed.push(format!("a row of `{table}` is not seen by its own user"));
         }
         if of_another > 0 {
-            let seen = format!("another user sees {of_another} rows of `{table}`");
-            wrong.probed.push(seen);
+            probed.push(format!("another user sees {of_another} rows of `{table}`"));
         }
     }
-    Ok(wrong)
+    let holds = "rows in another's name are refused";
+    report.none_of("forged owner", &forged, holds);
+    let holds = "rows of one user are neither seen nor changed by another";
+    report.none_of("probe", &probed, holds);
+    Ok(())
 }
 
 /// Runs a statement and reverts it. Returns the number of rows.

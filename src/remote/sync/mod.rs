@@ -234,9 +234,7 @@ pub async fn sync(
     }
     match push_plan {
         Some(plan) if options.dry_run => plan.count(&mut report),
-        Some(plan) => {
-            plan.carry_out(&connection, &mut report, on).await?;
-        }
+        Some(plan) => plan.carry_out(&connection, &mut report, on).await?,
         None => {}
     }
     match pull_plans {

@@ -24,7 +24,6 @@ const COUNT: &str = "what others have sent cannot be counted";
 /// Last pulled sequence number, by database and table.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct State {
-    #[serde(default)]
     pulled: BTreeMap<String, BTreeMap<String, i64>>,
 }
 

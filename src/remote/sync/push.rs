@@ -12,7 +12,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::model::Kind;
 use crate::store::{Entry, Positions, Scoped, redact};
 
-use super::super::connection::Connection;
+use super::super::connection::{Connection, Parameter};
 use super::super::error::Error;
 use super::tables::{Row, columns, is_fit, parameters, row, table};
 use super::{CANNOT_COMPARE, OnSync, Shrinking, SyncReport, SyncStage, has_rows};
@@ -274,9 +274,14 @@ impl Plans {
                     on(SyncStage::Pushed(done, total));
                 }
             }
+            // Rows of removed records become tombstones.
             let mut removed = 0;
             for ids in plan.remove.chunks(MAX_ROWS) {
-                removed += bury(connection, kind, &origin, ids).await?;
+                let bury = table(kind).bury();
+                let tombstones = vec![None::<&str>; ids.len()];
+                let parameters: [&dyn Parameter; 3] = [&origin, &ids, &tombstones];
+                let doing = "removals cannot be sent";
+                removed += connection.run(doing, &bury, &parameters).await?;
             }
             let moved = report.of(kind);
             moved.pushed = sent;
@@ -285,20 +290,6 @@ impl Plans {
         report.warnings.extend(not_shared(&unfit));
         Ok(())
     }
-}
-
-/// Turns the rows of removed records into tombstones. Returns their number.
-async fn bury(
-    connection: &Connection,
-    kind: Kind,
-    origin: &str,
-    ids: &[String],
-) -> Result<u64, Error> {
-    let tombstones = vec![None::<&str>; ids.len()];
-    let doing = "removals cannot be sent";
-    connection
-        .run(doing, &table(kind).bury(), &[&origin, &ids, &tombstones])
-        .await
 }
 
 /// Maximum number of rows and of bytes per transaction.

@@ -198,15 +198,11 @@ impl Table {
         // The defaults of these columns say the same, and would look up the user for each row.
         let me = "(select memctl.current_user_id())";
         names.push_str(", user_id");
-        values = if self.has_user() {
-            format!("{values}, coalesce(memctl.host_user(i.user), {me})")
-        } else {
-            format!("{values}, {me}")
-        };
-        if holder != "user_id" {
+        if self.has_user() {
             names = format!("{names}, {holder}");
-            values = format!("{values}, {me}");
+            values = format!("{values}, coalesce(memctl.host_user(i.user), {me})");
         }
+        values = format!("{values}, {me}");
         // In the list of columns, these functions give one row at a time; after `from`, all rows are
         // copied first.
         format!(
