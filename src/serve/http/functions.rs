@@ -92,11 +92,8 @@ pub(crate) async fn read(call: Call, Body(body): Body<ReadBody>) -> Answer {
         memory_type: body.memory_type,
         ..Near::default()
     };
-    let work = call.work(
-        Use::Any,
-        "serve agent-memory-read",
-        async move |workspace| search.rows(workspace),
-    );
+    let why = "serve agent-memory-read";
+    let work = call.work(Use::Any, why, async move |workspace| search.rows(workspace));
     reply(&Read {
         results: work.await?,
     })
@@ -135,15 +132,12 @@ pub(crate) async fn write(call: Call, Body(body): Body<WriteBody>) -> Answer {
         body.memory_type, body.content, body.metadata, body.expires_at,
     )?;
     let caller = call.caller.clone();
-    let work = call.work(
-        Use::Adds,
-        "serve agent-memory-write",
-        async move |workspace| {
-            // A memory that another copy has deleted must not be learned again.
-            workspace.store.catch_up()?;
-            MemoryRow::add(workspace, &caller, &options)
-        },
-    );
+    let why = "serve agent-memory-write";
+    let work = call.work(Use::Adds, why, async move |workspace| {
+        // A memory that another copy has deleted must not be learned again.
+        workspace.store.catch_up()?;
+        MemoryRow::add(workspace, &caller, &options)
+    });
     reply(&Written {
         memory: work.await?,
     })

@@ -7,7 +7,6 @@
 //! Responses are redacted: older versions or other programs may have stored secrets in the files.
 
 use axum::body::Bytes;
-use axum::extract::rejection::BytesRejection;
 use axum::extract::{FromRequest, FromRequestParts, Path, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode, header};
@@ -47,7 +46,12 @@ async fn bytes<S: Send + Sync>(request: Request, state: &S) -> Result<Bytes, Pro
         ));
     }
     let bytes = Bytes::from_request(request, state).await;
-    bytes.map_err(|rejection| too_long(&rejection))
+    bytes.map_err(|rejection| match rejection.status() {
+        StatusCode::PAYLOAD_TOO_LARGE => {
+            Problem::new(413, "input", "the body is too large", "send a smaller body")
+        }
+        _ => Problem::input("the body is incomplete", "send it again"),
+    })
 }
 
 /// One item, or a list of at most [`ROWS`] items.
@@ -76,13 +80,6 @@ fn is_json(headers: &HeaderMap) -> bool {
     let kind = kind.split(';').next().unwrap_or_default().trim();
     kind.eq_ignore_ascii_case("application/json")
         || (kind.starts_with("application/") && kind.ends_with("+json"))
-}
-
-fn too_long(rejection: &BytesRejection) -> Problem {
-    if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE {
-        return Problem::new(413, "input", "the body is too large", "send a smaller body");
-    }
-    Problem::input("the body is incomplete", "send it again")
 }
 
 fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {

@@ -105,10 +105,8 @@ impl Bound {
             // Answers are short; delaying them to combine packets gains nothing.
             drop(stream.set_nodelay(true));
             // A peer that reads nothing keeps no connection.
-            drop(process::limit_unreceived(
-                &SockRef::from(&stream),
-                Some(STALL),
-            ));
+            let socket = SockRef::from(&stream);
+            drop(process::limit_unreceived(&socket, Some(STALL)));
             let connection = builder.serve_connection(TokioIo::new(stream), service.clone());
             let connection = graceful.watch(connection);
             tokio::spawn(async move {
@@ -118,10 +116,8 @@ impl Bound {
             });
         }
         drop(listener);
-        if tokio::time::timeout(GRACE, graceful.shutdown())
-            .await
-            .is_err()
-        {
+        let ended = tokio::time::timeout(GRACE, graceful.shutdown()).await;
+        if ended.is_err() {
             (server.options.log)("some clients did not finish in time and were disconnected");
         }
         Ok(())

@@ -164,11 +164,8 @@ impl From<Refused> for Problem {
 /// Converts an error of an operation. The details of an error of the server go to the log.
 impl From<UserError> for Problem {
     fn from(error: UserError) -> Self {
-        let UserError {
-            kind,
-            message,
-            hint,
-        } = error;
+        let (kind, message) = (error.kind, error.message);
+        let hint = error.hint;
         let hint = hint.unwrap_or_else(|| "see /openapi.json".to_owned());
         let (status, shown) = match kind {
             Kind::Usage | Kind::Input => return Self::unfit(message, hint),

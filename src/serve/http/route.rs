@@ -64,12 +64,10 @@ impl Route {
     }
 
     /// Sets the operation id and the summary.
-    pub(super) fn named(self, id: &'static str, summary: &'static str) -> Self {
-        Self {
-            id,
-            summary,
-            ..self
-        }
+    pub(super) fn named(mut self, id: &'static str, summary: &'static str) -> Self {
+        self.id = id;
+        self.summary = summary;
+        self
     }
 
     /// Sets the type of the answer.
@@ -99,11 +97,9 @@ impl Route {
     }
 
     /// Adds query parameters.
-    pub(super) fn parameters<P: JsonSchema>(self) -> Self {
-        Self {
-            parameters: Some(read::<P>),
-            ..self
-        }
+    pub(super) fn parameters<P: JsonSchema>(mut self) -> Self {
+        self.parameters = Some(read::<P>);
+        self
     }
 
     /// Adds a body.
@@ -112,11 +108,9 @@ impl Route {
     }
 
     /// Adds a body with this schema.
-    pub(super) fn body_of(self, schema: fn() -> Value) -> Self {
-        Self {
-            body: Some(schema),
-            ..self
-        }
+    pub(super) fn body_of(mut self, schema: fn() -> Value) -> Self {
+        self.body = Some(schema);
+        self
     }
 }
 

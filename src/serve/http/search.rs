@@ -23,7 +23,7 @@ use crate::store::project::project_named;
 use crate::store::workspace::Workspace;
 use crate::{notes, skills, store};
 
-use super::input::{Answer, Body, Names, Parameters, reply, skill};
+use super::input::{Answer, Body, Names, reply, skill};
 use super::problem::Problem;
 use super::route;
 use super::state::{Call, LONGEST_BODY, Use};
@@ -64,20 +64,8 @@ enum FusionName {
     Semantic,
 }
 
-/// `POST /v1/search`
-pub(crate) async fn search(call: Call, Body(body): Body<SearchBody>) -> Answer {
-    find(call, body).await
-}
-
-/// `GET /v1/search`
-pub(crate) async fn search_by_query(
-    call: Call,
-    Parameters(parameters): Parameters<SearchBody>,
-) -> Answer {
-    find(call, parameters).await
-}
-
-async fn find(call: Call, body: SearchBody) -> Answer {
+/// `POST /v1/search`, and `GET /v1/search` with parameters.
+pub(crate) async fn search(call: Call, body: SearchBody) -> Answer {
     let query = text("query", body.query, LONGEST_QUERY)?;
     let options = FindOptions {
         filter: Filter {
@@ -149,11 +137,9 @@ pub(crate) async fn embeddings(call: Call, Body(body): Body<EmbeddingsBody>) -> 
         let message = format!("`input` has {} texts", texts.len());
         return Err(Problem::unfit(message, format!("give 1 to {TEXTS}")));
     }
-    let texts: Result<Vec<String>, Problem> = texts
-        .into_iter()
-        .map(|one| Ok(text("input", one, LONGEST_QUERY)?))
-        .collect();
-    let texts = texts?;
+    let texts = texts.into_iter();
+    let texts = texts.map(|one| text("input", one, LONGEST_QUERY));
+    let texts: Vec<String> = texts.collect::<Result<_, _>>()?;
     let work = call.work(Use::Any, "serve embeddings", async move |workspace| {
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
         Ok(notes::embed(workspace, &texts)?)

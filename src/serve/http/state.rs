@@ -22,7 +22,7 @@ use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
 use crate::model::Viewer;
 use crate::serve::call;
 use crate::serve::token::{Caller, Verifier};
-use crate::store::workspace::{Providers, Workspace};
+use crate::store::workspace::Workspace;
 use crate::store::{AuditContext, Scoped, is_disabled};
 
 use super::middleware::Origins;
@@ -79,10 +79,7 @@ pub struct Server {
 impl Server {
     /// Creates a server that does not listen yet.
     pub fn new(mut options: Options) -> Self {
-        options.workspace.providers = Providers {
-            embedder_cache: Some(EmbedderCache::default()),
-            ..options.workspace.providers
-        };
+        options.workspace.providers.embedder_cache = Some(EmbedderCache::default());
         Self {
             rates: Rates::new(options.rate_limit),
             slots: Shares::new(AT_ONCE),

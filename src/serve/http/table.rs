@@ -17,11 +17,11 @@ use crate::rules::{AddedRule, CorrectReport};
 use crate::skills::{LoggedExecution, PromptReport};
 
 use super::functions::{Hybrid, Near, RankedRow, SimilarRow};
-use super::input::json;
+use super::input::{Body, Parameters, json};
 use super::middleware;
 use super::problem::{Problem, render};
 use super::route::{self, Route};
-use super::state::{LONGEST_BODY, Server};
+use super::state::{Call, LONGEST_BODY, Server};
 use super::{functions, records, search, tables, users};
 
 /// Returns all routes.
@@ -111,11 +111,11 @@ pub(super) fn routes() -> Vec<Route> {
             .named("recordSuccess", "Record code that works; with the failure before it, it becomes a pattern")
             .answers::<RecordReport>("Result")
             .body::<search::SuccessBody>(),
-        Route::new("get", "/v1/search", get(search::search_by_query))
+        Route::new("get", "/v1/search", get(|call: Call, Parameters(query)| search::search(call, query)))
             .named("searchByQuery", "Search records by keywords and meaning")
             .answers::<FindReport>("Best first")
             .parameters::<search::SearchBody>(),
-        Route::new("post", "/v1/search", post(search::search))
+        Route::new("post", "/v1/search", post(|call: Call, Body(body)| search::search(call, body)))
             .named("search", "Search records by keywords and meaning")
             .answers::<FindReport>("Best first")
             .body::<search::SearchBody>(),
@@ -139,10 +139,10 @@ pub(super) fn routes() -> Vec<Route> {
             .named("deleteUser", "Delete everything of the caller permanently: memories, sessions, vectors and log lines")
             .answers::<users::DeletedUser>("Numbers of what was deleted")
             .parameters::<users::Confirmation>(),
-        Route::new("post", "/v1/users/me/disable", post(users::disable_user))
+        Route::new("post", "/v1/users/me/disable", post(|call: Call| users::switch(call, "serve disable user", true)))
             .named("disableUser", "Switch the memory off for the caller: their requests read and write nothing")
             .answers::<users::Switched>("State of the switch"),
-        Route::new("post", "/v1/users/me/enable", post(users::enable_user))
+        Route::new("post", "/v1/users/me/enable", post(|call: Call| users::switch(call, "serve enable user", false)))
             .named("enableUser", "Switch the memory on again for the caller")
             .answers::<users::Switched>("State of the switch"),
     ]

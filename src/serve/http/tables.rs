@@ -261,18 +261,15 @@ pub(crate) async fn insert_procedures(
 ) -> Answer {
     let documents = rows.iter().map(|row| to_raw_value(&row.metadata));
     let documents: Vec<Box<RawValue>> = documents.collect::<Result<_, _>>()?;
-    let work = call.work(
-        Use::Writes,
-        "serve context_eng_memories",
-        async move |workspace| {
-            let mut stored = Vec::new();
-            for document in &documents {
-                let report = lessons::add_procedure(workspace, document)?;
-                let procedure: Procedure = workspace.store.get(&report.id)?;
-                stored.push(ProcedureRow::from(procedure));
-            }
-            Ok(stored)
-        },
-    );
+    let why = "serve context_eng_memories";
+    let work = call.work(Use::Writes, why, async move |workspace| {
+        let mut stored = Vec::new();
+        for document in &documents {
+            let report = lessons::add_procedure(workspace, document)?;
+            let procedure: Procedure = workspace.store.get(&report.id)?;
+            stored.push(ProcedureRow::from(procedure));
+        }
+        Ok(stored)
+    });
     form.inserted(&work.await?)
 }

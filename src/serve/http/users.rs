@@ -85,17 +85,8 @@ pub(crate) async fn delete_user(call: Call, Parameters(given): Parameters<Confir
     })
 }
 
-/// `POST /v1/users/me/disable`
-pub(crate) async fn disable_user(call: Call) -> Answer {
-    switch(call, "serve disable user", true).await
-}
-
-/// `POST /v1/users/me/enable`
-pub(crate) async fn enable_user(call: Call) -> Answer {
-    switch(call, "serve enable user", false).await
-}
-
-async fn switch(call: Call, why: &'static str, is_disabled: bool) -> Answer {
+/// `POST /v1/users/me/disable` and `POST /v1/users/me/enable`
+pub(crate) async fn switch(call: Call, why: &'static str, is_disabled: bool) -> Answer {
     refuse_agents(&call, "an agent cannot switch the memory of its user")?;
     let user = call.caller.user.clone();
     let user_id = user.to_string();

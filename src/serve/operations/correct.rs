@@ -29,13 +29,11 @@ pub struct CorrectArgs {
     /// Mistake and change, in the user's words
     pub correction: String,
     /// Execution id; default the newest
-    #[serde(default)]
     pub execution: Option<String>,
     /// The right output
     // Agent hosts expect a type for every argument. The output of a skill is nearly always an
     // object; other values are accepted too.
     #[schemars(with = "Option<Map<String, Value>>")]
-    #[serde(default)]
     pub expected: Option<Value>,
     /// Make a rule of a remark; only if the user says so
     #[serde(default)]

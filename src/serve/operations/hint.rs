@@ -28,13 +28,10 @@ pub struct HintArgs {
     /// Output of the failing call
     pub error: String,
     /// Command or code that failed
-    #[serde(default)]
     pub command: Option<String>,
     /// Project, by name or path
-    #[serde(default)]
     pub project: Option<String>,
     /// Tokens of the answer; default 1500
-    #[serde(default)]
     pub max_tokens: Option<u32>,
 }
 

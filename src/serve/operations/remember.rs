@@ -26,16 +26,13 @@ pub struct RememberArgs {
     pub content: String,
     /// Default `task_memory`: expires after 90 days
     #[schemars(extend("enum" = TYPES.map(MemoryType::name)))]
-    #[serde(default, rename = "type")]
+    #[serde(rename = "type")]
     pub memory_type: Option<MemoryType>,
     /// Facts about it
-    #[serde(default)]
     pub metadata: Option<Map<String, Value>>,
     /// A date, 30d, or never
-    #[serde(default)]
     pub expires_at: Option<String>,
     /// Id of the note that it amends
-    #[serde(default)]
     pub replaces: Option<String>,
 }
 

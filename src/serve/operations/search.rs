@@ -25,17 +25,13 @@ pub struct SearchArgs {
     pub query: String,
     /// Only this kind
     #[schemars(extend("enum" = KINDS.map(Kind::name)))]
-    #[serde(default)]
     pub kind: Option<Kind>,
     /// Only this skill, as domain/skill
-    #[serde(default)]
     pub skill: Option<String>,
     /// Default 5
     #[schemars(range(min = RESULTS.least, max = RESULTS.most))]
-    #[serde(default)]
     pub limit: Option<u32>,
     /// Tokens of the answer; default 1500
-    #[serde(default)]
     pub max_tokens: Option<u32>,
 }
 

@@ -49,10 +49,7 @@ pub(super) fn install() {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the library calls it like this")]
 fn signer(algorithm: &Algorithm, key: &EncodingKey) -> errors::Result<Box<dyn JwtSigner>> {
     match (algorithm, key.family()) {
-        (Algorithm::HS256, AlgorithmFamily::Hmac) => Ok(Box::new(Key::Shared(hmac::Key::new(
-            hmac::HMAC_SHA256,
-            key.as_bytes(),
-        )))),
+        (Algorithm::HS256, AlgorithmFamily::Hmac) => Ok(Box::new(shared(key.as_bytes()))),
         _ => Err(ErrorKind::InvalidAlgorithm.into()),
     }
 }
@@ -60,18 +57,16 @@ fn signer(algorithm: &Algorithm, key: &EncodingKey) -> errors::Result<Box<dyn Jw
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the library calls it like this")]
 fn verifier(algorithm: &Algorithm, key: &DecodingKey) -> errors::Result<Box<dyn JwtVerifier>> {
     match (algorithm, key.family()) {
-        (Algorithm::HS256, AlgorithmFamily::Hmac) => {
-            let secret = key.try_get_as_bytes()?;
-            Ok(Box::new(Key::Shared(hmac::Key::new(
-                hmac::HMAC_SHA256,
-                secret,
-            ))))
-        }
+        (Algorithm::HS256, AlgorithmFamily::Hmac) => Ok(Box::new(shared(key.try_get_as_bytes()?))),
         (Algorithm::RS256, AlgorithmFamily::Rsa) | (Algorithm::ES256, AlgorithmFamily::Ec) => {
             Ok(Box::new(Key::Public(key.clone(), *algorithm)))
         }
         _ => Err(ErrorKind::InvalidAlgorithm.into()),
     }
+}
+
+fn shared(secret: &[u8]) -> Key {
+    Key::Shared(hmac::Key::new(hmac::HMAC_SHA256, secret))
 }
 
 /// Shared secret, or a public key with its algorithm.

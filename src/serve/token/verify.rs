@@ -219,10 +219,8 @@ struct AppMetadata {
 pub fn mint(new: &NewToken, secret: &Secret, now: DateTime<Utc>) -> Result<Minted, String> {
     if domains(new.domains.iter().map(String::as_str)).is_none() {
         let given = new.domains.join(",");
-        return Err(format!(
-            "`{}` is not a list of domains",
-            given.escape_debug()
-        ));
+        let given = given.escape_debug();
+        return Err(format!("`{given}` is not a list of domains"));
     }
     let end = now.checked_add_signed(new.ttl);
     let end = end.ok_or("the token would expire after the last supported date")?;
