@@ -4,10 +4,10 @@
 //! The state of a question outlives the future that fills it, so that a time limit does not lose an
 //! answer. It never drops paid text. A sum with an unknown part is unknown.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::error::after_colon;
-use super::request::{Tokens, in_words};
+use super::request::{Attempts, Tokens, in_words};
 use super::structure;
 use super::{
     Chat, Error, ErrorKind, Exec, OnProgress, Paid, Progress, Reply, Request, Schema, Scripted,
@@ -42,28 +42,6 @@ pub(super) enum Stop {
     End,
     Length,
     Refusal,
-}
-
-/// Attempts at one question.
-pub(super) struct Attempts<'a> {
-    pub(super) progress: OnProgress<'a>,
-    start: Instant,
-    limit: Duration,
-}
-
-impl<'a> Attempts<'a> {
-    pub(super) fn new(limit: Duration, progress: OnProgress<'a>) -> Self {
-        Self {
-            progress,
-            start: Instant::now(),
-            limit,
-        }
-    }
-
-    /// Remaining time.
-    pub(super) fn left(&self) -> Duration {
-        self.limit.saturating_sub(self.start.elapsed())
-    }
 }
 
 /// State of a question.

@@ -12,10 +12,10 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use reqwest::header::HeaderValue;
 use serde_json::{Value, json};
 
-use super::ask::{Attempts, Draft, Stop};
+use super::ask::{Draft, Stop};
 use super::error::Fault;
-use super::http::{Connection, Endpoint, Limits, bearer, unusable, with_key};
-use super::request::{Tokens, in_words};
+use super::http::{Connection, Endpoint, bearer, unusable, with_key};
+use super::request::{Attempts, Limits, Tokens, in_words};
 use super::structure::with_all_required;
 use super::{Error, ErrorKind, Request, Secret};
 

@@ -13,10 +13,10 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::ask::{Attempts, timed_out};
+use super::ask::timed_out;
 use super::error::Fault;
 use super::http::{Connection, Endpoint, bearer, unusable};
-use super::request::{Tokens, beginning};
+use super::request::{Attempts, Tokens, beginning};
 use super::{Error, ErrorKind, Progress};
 
 /// Maximum characters sent per text, more than most models use.

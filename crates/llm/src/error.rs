@@ -18,8 +18,7 @@ use reqwest::header::HeaderMap;
 use serde_json::Value;
 
 use super::Paid;
-use super::http::Limits;
-use super::request::shortened;
+use super::request::{Limits, shortened};
 
 /// Kind of an error, which decides the way out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -19,9 +19,8 @@ use serde_json::Value;
 use url::Host;
 use zeroize::Zeroizing;
 
-use super::ask::Attempts;
 use super::error::{Fault, LONGEST, pause};
-use super::request::{Tokens, price, shortened};
+use super::request::{Attempts, Limits, Tokens, price, shortened};
 use super::{Error, ErrorKind, Paid, Progress};
 
 /// Model at a server.
@@ -66,33 +65,6 @@ impl Secret {
 impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("[key]")
-    }
-}
-
-/// Limits of a request over the network.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Limits {
-    /// Time limit of a request, including retries and repair; 120 s by default.
-    pub answer_within: Duration,
-    /// Time limit of connecting; 10 s by default.
-    pub connect_within: Duration,
-    /// Maximum answer size in bytes; 32 MiB by default.
-    pub max_bytes: usize,
-    /// Maximum number of retries; 2 by default.
-    pub max_retries: u32,
-    /// First pause if the server requests none; doubles each time. 500 ms by default.
-    pub first_pause: Duration,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            answer_within: Duration::from_mins(2),
-            connect_within: Duration::from_secs(10),
-            max_bytes: 32 << 20,
-            max_retries: 2,
-            first_pause: Duration::from_millis(500),
-        }
     }
 }
 

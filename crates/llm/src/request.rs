@@ -1,4 +1,4 @@
-//! Question to a model, the progress of its answer, and the answer with its tokens and cost in US dollars.
+//! Question to a model, its limits, the progress of its answer, and the answer with its tokens and cost in US dollars.
 //!
 //! The provider's own figure takes precedence. Otherwise the table of the `genai-prices` crate
 //! applies, which works offline and is as old as its release. It is decoded on first use (some 60
@@ -7,7 +7,7 @@
 //!
 //! Only a model of a provider `local` or `ollama` is free. A local address may be a gateway that bills.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use genai_prices::{Calculator, PriceRequest, UsageKey};
 use serde::{Deserialize, Serialize};
@@ -38,6 +38,33 @@ pub struct Schema {
     pub json: Value,
 }
 
+/// Limits of a request over the network.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limits {
+    /// Time limit of a request, including retries and repair; 120 s by default.
+    pub answer_within: Duration,
+    /// Time limit of connecting; 10 s by default.
+    pub connect_within: Duration,
+    /// Maximum answer size in bytes; 32 MiB by default.
+    pub max_bytes: usize,
+    /// Maximum number of retries; 2 by default.
+    pub max_retries: u32,
+    /// First pause if the server requests none; doubles each time. 500 ms by default.
+    pub first_pause: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            answer_within: Duration::from_mins(2),
+            connect_within: Duration::from_secs(10),
+            max_bytes: 32 << 20,
+            max_retries: 2,
+            first_pause: Duration::from_millis(500),
+        }
+    }
+}
+
 /// Progress of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Progress<'a> {
@@ -57,6 +84,28 @@ pub enum Progress<'a> {
 
 /// Callback for [`Progress`]; `&mut |_| {}` ignores it.
 pub type OnProgress<'a> = &'a mut (dyn FnMut(Progress<'_>) + Send);
+
+/// Attempts at one question.
+pub(super) struct Attempts<'a> {
+    pub(super) progress: OnProgress<'a>,
+    pub(super) start: Instant,
+    limit: Duration,
+}
+
+impl<'a> Attempts<'a> {
+    pub(super) fn new(limit: Duration, progress: OnProgress<'a>) -> Self {
+        Self {
+            progress,
+            start: Instant::now(),
+            limit,
+        }
+    }
+
+    /// Remaining time.
+    pub(super) fn left(&self) -> Duration {
+        self.limit.saturating_sub(self.start.elapsed())
+    }
+}
 
 /// Request with its schema as text, for models without structured output.
 pub(super) fn in_words(request: &Request) -> Request {
