@@ -28,7 +28,7 @@
 use chrono::DateTime;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
-use super::vectors::Slots;
+use super::vectors::{SlotLayout, Slots};
 
 /// Changes with the layout above.
 pub(super) const MAGIC: &[u8; 8] = b"mctlseg6";
@@ -167,6 +167,12 @@ impl<'a> Segment<'a> {
     /// Number of words in each document, as four bytes each.
     pub(super) fn lengths(&self) -> &'a [[u8; 4]] {
         self.lengths
+    }
+
+    /// Places of the vectors of an embedder that reads windows.
+    pub fn slot_layout(&self) -> SlotLayout {
+        let lengths = self.lengths.iter();
+        SlotLayout::of(lengths.map(|words| u32::from_le_bytes(*words)))
     }
 
     /// Number of words in a document.

@@ -24,7 +24,6 @@ use rten_simd::{Isa, SimdOp};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::embedder::Embedding;
-use super::segment::Segment;
 
 const MAGIC: &[u8; 8] = b"mctlvec1";
 /// Bytes before the first slot.
@@ -330,10 +329,9 @@ impl SlotLayout {
         Self::of_counts((0..documents).map(|_| 1))
     }
 
-    /// Layout for an embedder that reads windows.
-    pub fn of(segment: &Segment<'_>) -> Self {
-        let lengths = segment.lengths().iter();
-        Self::of_counts(lengths.map(|words| vectors_of(u32::from_le_bytes(*words))))
+    /// Layout for an embedder that reads windows, of documents with these numbers of words.
+    pub(super) fn of(words: impl Iterator<Item = u32>) -> Self {
+        Self::of_counts(words.map(vectors_of))
     }
 
     pub(super) fn of_counts(counts: impl Iterator<Item = usize>) -> Self {
@@ -550,7 +548,7 @@ mod tests_of_windows {
             builder.add(&Attributes::default(), &text.join(" "));
         }
         let bytes = builder.segment();
-        let layout = SlotLayout::of(&Segment::open(&bytes).unwrap());
+        let layout = Segment::open(&bytes).unwrap().slot_layout();
         let windows = layout.of_document(1);
         assert_eq!(layout.of_document(0), 0..1);
         assert!(windows.len() > 4 && windows.start == 1, "{windows:?}");

@@ -282,7 +282,7 @@ impl IndexedSegment {
         let reads_windows = embedding.reads_windows();
         let slots = [&self.singles, &self.windows][usize::from(reads_windows)];
         slots.get_or_init(|| match self.segment() {
-            Ok(segment) if reads_windows => SlotLayout::of(&segment),
+            Ok(segment) if reads_windows => segment.slot_layout(),
             // A damaged segment is noticed by its use.
             _ => SlotLayout::single(self.places.len()),
         })

@@ -35,7 +35,7 @@ fn with_ranker<T>(texts: &[(&str, Option<f32>)], then: impl Fn(&Ranker<'_>) -> T
     let part = |(segment, slots): &'_ (Vec<u8>, Vec<u8>)| {
         // Leaked, which avoids a lifetime in tests.
         let segment = Segment::open(segment.clone().leak()).unwrap();
-        let layout = Box::leak(Box::new(SlotLayout::of(&segment)));
+        let layout = Box::leak(Box::new(segment.slot_layout()));
         let slots = Slots::open(slots.clone().leak(), &model(), layout);
         Part::new(segment, slots, None)
     };
