@@ -3,8 +3,7 @@
 //!
 //! A search stands for its places, and a loop for its list as it is written.
 
-use crate::scan::{Word, scan};
-use crate::wrappers::is_assignment;
+use crate::scan::{Word, is_assignment, scan};
 use crate::{basename, one_line, prose};
 
 /// Maximum number of files that a word stands for.

@@ -27,8 +27,8 @@ mod wrappers;
 pub use options::{Bare, shows_help, takes_value};
 pub use peeler::commands;
 pub use prose::{EXTENSIONS as PROSE_EXTENSIONS, is_prose, takes_text};
-pub use scan::{Join, KEYWORDS, Raw, Word, scan};
-pub use wrappers::{Layer, is_assignment, layer};
+pub use scan::{Join, KEYWORDS, Raw, Word, is_assignment, scan};
+pub use wrappers::{Layer, layer};
 
 /// Texts of a command.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

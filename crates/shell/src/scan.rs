@@ -5,8 +5,6 @@
 
 use std::ops::Range;
 
-use crate::wrappers::is_assignment;
-
 /// Words of the shell before a command.
 pub const KEYWORDS: &[&str] = &[
     "then", "do", "else", "elif", "if", "while", "until", "!", "{",
@@ -104,6 +102,16 @@ pub fn scan(line: &str) -> Vec<Raw> {
         .all
         .retain(|raw| !raw.words.is_empty() || !raw.inner.is_empty());
     scanner.all
+}
+
+/// Returns `true` for `NAME=…`, `NAME+=…` and `NAME[…]=…`.
+pub fn is_assignment(word: &str) -> bool {
+    word.split_once('=').is_some_and(|(name, _)| {
+        let name = name.trim_end_matches('+');
+        let name = name.split_once('[').map_or(name, |(name, _)| name);
+        let begins = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+        begins && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+    })
 }
 
 /// Returns the lines that are executed in a text that is no line itself.

@@ -7,7 +7,7 @@
 use std::ops::Range;
 use std::sync::LazyLock;
 
-use crate::scan::{KEYWORDS, Word};
+use crate::scan::{KEYWORDS, Word, is_assignment};
 use crate::{basename, is_shell};
 
 /// Kind of the beginning of a command.
@@ -237,16 +237,6 @@ fn at(words: &[Word], n: usize) -> &str {
 fn joined(words: &[Word]) -> String {
     let texts: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
     texts.join(" ")
-}
-
-/// Returns `true` for `NAME=…`, `NAME+=…` and `NAME[…]=…`.
-pub fn is_assignment(word: &str) -> bool {
-    word.split_once('=').is_some_and(|(name, _)| {
-        let name = name.trim_end_matches('+');
-        let name = name.split_once('[').map_or(name, |(name, _)| name);
-        let begins = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
-        begins && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-    })
 }
 
 /// A wrapper is dropped if a command follows it. One word with spaces is a line.
