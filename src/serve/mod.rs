@@ -27,8 +27,8 @@ pub mod token {
     mod keys;
     mod verify;
 
-    pub use keys::{Jwks, Secret, default_file};
-    pub use verify::{AUDIENCE, Caller, Keys, Minted, NewToken, Refused, Verifier, mint};
+    pub use keys::{Jwks, Refused, Secret, default_file};
+    pub use verify::{AUDIENCE, Caller, Keys, Minted, NewToken, Verifier, mint};
 }
 
 use tokio::runtime::Handle;

@@ -26,7 +26,7 @@ use super::input::{Answer, Body, reply};
 use super::problem::Problem;
 use super::rows::Rows;
 use super::state::{Call, Use};
-use super::tables::{MemoryRow, options};
+use super::tables::{MemoryRow, Metadata, VectorForm, options};
 
 /// Default similarity threshold. The source document's 0.7 is above the similarity of paraphrases
 /// with common embedders, including ours, and its client never sends another value.
@@ -220,13 +220,6 @@ pub(crate) struct RankedRow {
     trust: Trust,
 }
 
-/// Document of a procedure, in the form of the source document's analyst.
-#[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct Metadata {
-    pub(crate) status: String,
-    pub(crate) data: Box<RawValue>,
-}
-
 impl Hybrid {
     /// Returns the best matching procedures.
     fn rows(self, workspace: &Workspace) -> Result<Vec<RankedRow>, Problem> {
@@ -383,14 +376,6 @@ fn number(name: &str, given: f64, permitted: RangeInclusive<f64>) -> Result<f64,
     let (least, most) = permitted.into_inner();
     let hint = format!("give a number from {least} to {most}");
     Err(Problem::unfit(format!("`{name}` is {given}"), hint))
-}
-
-/// Vector as a list of numbers, or in the text form of PostgreSQL.
-#[derive(Deserialize, JsonSchema)]
-#[serde(untagged)]
-pub(crate) enum VectorForm {
-    List(Vec<f32>),
-    Text(String),
 }
 
 /// Parses a vector.

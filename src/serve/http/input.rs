@@ -18,7 +18,6 @@ use url::form_urlencoded;
 
 use crate::model::SkillPath;
 use crate::serve::http::problem::Problem;
-use crate::serve::http::route::ROWS;
 use crate::store::writer;
 use memctl_files::json::unreadable;
 
@@ -53,6 +52,9 @@ async fn bytes<S: Send + Sync>(request: Request, state: &S) -> Result<Bytes, Pro
         _ => Problem::input("the body is incomplete", "send it again"),
     })
 }
+
+/// Maximum number of rows in one insertion.
+pub(super) const ROWS: usize = 50;
 
 /// One item, or a list of at most [`ROWS`] items.
 pub(super) struct Items<T>(pub(super) Vec<T>);

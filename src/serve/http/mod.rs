@@ -4,6 +4,7 @@
 //! - `table`: all operations in one table, the source of the router and of the `OpenAPI` document.
 //!   `route`: one operation, and the document.
 //! - `state`: shared state of all requests; the one place where a request opens the memory; shares of users.
+//! - `middleware`: steps around every request. `origins`: accepted host names and origins.
 //! - `problem`: error responses, in the formats of three kinds of clients.
 //! - `input`: bodies and parameters, their errors, and responses.
 //! - `functions`, `tables`, `rows`: endpoints in the format of Supabase: edge functions and RPC, tables, and the
@@ -22,6 +23,7 @@ mod functions;
 mod input;
 mod listen;
 mod middleware;
+mod origins;
 mod problem;
 mod records;
 mod route;
@@ -33,5 +35,5 @@ mod tables;
 mod users;
 
 pub use listen::{Address, Bound, bind};
-pub use middleware::Origins;
+pub use origins::Origins;
 pub use state::{Clock, Log, Options, RATE, Server};

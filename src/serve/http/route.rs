@@ -13,6 +13,7 @@ use serde_json::{Map, Value, json};
 
 use crate::serve::operations::{trim, whole};
 
+use super::input::ROWS;
 use super::state::Server;
 
 /// Pattern of a skill name.
@@ -118,9 +119,6 @@ impl Route {
 pub(super) fn object() -> Value {
     json!({ "type": "object" })
 }
-
-/// Maximum number of rows in one insertion.
-pub(super) const ROWS: usize = 50;
 
 /// Returns the schema of one row to insert, or of a list of rows.
 pub(super) fn items<T: JsonSchema>() -> Value {

@@ -25,7 +25,7 @@ use crate::serve::token::{Caller, Verifier};
 use crate::store::workspace::Workspace;
 use crate::store::{AuditContext, Scoped, is_disabled};
 
-use super::middleware::Origins;
+use super::origins::Origins;
 use super::problem::Problem;
 
 /// Maximum wait of a request for a thread.

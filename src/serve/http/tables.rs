@@ -22,7 +22,6 @@ use crate::serve::token::Caller;
 use crate::store::Selection;
 use crate::store::workspace::Workspace;
 
-use super::functions::{Metadata, VectorForm};
 use super::input::{Answer, Items, Parameters};
 use super::problem::Problem;
 use super::rows::{Columns, Form, Rows};
@@ -149,6 +148,14 @@ pub(crate) fn options(
     })
 }
 
+/// Vector as a list of numbers, or in the text form of PostgreSQL.
+#[derive(Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub(crate) enum VectorForm {
+    List(Vec<f32>),
+    Text(String),
+}
+
 /// Memory to store.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -222,6 +229,13 @@ pub(crate) struct NewProcedure {
     #[serde(rename = "embedding")]
     #[schemars(with = "Option<VectorForm>")]
     _embedding: Option<IgnoredAny>,
+}
+
+/// Document of a procedure, in the form of the source document's analyst.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Metadata {
+    pub(crate) status: String,
+    pub(crate) data: Box<RawValue>,
 }
 
 /// Row of `context_eng_memories`.

@@ -1,5 +1,5 @@
 //! Keys of tokens: the secret of this server, the public keys of an external issuer at a URL, and signatures with
-//! `ring`, which the program already uses for TLS.
+//! `ring`, which the program already uses for TLS; and the reasons to refuse a token.
 //!
 //! HMAC with SHA-256 for a shared secret; RSA (PKCS #1, SHA-256) and ECDSA (P-256) for public keys.
 //! All other algorithms are refused; the library does not even know the name `none`.
@@ -31,8 +31,6 @@ use zeroize::Zeroizing;
 
 use crate::model::error::{Kind, UserError, of_io};
 use crate::store;
-
-use super::verify::Refused;
 
 /// Installs these algorithms in the library; only the first call has an effect.
 pub(super) fn install() {
@@ -201,6 +199,35 @@ const PAUSE: Duration = Duration::from_secs(30);
 const WITHIN: Duration = Duration::from_secs(5);
 /// Maximum size of a response: 1 MiB.
 const LONGEST_RESPONSE: usize = 1 << 20;
+
+/// Reason why a token is refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    /// There is no token.
+    #[error("a bearer token is missing")]
+    Missing,
+    /// The token is malformed, has a wrong signature, or an unsupported algorithm.
+    #[error("the token is not valid")]
+    Invalid,
+    /// The token has expired.
+    #[error("the token has expired")]
+    Expired,
+    /// The token is not valid yet.
+    #[error("the token is not valid yet")]
+    NotYet,
+    /// The token is for another audience.
+    #[error("the token is for another audience")]
+    Audience,
+    /// The token has no user.
+    #[error("the token has no user in `sub`")]
+    NoSubject,
+    /// The token permits nothing.
+    #[error("the token has no domain in `domain_scope`")]
+    NoScope,
+    /// The keys are not available.
+    #[error("cannot fetch the keys that verify tokens")]
+    NoKeys,
+}
 
 /// Cached keys of a URL.
 #[derive(Debug)]

@@ -1,4 +1,4 @@
-//! Claims of a token, its verification, and the reasons for a refusal.
+//! Claims of a token, and its verification.
 //!
 //! Head and claims are JSON objects without duplicate names among those that are evaluated (RFC 7515 §4,
 //! RFC 7519 §4): of two values, one parser takes the first and another the last. `crit` lists extensions
@@ -28,7 +28,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::model::{AGENT, Scope, SkillPath, UserId};
-use crate::serve::token::keys::{Jwks, Secret, install};
+use crate::serve::token::keys::{Jwks, Refused, Secret, install};
 
 /// Maximum size of a token: 16 KiB.
 const LONGEST: usize = 16 << 10;
@@ -99,35 +99,6 @@ impl Verifier {
                 _ => Refused::Invalid,
             })
     }
-}
-
-/// Reason why a token is refused.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Refused {
-    /// There is no token.
-    #[error("a bearer token is missing")]
-    Missing,
-    /// The token is malformed, has a wrong signature, or an unsupported algorithm.
-    #[error("the token is not valid")]
-    Invalid,
-    /// The token has expired.
-    #[error("the token has expired")]
-    Expired,
-    /// The token is not valid yet.
-    #[error("the token is not valid yet")]
-    NotYet,
-    /// The token is for another audience.
-    #[error("the token is for another audience")]
-    Audience,
-    /// The token has no user.
-    #[error("the token has no user in `sub`")]
-    NoSubject,
-    /// The token permits nothing.
-    #[error("the token has no domain in `domain_scope`")]
-    NoScope,
-    /// The keys are not available.
-    #[error("cannot fetch the keys that verify tokens")]
-    NoKeys,
 }
 
 /// Unsupported header parameters that change the meaning of a token.
