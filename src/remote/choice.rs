@@ -19,7 +19,10 @@ use memctl_files::{hex, named};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use super::{Address, Error, has_memory, is_ours};
+use super::address::Address;
+use super::error::Error;
+use super::migrate::is_ours;
+use super::primary::has_memory;
 use crate::store::workspace::redacting_writer::write_output;
 use crate::store::{Scoped, is_origin};
 

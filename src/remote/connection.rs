@@ -27,8 +27,8 @@ use tokio_postgres::{Client, Row};
 
 use crate::model::error::message;
 use crate::remote::address::{Address, host_name, socket_directory};
-use crate::remote::error::Error;
-use crate::remote::tls::{Refusal, ScramOnly, Tls};
+use crate::remote::error::{Error, Refusal};
+use crate::remote::tls::{ScramOnly, Socket, Tls};
 
 /// Default limits, unless the URL (`options=-c lock_timeout=…`), the role or the server sets one.
 const LIMITS: &str = "
@@ -42,6 +42,9 @@ const SHOW_REMOVED: &str = "set memctl.shows_removed = 'on'";
 
 /// Time limit of a login, if the URL sets none.
 const LOGIN_WITHIN: Duration = Duration::from_secs(10);
+
+/// Time limit for an answer of the database.
+pub(super) const ANSWER_WITHIN: Duration = Duration::from_secs(30);
 
 /// Maximum number of lines of a log per statement.
 const LINES: usize = 500;
@@ -87,6 +90,15 @@ pub(super) fn typed<'a>(parameters: &[&'a dyn Parameter]) -> Vec<(&'a (dyn ToSql
     parameters
         .map(|value| (*value as &(dyn ToSql + Sync), value.sql_type()))
         .collect()
+}
+
+/// Ends with an error if a future is not done within a time limit.
+pub(super) async fn within<T>(
+    limit: Duration,
+    future: impl Future<Output = Result<T, Error>>,
+) -> Result<T, Error> {
+    let done = tokio::time::timeout(limit, future).await;
+    done.unwrap_or(Err(Error::NoAnswer))
 }
 
 /// Open database session.
@@ -300,13 +312,6 @@ fn failure(address: &Address, doing: &str, error: &tokio_postgres::Error) -> Err
         denied,
     }
 }
-
-/// Connection to a server: TCP, or a local socket.
-pub(super) type Socket = Box<dyn Stream>;
-
-pub(super) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
-
-impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
 
 /// Logs in to the server, at the first address that answers.
 async fn dial(address: &Address) -> Result<Connection, Error> {

@@ -2,11 +2,10 @@
 //!
 //! No variant holds a URL. A database is named by host, port and name, without user and password.
 
+use std::fmt;
+
 use crate::model::error::{Explain, Explanation, Kind};
 use crate::store;
-
-use super::sync::Shrinking;
-use super::tls::Refusal;
 
 /// Error of an operation on the shared store.
 #[derive(Debug, thiserror::Error)]
@@ -136,4 +135,45 @@ impl Explain for Error {
         };
         (Kind::Remote, Some(hint.to_owned()))
     }
+}
+
+/// Number of records that a plan would remove from one side.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shrinking {
+    /// Records to remove.
+    pub going: u64,
+    /// Records in total.
+    pub of: u64,
+    /// `true` for the shared store, `false` for the local store.
+    pub is_remote: bool,
+}
+
+impl Shrinking {
+    /// Returns `true` if the plan removes more than a tenth.
+    pub(super) fn is_much(self) -> bool {
+        self.going * 10 > self.of
+    }
+}
+
+impl fmt::Display for Shrinking {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let place = if self.is_remote {
+            "this workspace shares would go from the shared store"
+        } else {
+            "others share would go from this memory"
+        };
+        write!(f, "{} of {} records that {place}", self.going, self.of)
+    }
+}
+
+/// Reason why a login was ended before anything of the password was sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Refusal {
+    /// A hash by MD5 can replace the password.
+    #[error("asks for the password in clear text or as an MD5 hash; it was not sent")]
+    PasswordAsked,
+    #[error("asks for no password, and so has not proven that it is the right server")]
+    Unproven,
+    #[error("does not follow the PostgreSQL protocol")]
+    Garbled,
 }

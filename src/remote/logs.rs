@@ -8,10 +8,9 @@ use serde_json::{Value, json};
 use crate::model::{ActionType, ExecutionLog, LogStatus};
 use crate::store::{AuditLine, SharedLine};
 
-use super::connection::{Connection, Parameter};
+use super::connection::{ANSWER_WITHIN, Connection, Parameter, within};
 use super::error::Error;
-use super::primary::{ANSWER_WITHIN, within};
-use super::sync::{is_fit, time, without_nul};
+use super::tables::{is_fit, time, without_nul};
 
 /// Adds lines. The session is that of the record, if the memory has it and it is of the same user.
 const INSERT_ACTIONS: &str = "

@@ -7,6 +7,7 @@
 //! - `choice`: choice between files and the database that the environment names.
 //! - `status`: row counts, and removal of expired rows.
 //! - `logs`: audit events, and the log of agents.
+//! - `tables`: table and columns of each kind.
 //! - `sync`: synchronisation of a local store with the shared store.
 //! - `primary`: memories with the database as their primary store and local files as a copy.
 //! - `schema/*.sql`: tables, functions and policies, each with a rationale.
@@ -28,30 +29,19 @@ mod migrate;
 mod primary;
 mod status;
 mod sync;
+mod tables;
 mod tls;
 mod users;
 
 pub use address::Address;
 pub use check::{Check, CheckReport, check};
 pub use choice::{Choice, ChosenStore, StoreSetting, Undecided, forget_answers};
-pub use error::Error;
+pub use error::{Error, Shrinking};
 pub use migrate::{InitReport, Migration, init, is_ours};
 pub use primary::{JoinReport, PgStore, has_memory, join};
 pub use status::{RemotePruneReport, StatusReport, TableCount, prune, status};
 pub use sync::{
-    Direction, Moved, MovedLines, OnSync, SharedEmbedder, Shrinking, SyncOptions, SyncReport,
-    SyncStage, VectorsReport, fill_vectors, sync,
+    Direction, Moved, MovedLines, OnSync, SharedEmbedder, SyncOptions, SyncReport, SyncStage,
+    VectorsReport, fill_vectors, sync,
 };
 pub use users::{UserReport, add_user};
-
-/// Tables with rows of all users, each with the column with the user whose login wrote a row.
-const TABLES: [(&str, &str); 8] = [
-    ("public.executions", "user_id"),
-    ("public.corrections", "user_id"),
-    ("public.reflexions", "user_id"),
-    ("public.context_eng_memories", "user_id"),
-    ("public.agent_memory", "held_by"),
-    ("public.agent_sessions", "held_by"),
-    ("public.agent_execution_logs", "user_id"),
-    ("memctl.audit_events", "held_by"),
-];

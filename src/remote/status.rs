@@ -9,7 +9,8 @@ use serde::Serialize;
 use crate::remote::address::Address;
 use crate::remote::connection::Connection;
 use crate::remote::error::Error;
-use crate::remote::{TABLES, migrate};
+use crate::remote::migrate;
+use crate::remote::tables::TABLES;
 
 /// Status of a database, seen by the user who logged in.
 #[derive(Debug, Serialize, schemars::JsonSchema)]

@@ -1,4 +1,4 @@
-//! Table and columns of each record kind.
+//! Tables of the database, and the columns of each record kind.
 //!
 //! A row holds the record as JSON text. The other columns repeat parts of it for readers that use
 //! SQL or `PostgREST`. Values that a column cannot hold are replaced by its default.
@@ -9,6 +9,18 @@ use serde_json::{Value, json};
 use tokio_postgres::types::ToSql;
 
 use crate::model::{Kind, Memory, Procedure, Record as _, Session};
+
+/// Tables with rows of all users, each with the column with the user whose login wrote a row.
+pub(super) const TABLES: [(&str, &str); 8] = [
+    ("public.executions", "user_id"),
+    ("public.corrections", "user_id"),
+    ("public.reflexions", "user_id"),
+    ("public.context_eng_memories", "user_id"),
+    ("public.agent_memory", "held_by"),
+    ("public.agent_sessions", "held_by"),
+    ("public.agent_execution_logs", "user_id"),
+    ("memctl.audit_events", "held_by"),
+];
 
 /// Table of a kind.
 #[derive(Debug, Clone, Copy)]

@@ -26,7 +26,14 @@ use tokio_postgres::tls::{ChannelBinding, TlsConnect, TlsStream};
 use tokio_rustls::{TlsConnector, client};
 
 use crate::remote::address::Trusted;
-use crate::remote::connection::Socket;
+use crate::remote::error::Refusal;
+
+/// Connection to a server: TCP, or a local socket.
+pub(super) type Socket = Box<dyn Stream>;
+
+pub(super) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
 
 /// Handshake with the server of this name, and who may have signed its certificate.
 pub(super) struct Tls {
@@ -264,18 +271,6 @@ impl<R: AsyncRead + Unpin> AsyncRead for ScramOnly<R> {
         let came = buffer.filled().get(before..).unwrap_or_default();
         Poll::Ready(self.check(came).map_err(io::Error::other))
     }
-}
-
-/// Reason why a login was ended before anything of the password was sent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Refusal {
-    /// A hash by MD5 can replace the password.
-    #[error("asks for the password in clear text or as an MD5 hash; it was not sent")]
-    PasswordAsked,
-    #[error("asks for no password, and so has not proven that it is the right server")]
-    Unproven,
-    #[error("does not follow the PostgreSQL protocol")]
-    Garbled,
 }
 
 #[cfg(test)]

@@ -14,7 +14,8 @@ use tokio_postgres::SimpleQueryMessage;
 use crate::remote::address::Address;
 use crate::remote::connection::Connection;
 use crate::remote::error::Error;
-use crate::remote::{TABLES, migrate};
+use crate::remote::migrate;
+use crate::remote::tables::TABLES;
 
 /// Step of an error.
 const DOING: &str = "the check cannot be made";

@@ -8,13 +8,12 @@
 use futures_util::TryStreamExt as _;
 use serde::Serialize;
 
-use super::{ANSWER_WITHIN, within};
-
 use crate::model::{Kind, error};
 use crate::remote::address::Address;
-use crate::remote::connection::{Connection, Parameter};
+use crate::remote::connection::{ANSWER_WITHIN, Connection, Parameter, within};
 use crate::remote::error::Error;
-use crate::remote::sync::{self, OnSync, SyncReport, Table, claim_for, claimed, table};
+use crate::remote::sync::{self, OnSync, SyncReport, claim_for, claimed};
+use crate::remote::tables::{Table, is_fit, table};
 use crate::store::{
     Fetched, Identity, PrimaryChange, PrimaryName, Scoped, Writer, disabled_users, is_origin,
 };
@@ -183,11 +182,7 @@ async fn send_tombstones(
         let tombstones = store.tombstone_lines(kind)?;
         let statement = table(kind).insert_tombstones();
         for tombstones in tombstones.chunks(2_000) {
-            let fit = || {
-                tombstones
-                    .iter()
-                    .filter(|(id, line)| sync::is_fit(id, line))
-            };
+            let fit = || tombstones.iter().filter(|(id, line)| is_fit(id, line));
             let ids: Vec<&str> = fit().map(|(id, _)| id.as_str()).collect();
             let lines: Vec<&str> = fit().map(|(_, line)| line.as_str()).collect();
             let doing = "the tombstones cannot be sent";

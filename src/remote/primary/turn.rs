@@ -6,113 +6,27 @@
 //! second session still works. So every transaction checks for changes that this writer has not
 //! read before it stores anything.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 use futures_util::future::join_all;
 use tokio_postgres::Statement;
-use tokio_postgres::error::SqlState;
 use tokio_postgres::types::ToSql;
 
 use crate::model::Kind;
 use crate::store::{self, Reached, Turn};
 
-use super::super::connection::{Connection, typed};
+use super::super::connection::ANSWER_WITHIN;
 use super::super::error::Error;
-use super::super::sync::{columns, has_rows_after, is_fit, parameters, row, table};
+use super::super::sync::has_rows_after;
+use super::super::tables::{columns, is_fit, parameters, row, table};
 use super::join::{has_changed, last_change};
-use super::{ANSWER_WITHIN, Shared};
+use super::sessions::{Sessions, Shared};
 
 /// Maximum number of rows per statement.
 const ROWS: usize = 2_000;
 
-/// Maximum duration of a turn without a statement on the locking session. The other session writes
-/// and detects a lost turn.
-const LONGEST_TURN: Duration = Duration::from_mins(10);
-
-/// Sessions of a writer.
-pub(super) struct Sessions {
-    lock: Connection,
-    data: Connection,
-    /// Prepared statements of the second session, by their SQL.
-    statements: HashMap<String, Statement>,
-}
-
 impl Sessions {
-    /// Logs in ahead of the next writer, unless open sessions exist.
-    pub(super) async fn prepare(shared: &Shared) -> Result<(), Error> {
-        let mut open = shared.writer.lock().await;
-        if !open.as_ref().is_some_and(Self::is_open) {
-            *open = Some(Self::open(shared).await?);
-        }
-        Ok(())
-    }
-
-    async fn open(shared: &Shared) -> Result<Self, Error> {
-        let (lock, data) = tokio::try_join!(shared.open(), shared.open())?;
-        Ok(Self {
-            lock,
-            data,
-            statements: HashMap::new(),
-        })
-    }
-
-    fn is_open(&self) -> bool {
-        !self.lock.client.is_closed() && !self.data.client.is_closed()
-    }
-
-    /// Waits for the write lock, at most `limit`.
-    pub(super) async fn take(shared: &Shared, limit: Duration) -> Result<Self, Error> {
-        let open = shared.writer.lock().await.take();
-        if let Some(sessions) = open.filter(Self::is_open) {
-            match sessions.begin(shared, limit).await {
-                // The sessions were dead, for example after a restart of the server.
-                Err(Error::Statement { .. }) => {}
-                begun => return begun.map(|()| sessions),
-            }
-        }
-        let sessions = Self::open(shared).await?;
-        sessions.begin(shared, limit).await?;
-        Ok(sessions)
-    }
-
-    async fn begin(&self, shared: &Shared, limit: Duration) -> Result<(), Error> {
-        let failed = self.lock.failed("the turn to write cannot be had");
-        let client = &self.lock.client;
-        // A finished turn has ended its transaction; an interrupted one may not have.
-        let begin = format!(
-            "rollback; begin; set local lock_timeout = {}; set local idle_in_transaction_session_timeout = {}",
-            limit.as_millis().max(1),
-            LONGEST_TURN.as_millis()
-        );
-        let origin = &shared.name.origin;
-        let parameters = typed(&[origin]);
-        let turn = client.query_typed(
-            "select tombstone_key is not null from memctl.origins
-             where user_id = (select memctl.current_user_id()) and origin = $1 for update",
-            &parameters,
-        );
-        let (is_open, row) = tokio::join!(client.batch_execute(&begin), turn);
-        is_open.map_err(&failed)?;
-        match row {
-            Ok(rows) if rows.first().is_some_and(|row| row.get(0)) => Ok(()),
-            Ok(_) => Err(Error::stopped(
-                format!("memory `{origin}` not found in the database"),
-                format!("memctl remote leave, then memctl remote join {origin}"),
-            )),
-            Err(error) if error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE) => {
-                let waited = limit.as_millis();
-                Err(Error::stopped(
-                    format!("another program has been writing to `{origin}` for {waited} ms"),
-                    "wait for the other program, or end it",
-                ))
-            }
-            Err(error) => Err(failed(error)),
-        }
-    }
-
     /// Runs `statement` with each set of parameters, all in one transaction. Stores nothing and
     /// fails if rows were written after `base.after`.
     async fn store(

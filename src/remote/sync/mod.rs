@@ -1,8 +1,8 @@
 //! Synchronisation of a local store with the shared store: pushes the records of this workspace,
 //! pulls those of others.
 //!
-//! - `tables`: table and columns of each kind.
 //! - `push`, `pull`: what to send and to fetch, and its execution.
+//! - `report`: report and progress.
 //! - `vectors`: vectors of rows. `other_programs`: rows that other programs wrote.
 //!
 //! Invariants: an origin writes only its own rows. Every batch is a transaction, and every step is
@@ -15,18 +15,14 @@
 mod other_programs;
 mod pull;
 mod push;
-mod tables;
+mod report;
 mod vectors;
 
-use std::collections::BTreeMap;
 use std::time::Instant;
 
-use serde::Serialize;
-
 use crate::lessons;
-use crate::model::Kind;
 use crate::model::error::message;
-use crate::store::{self, AuditAction, Scoped};
+use crate::store::Scoped;
 
 use super::address::Address;
 use super::check::examine;
@@ -36,8 +32,8 @@ use super::logs;
 use super::migrate;
 
 pub(super) use other_programs::{has_rows_after, take_in_others};
-pub(super) use tables::{Table, columns, is_fit, parameters, row, table, time, without_nul};
-pub use vectors::{SharedEmbedder, VectorsReport, fill_vectors};
+pub use report::{Moved, MovedLines, OnSync, SyncReport, SyncStage, VectorsReport};
+pub use vectors::{SharedEmbedder, fill_vectors};
 
 /// Options of a synchronisation.
 #[derive(Debug, Clone, Copy)]
@@ -59,104 +55,6 @@ pub enum Direction {
     Pull,
     /// Send and fetch.
     Both,
-}
-
-/// Progress: number of records done, and total.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SyncStage {
-    /// Compared with the shared store.
-    Compared(u64, u64),
-    /// Sent.
-    Pushed(u64, u64),
-    /// Fetched.
-    Pulled(u64, u64),
-    /// Embedded.
-    Vectors(u64, u64),
-}
-
-/// Callback for progress.
-pub type OnSync<'a> = &'a mut dyn FnMut(SyncStage);
-
-/// Result of a synchronisation.
-#[derive(Debug, Default, Serialize, schemars::JsonSchema)]
-pub struct SyncReport {
-    /// Host, port and name of the database.
-    pub database: String,
-    /// Name of this workspace in the shared store.
-    pub origin: String,
-    /// Number of records sent, new or changed.
-    pub pushed: u64,
-    /// Number of records fetched, new or changed.
-    pub pulled: u64,
-    /// Number of removals in both directions.
-    pub tombstones: u64,
-    /// Numbers per kind; kinds without changes are left out.
-    pub by_kind: BTreeMap<&'static str, Moved>,
-    /// Lines of logs that were sent.
-    pub lines: MovedLines,
-    /// Report on vectors; `None` if nothing was pushed.
-    pub vectors: Option<VectorsReport>,
-    /// `true` if nothing was changed; the numbers then say what would move.
-    pub dry_run: bool,
-    /// Duration in milliseconds.
-    pub took_ms: f64,
-    /// Problems that did not stop the run.
-    pub warnings: Vec<String>,
-}
-
-/// Lines of logs that a sync has sent.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
-pub struct MovedLines {
-    /// Lines of the log of agents.
-    pub execution_logs: u64,
-    /// Audit events.
-    pub audit_events: u64,
-}
-
-/// Numbers of moved records of a kind.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
-pub struct Moved {
-    /// Records sent.
-    pub pushed: u64,
-    /// Removals sent.
-    pub push_removed: u64,
-    /// Records fetched.
-    pub pulled: u64,
-    /// Removals fetched.
-    pub pull_removed: u64,
-}
-
-impl SyncReport {
-    fn of(&mut self, kind: Kind) -> &mut Moved {
-        self.by_kind.entry(kind.plural()).or_default()
-    }
-
-    /// Writes the audit events: the numbers of records sent and received, by kind.
-    fn audit(&self, store: &Scoped) -> Result<(), store::Error> {
-        let sent: fn(&Moved) -> u64 = |moved| moved.pushed + moved.push_removed;
-        let received: fn(&Moved) -> u64 = |moved| moved.pulled + moved.pull_removed;
-        for (did, of) in [
-            (AuditAction::Exported, sent),
-            (AuditAction::Added, received),
-        ] {
-            let moved = self.by_kind.iter().filter(|(_, moved)| of(moved) > 0);
-            let moved = moved.map(|(kind, moved)| format!("{} {kind}", of(moved)));
-            let moved: Vec<String> = moved.collect();
-            let touched: Vec<_> = moved.iter().map(|what| (what.as_str(), None)).collect();
-            if !touched.is_empty() {
-                store.audit(did, &touched)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn sum_up(&mut self) {
-        self.by_kind.retain(|_, moved| *moved != Moved::default());
-        let moved = || self.by_kind.values();
-        self.pushed = moved().map(|moved| moved.pushed).sum();
-        self.pulled = moved().map(|moved| moved.pulled).sum();
-        self.tombstones = moved().map(|m| m.push_removed + m.pull_removed).sum();
-    }
 }
 
 /// Logs in. Fails unless the isolation check passes.
@@ -266,16 +164,6 @@ pub async fn sync(
     Ok(report)
 }
 
-const CANNOT_COMPARE: &str = "the rows cannot be compared";
-
-/// Returns `true` if the database has rows of a kind and an origin.
-async fn has_rows(connection: &Connection, kind: Kind, origin: &str) -> Result<bool, Error> {
-    let own = table(kind).own();
-    let query = format!("select exists (select from {own} and origin = $1)");
-    let row = connection.row(CANNOT_COMPARE, &query, &[&origin]).await?;
-    Ok(row.get(0))
-}
-
 /// Sends the lines of the logs that the database does not have.
 async fn send_logs(
     connection: &Connection,
@@ -375,33 +263,4 @@ async fn claim(
          both have is there twice"
     );
     Ok((replica, Some(warning)))
-}
-
-/// Number of records that a plan would remove from one side.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Shrinking {
-    /// Records to remove.
-    pub going: u64,
-    /// Records in total.
-    pub of: u64,
-    /// `true` for the shared store, `false` for the local store.
-    pub is_remote: bool,
-}
-
-impl Shrinking {
-    /// Returns `true` if the plan removes more than a tenth.
-    fn is_much(self) -> bool {
-        self.going * 10 > self.of
-    }
-}
-
-impl std::fmt::Display for Shrinking {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let place = if self.is_remote {
-            "this workspace shares would go from the shared store"
-        } else {
-            "others share would go from this memory"
-        };
-        write!(f, "{} of {} records that {place}", self.going, self.of)
-    }
 }

@@ -14,10 +14,10 @@ use crate::model::Kind;
 use crate::store::{OTHER_PROGRAMS, PulledChange, Puller};
 
 use super::super::connection::{Connection, Parameter};
-use super::super::error::Error;
+use super::super::error::{Error, Shrinking};
+use super::super::tables::table;
 use super::pull::State;
-use super::tables::table;
-use super::{Shrinking, SyncReport};
+use super::report::SyncReport;
 
 /// Kinds whose tables other programs write.
 const KINDS: [Kind; 2] = [Kind::Procedure, Kind::Memory];

@@ -10,9 +10,10 @@ use crate::model::Kind;
 use crate::store::{OTHER_PROGRAMS, PulledChange, Puller, is_origin};
 
 use super::super::connection::{Connection, Parameter};
-use super::super::error::Error;
-use super::tables::table;
-use super::{OnSync, Shrinking, SyncReport, SyncStage, has_rows};
+use super::super::error::{Error, Shrinking};
+use super::super::tables::table;
+use super::push::has_rows;
+use super::report::{OnSync, SyncReport, SyncStage};
 
 /// Maximum number of rows and of bytes per batch.
 const ROWS: usize = 5_000;

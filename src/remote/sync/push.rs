@@ -13,14 +13,28 @@ use crate::model::Kind;
 use crate::store::{Entry, Positions, Scoped, redact};
 
 use super::super::connection::{Connection, Parameter};
-use super::super::error::Error;
-use super::tables::{Row, columns, is_fit, parameters, row, table};
-use super::{CANNOT_COMPARE, OnSync, Shrinking, SyncReport, SyncStage, has_rows};
+use super::super::error::{Error, Shrinking};
+use super::super::tables::{Row, columns, is_fit, parameters, row, table};
+use super::report::{OnSync, SyncReport, SyncStage};
 
 /// Number of batches that are sent before the first of them is stored.
 const IN_FLIGHT: usize = 2;
 /// Number of compared records between two progress reports.
 const STEP: u64 = 4_096;
+
+const CANNOT_COMPARE: &str = "the rows cannot be compared";
+
+/// Returns `true` if the database has rows of a kind and an origin.
+pub(super) async fn has_rows(
+    connection: &Connection,
+    kind: Kind,
+    origin: &str,
+) -> Result<bool, Error> {
+    let own = table(kind).own();
+    let query = format!("select exists (select from {own} and origin = $1)");
+    let row = connection.row(CANNOT_COMPARE, &query, &[&origin]).await?;
+    Ok(row.get(0))
+}
 
 /// Plan for one kind.
 #[derive(Debug, Default, PartialEq, Eq)]

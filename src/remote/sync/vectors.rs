@@ -6,13 +6,11 @@
 
 use std::time::{Duration, Instant};
 
-use serde::Serialize;
-
 use super::super::address::Address;
 use super::super::connection::{Connection, Parameter};
 use super::super::error::Error;
-use super::tables::{Table, table};
-use super::{OnSync, SyncStage};
+use super::super::tables::{Table, table};
+use super::report::{OnSync, SyncStage, VectorsReport};
 use crate::model::Kind;
 use crate::model::error::message;
 use crate::store;
@@ -23,17 +21,6 @@ use memctl_search::embedder::{Embedder, EmbedderConfig};
 const DIMENSIONS: usize = 1536;
 /// Maximum number of texts per embedding call.
 const BATCH: i64 = 64;
-
-/// Numbers of embedded and missing vectors.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
-pub struct VectorsReport {
-    /// Name of the embedder.
-    pub embedder: String,
-    /// Vectors made in this run.
-    pub made: u64,
-    /// Contents without a vector.
-    pub waiting: u64,
-}
 
 /// Embedder for shared records.
 #[derive(Debug)]
