@@ -382,7 +382,7 @@ impl Report for AuditReport {
             let records = line.records.iter().map(|record| in_words(record));
             let mut records = records.collect::<Vec<_>>().join(", ");
             if !line.of.is_empty() {
-                records += &format!(" (of {})", line.of.join(", "));
+                records.extend([" (of ", &line.of.join(", "), ")"]);
             }
             table.row([
                 page.age(&line.at),

@@ -420,7 +420,7 @@ fn note_number(memory_type: MemoryType) -> u8 {
 }
 
 /// Place of one of all values. The order of all is part of the format of the index.
-fn place_in<T: PartialEq>(all: &[T], one: T) -> u8 {
+fn place_in<T: Copy + PartialEq>(all: &[T], one: T) -> u8 {
     let place = all.iter().position(|other| *other == one);
     place
         .and_then(|place| u8::try_from(place).ok())
