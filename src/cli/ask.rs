@@ -11,8 +11,10 @@ use memctl_files::process::USUAL_EDITOR;
 
 use crate::cli::config::Environment;
 use crate::cli::context::Context;
-use crate::cli::output::{Style, end, plural};
+use crate::cli::output::{Done, Style, end, plural};
 use crate::model::error::UserError;
+use crate::review::{self, Draft, EditReport};
+use crate::store::workspace::Workspace;
 
 /// Asks a question with the answers yes and no. An empty line is the default; the end of the input is no.
 pub(crate) fn confirms(prompt: &str, default: bool) -> Result<bool, UserError> {
@@ -75,6 +77,41 @@ pub(crate) fn editor(environment: &Environment) -> Editor {
         .find(|value| !value.trim().is_empty());
     editor.executable(named.as_deref().unwrap_or(USUAL_EDITOR));
     editor
+}
+
+/// Opens the text of a record in the editor until it is valid or the user gives up.
+pub(crate) fn in_editor(
+    context: &Context,
+    workspace: &Workspace,
+    draft: &Draft,
+) -> Done<EditReport> {
+    let mut text = draft.text.clone();
+    loop {
+        let edited = editor(&context.environment)
+            .extension(".txt")
+            .require_save(true)
+            .edit(&text);
+        let edited = edited.map_err(|error| {
+            UserError::usage(
+                format!("cannot open the editor: {error}"),
+                format!("memctl edit {} --set FIELD=VALUE", draft.id),
+            )
+        })?;
+        // A file that was not saved leaves the record unchanged.
+        let edited = edited.unwrap_or_else(|| draft.text.clone());
+        let given = edited.trim_end();
+        let is_changed = given != draft.text.trim_end();
+        let given = is_changed.then(|| (draft.field.to_owned(), given.to_owned()));
+        let error = match review::edit(workspace, &draft.id, given.as_slice()) {
+            Ok(report) => return Ok(report),
+            Err(error) => UserError::from(error),
+        };
+        context.printer.warn(&error.message);
+        if !confirms("Edit again?", true)? {
+            return Err(error);
+        }
+        text = edited;
+    }
 }
 
 /// Number of calls without a known price above which a person is asked.

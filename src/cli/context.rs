@@ -9,7 +9,7 @@ use memctl_files::{Directory, named, process};
 
 use crate::cli::arguments::Global;
 use crate::cli::config::{self, Config, Environment, Places};
-use crate::cli::connections::{self, Connection};
+use crate::cli::connections::Connection;
 use crate::cli::output::Printer;
 use crate::host::Asks;
 use crate::model::error::{Explain, Explanation, Kind, UserError};
@@ -133,19 +133,6 @@ impl Context {
         Config::load(&self.environment, &self.places.memory, &flags)
     }
 
-    /// Opens the workspace and applies what other copies of the memory have written. `model` is the
-    /// model of the command line.
-    pub(crate) fn workspace(&self, model: Option<&str>) -> Result<Workspace, UserError> {
-        if self.off.is_none() && self.may_choose && !self.is_one_of(THEMSELVES) {
-            connections::settle(self)?;
-        }
-        let workspace = self.workspace_over_files(model)?;
-        if self.off.is_none() && !(self.shows_files() && workspace.store.is_apart()?) {
-            workspace.store.catch_up()?;
-        }
-        Ok(workspace)
-    }
-
     /// Returns `true` if the command line asks for the files, also for those of a memory in a database: reads answer
     /// from the copy as it is, and writes fail.
     pub(crate) fn shows_files(&self) -> bool {
@@ -155,17 +142,6 @@ impl Context {
     /// Returns `true` if the command creates a memory where there is none.
     pub(crate) fn begins_memory(&self) -> bool {
         self.is_one_of(CREATE) && !self.is_one_of(ASK)
-    }
-
-    /// Opens the workspace with the user store beside it, for commands that read for the user or
-    /// their agents.
-    pub(crate) fn workspace_of_user(&self, model: Option<&str>) -> Result<Workspace, UserError> {
-        let mut workspace = self.workspace(model)?;
-        if self.off.is_none() {
-            let config = self.config_quietly()?;
-            workspace.store = config.with_user_store(workspace.store, &self.environment);
-        }
-        Ok(workspace)
     }
 
     /// Returns the context of the user store, without scope or user, for the commands that change it.
@@ -183,15 +159,6 @@ impl Context {
             may_choose: false,
             ..self.clone()
         })
-    }
-
-    /// Opens the workspace that holds the record of an id: this one, or the user store for
-    /// `REFL-001@user`. Returns it with the id in it.
-    pub(crate) fn workspace_of_id(&self, id: &str) -> Result<(Workspace, String), UserError> {
-        match split_origin(id) {
-            (own, Some(USER_STORE)) => Ok((self.of_user_store()?.workspace(None)?, own.to_owned())),
-            _ => Ok((self.workspace(None)?, id.to_owned())),
-        }
     }
 
     /// Returns the id of a changed record as its user knows it. `given` was typed for it.
@@ -358,10 +325,6 @@ pub(crate) fn audit_context(
     }
 }
 
-/// Commands that choose the store by themselves, or work on the files as files.
-const THEMSELVES: &[&str] = &[
-    "sync", "remote", "doctor", "config", "trust", "index", "hint", "watch",
-];
 /// Commands that create a memory where there is none.
 const CREATE: &[&str] = &[
     "run", "correct", "accept", "reject", "record", "learn", "lesson", "serve", "session",

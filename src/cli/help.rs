@@ -9,10 +9,9 @@ use std::process::ExitCode;
 
 use clap::builder::{Resettable, StyledStr};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Args, Command, CommandFactory as _};
+use clap::{Args, Command};
 
 use crate::cli::output::{Done, Printer, Verbatim, end};
-use crate::cli::{Cli, written};
 use crate::model::SkillPath;
 use crate::model::error::{Kind, UserError};
 
@@ -192,7 +191,12 @@ fn similar_below(command: &Command, path: &str, typed: &str) -> Vec<(f64, String
 }
 
 /// Prints help and versions as results, and every other message of clap as wrong usage.
-pub(crate) fn refuse(error: &clap::Error, arguments: &[OsString], plain: bool) -> ExitCode {
+pub(crate) fn refuse(
+    error: &clap::Error,
+    arguments: &[OsString],
+    plain: bool,
+    program: fn() -> Command,
+) -> ExitCode {
     let printer = Printer::new(arguments.iter().any(|a| a == "--json"), false, plain);
     let rendered = error.render();
     let text = rendered.to_string();
@@ -203,7 +207,7 @@ pub(crate) fn refuse(error: &clap::Error, arguments: &[OsString], plain: bool) -
         } else {
             text
         });
-        return ExitCode::from(written(&printer).unwrap_or(0));
+        return ExitCode::from(printer.written().unwrap_or(0));
     }
     let refusal = if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
         if !printer.is_json() {
@@ -215,9 +219,9 @@ pub(crate) fn refuse(error: &clap::Error, arguments: &[OsString], plain: bool) -
         });
         UserError::usage("a command is required", hint)
     } else if let Some(ContextValue::String(typed)) = error.get(ContextKind::InvalidSubcommand) {
-        unknown_command(typed)
+        unknown_command(typed, &program())
     } else {
-        wrong_usage(error, &text, arguments)
+        wrong_usage(error, &text, arguments, &program())
     };
     printer.error(&refusal);
     ExitCode::from(Kind::Usage.code())
@@ -236,7 +240,12 @@ fn typed_command<'a>(program: &'a Command, arguments: &[OsString]) -> (&'a Comma
 }
 
 /// Takes the message out of a message of clap, and says the way out in the words of this program.
-fn wrong_usage(error: &clap::Error, text: &str, arguments: &[OsString]) -> UserError {
+fn wrong_usage(
+    error: &clap::Error,
+    text: &str,
+    arguments: &[OsString],
+    program: &Command,
+) -> UserError {
     let text = text.strip_prefix("error: ").unwrap_or(text).trim();
     let (message, usage) = text.split_once("\n\nUsage:").unwrap_or((text, ""));
     let until = |text: &str, end| text.split(end).next().unwrap_or_default().trim().to_owned();
@@ -247,8 +256,7 @@ fn wrong_usage(error: &clap::Error, text: &str, arguments: &[OsString]) -> UserE
         Some(ContextValue::String(given)) => Some(given.as_str()),
         _ => None,
     };
-    let program = Cli::command();
-    let (command, path) = typed_command(&program, arguments);
+    let (command, path) = typed_command(program, arguments);
     let typed =
         given(ContextKind::InvalidArg).filter(|_| error.kind() == ErrorKind::UnknownArgument);
     let has = |name: &str| {
@@ -278,9 +286,8 @@ pub(crate) const SET: &str =
     "a setting is a line of `.agentura/config.toml`, such as learning.ask = \"off\"";
 
 /// Error for a command that does not exist, with those that may be meant.
-fn unknown_command(typed: &str) -> UserError {
-    let program = Cli::command();
-    let hint = match meant(&program, typed).join("` or `") {
+fn unknown_command(typed: &str, program: &Command) -> UserError {
+    let hint = match meant(program, typed).join("` or `") {
         _ if typed == "set" => SET.to_owned(),
         none if none.is_empty() => "memctl help --all".to_owned(),
         meant => format!("did you mean `{meant}`?"),
@@ -290,7 +297,10 @@ fn unknown_command(typed: &str) -> UserError {
 
 #[cfg(test)]
 mod tests {
+    use clap::CommandFactory as _;
+
     use super::*;
+    use crate::cli::Cli;
     use std::collections::BTreeSet;
 
     #[test]

@@ -41,7 +41,9 @@ pub(crate) mod connections;
 pub(crate) mod context;
 pub(crate) mod ending;
 pub(crate) mod help;
+pub(crate) mod input;
 pub(crate) mod memory;
+pub(crate) mod opening;
 pub(crate) mod output;
 pub(crate) mod review;
 pub(crate) mod schema;
@@ -71,6 +73,7 @@ pub(crate) mod start {
     pub(crate) mod hook;
     pub(crate) mod hooks;
     pub(crate) mod init;
+    pub(crate) mod places;
     pub(crate) mod setup;
 }
 
@@ -246,7 +249,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, environment: Environme
         Ok(parsed) => parsed,
         // An agent host may stop its agent at any other exit code.
         Err(_) if is_hook => return ExitCode::SUCCESS,
-        Err(error) => return help::refuse(&error, &arguments, plain),
+        Err(error) => return help::refuse(&error, &arguments, plain, Cli::command),
     };
     let Cli { global, command } = cli;
     let plain = plain || global.no_color;
@@ -264,7 +267,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, environment: Environme
         error.kind.code()
     });
     connection.share_rest();
-    ExitCode::from(written(&printer).unwrap_or(code))
+    ExitCode::from(printer.written().unwrap_or(code))
 }
 
 /// An error of a hook still exits with 0.
@@ -290,13 +293,6 @@ fn tell_host(printer: &Printer, answer: Result<Option<String>, String>) -> u8 {
         Err(wrong) => printer.warn(&wrong),
     }
     0
-}
-
-/// Returns the exit code of a failed write to standard output; `None` if all was written.
-fn written(printer: &Printer) -> Option<u8> {
-    let error = printer.failure()?;
-    printer.error(&error);
-    Some(error.kind.code())
 }
 
 /// Returns the command without its arguments, which may hold secrets; keeps the skill.

@@ -26,7 +26,7 @@ use crate::cli::memory::{self, change, list};
 use crate::cli::output::{Done, Page, Report, Verbatim};
 use crate::cli::review::{decisions, stats, watch};
 use crate::cli::share::serve;
-use crate::cli::start::hooks::Statuses;
+use crate::cli::start::places::Statuses;
 use crate::cli::start::{init, setup};
 use crate::model::error::{ErrorDocument, UserError};
 use crate::notes::{self, sessions};

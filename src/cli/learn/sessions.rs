@@ -12,7 +12,7 @@ use crate::cli::ask::{Spending, price};
 use crate::cli::context::Context;
 use crate::cli::ending::wait;
 use crate::cli::output::{Done, Page, Report, Style, plural};
-use crate::cli::start::hooks::directory;
+use crate::cli::start::places::directory;
 use crate::host::Host;
 use crate::lessons::past::past_sessions::{self, PastReport};
 use crate::lessons::{self, LearnOptions, LearnReport, TidyReport, TranscriptReport, tidy};

@@ -4,17 +4,16 @@
 use clap::{ArgGroup, Args};
 use serde::Serialize;
 
-use crate::cli::ask::{confirms, editor};
+use crate::cli::ask::in_editor;
 use crate::cli::context::Context;
 use crate::cli::output::{Done, Page, Report};
 use crate::cli::review::queue;
 use crate::model::error::UserError;
 use crate::model::{Reflexion, SkillPath, USER_STORE, with_origin};
 use crate::review::queue::WaitingKind;
-use crate::review::{self, Draft, EditReport};
+use crate::review::{self, EditReport};
 use crate::rules::{self, MergeReport, Separated};
 use crate::store::Selection;
-use crate::store::workspace::Workspace;
 use crate::upkeep::merge::{self, ResolveReport, ResolveSide as Side};
 use crate::upkeep::{self, ForgetReport};
 
@@ -72,41 +71,6 @@ pub(crate) fn edit(context: &Context, args: &EditArgs) -> Done<EditReport> {
     let mut report = review::edit(&workspace, &id, &given)?;
     report.id = context.id_of(&args.id, report.id);
     Ok(report)
-}
-
-/// Opens the text of a record in the editor until it is valid or the user gives up.
-pub(crate) fn in_editor(
-    context: &Context,
-    workspace: &Workspace,
-    draft: &Draft,
-) -> Done<EditReport> {
-    let mut text = draft.text.clone();
-    loop {
-        let edited = editor(&context.environment)
-            .extension(".txt")
-            .require_save(true)
-            .edit(&text);
-        let edited = edited.map_err(|error| {
-            UserError::usage(
-                format!("cannot open the editor: {error}"),
-                format!("memctl edit {} --set FIELD=VALUE", draft.id),
-            )
-        })?;
-        // A file that was not saved leaves the record unchanged.
-        let edited = edited.unwrap_or_else(|| draft.text.clone());
-        let given = edited.trim_end();
-        let is_changed = given != draft.text.trim_end();
-        let given = is_changed.then(|| (draft.field.to_owned(), given.to_owned()));
-        let error = match review::edit(workspace, &draft.id, given.as_slice()) {
-            Ok(report) => return Ok(report),
-            Err(error) => UserError::from(error),
-        };
-        context.printer.warn(&error.message);
-        if !confirms("Edit again?", true)? {
-            return Err(error);
-        }
-        text = edited;
-    }
 }
 
 impl Report for EditReport {

@@ -8,7 +8,6 @@ use console::measure_text_width;
 use serde::Serialize;
 
 use crate::cli::context::Context;
-use crate::cli::memory::{marked, of_rule};
 use crate::cli::output::{Done, Page, Report, Style, change, clean, day, end};
 use crate::model::error::UserError;
 use crate::model::{
@@ -165,6 +164,24 @@ fn show_one(page: &mut Page, kind: Kind, record: &Listed) {
     if !outcome.is_empty() {
         page.sentence(Style::Dim, "  ", &outcome);
     }
+}
+
+/// Returns the text of a record for a table, after its status mark.
+pub(crate) fn marked(
+    status: Option<&str>,
+    source: Option<&str>,
+    trust: Option<Trust>,
+    text: &str,
+) -> String {
+    match mark(status, source, trust) {
+        Some(mark) => format!("{mark}: {text}"),
+        None => text.to_owned(),
+    }
+}
+
+/// Trust in a rule; `None` for other kinds.
+pub(crate) fn of_rule(kind: Kind, trust: Option<Trust>) -> Option<Trust> {
+    trust.filter(|_| kind == Kind::Reflexion)
 }
 
 /// Returns the change that a pattern is: a recovery that nobody has worded.

@@ -7,17 +7,17 @@ use memctl_files::named;
 use serde::Serialize;
 
 use crate::cli::arguments::NoArgs;
-use crate::cli::connections;
 use crate::cli::context::{Context, Off};
 use crate::cli::memory::change::{ConflictsArgs, ResolveArgs, conflicts, resolve};
 use crate::cli::memory::transfer::{
     AddArgs, ExportArgs, ImportArgs, PruneArgs, PurgeArgs, add, export, import, prune, purge,
 };
+use crate::cli::opening;
 use crate::cli::output::{Done, Page, Report, Style, Table, plural, product};
 use crate::cli::review::decisions::{PromoteArgs, promote};
-use crate::cli::start::hooks;
+use crate::cli::start::places;
 use crate::model::error::{Kind as ErrorKind, UserError};
-use crate::model::{Kind, Scope, Trust, Viewer, mark};
+use crate::model::{Kind, Scope, Viewer};
 use crate::serve::arguments::TYPED;
 use crate::skills::{self, PromptReport};
 use crate::store::{Audited, Scoped};
@@ -92,12 +92,12 @@ fn status(context: &Context) -> Done<Status> {
         report.store = "JSONStore";
         report.store_reason += "; `--store json` shows the files of the copy here";
     } else if report.store == "JSONStore" {
-        connections::explain(context, &mut report)?;
+        opening::explain(context, &mut report)?;
     }
     Ok(Status {
         report,
         is_there: context.has_memory(),
-        hosts: hooks::hosts(context),
+        hosts: places::hosts(context),
     })
 }
 
@@ -293,24 +293,6 @@ fn in_words(record: &str) -> String {
         .split_once(' ')
         .and_then(|(count, kind)| Some(counted(kind, count.parse().ok()?)));
     counted_kind.unwrap_or_else(|| record.to_owned())
-}
-
-/// Returns the text of a record for a table, after its status mark.
-pub(crate) fn marked(
-    status: Option<&str>,
-    source: Option<&str>,
-    trust: Option<Trust>,
-    text: &str,
-) -> String {
-    match mark(status, source, trust) {
-        Some(mark) => format!("{mark}: {text}"),
-        None => text.to_owned(),
-    }
-}
-
-/// Trust in a rule; `None` for other kinds.
-pub(crate) fn of_rule(kind: Kind, trust: Option<Trust>) -> Option<Trust> {
-    trust.filter(|_| kind == Kind::Reflexion)
 }
 
 /// Show who read and wrote which records, when and why

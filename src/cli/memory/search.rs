@@ -6,7 +6,7 @@ use memctl_search::Fusion;
 
 use crate::cli::ask::Spending;
 use crate::cli::context::Context;
-use crate::cli::memory::{marked, of_rule};
+use crate::cli::memory::list::{marked, of_rule};
 use crate::cli::output::printer::Work;
 use crate::cli::output::{Done, Page, Report, Table, ms, plural};
 use crate::model::{Kind, MemoryType, Trust};

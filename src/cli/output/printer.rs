@@ -105,7 +105,7 @@ impl Printer {
     }
 
     /// Writes to standard output. Returns `false` if that failed. A reader that has closed its end
-    /// has what it wanted; every other failure is kept for [`Self::failure`].
+    /// has what it wanted; every other failure is kept for [`Self::written`].
     pub(crate) fn write(&self, text: &str) -> bool {
         let mut out = io::stdout().lock();
         let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
@@ -117,14 +117,17 @@ impl Printer {
         written.is_ok()
     }
 
-    /// Returns the error of the first write to standard output that failed.
-    pub(crate) fn failure(&self) -> Option<UserError> {
+    /// Prints the error of the first write to standard output that failed, and returns its exit code; `None` if all was
+    /// written.
+    pub(crate) fn written(&self) -> Option<u8> {
         let reason = self.failure.get()?;
-        Some(UserError {
+        let error = UserError {
             kind: Kind::Io,
             message: format!("cannot write to standard output: {reason}"),
             hint: Some("the command itself is done; nothing stored is lost".to_owned()),
-        })
+        };
+        self.error(&error);
+        Some(error.kind.code())
     }
 
     /// Writes one or more lines to standard output while a command runs.

@@ -15,10 +15,9 @@ use std::time::Duration;
 
 use clap::Args;
 
-use crate::cli::ask::{answer, choice};
+use crate::cli::ask::{answer, choice, in_editor};
 use crate::cli::context::Context;
 use crate::cli::learn::sessions::host_sessions;
-use crate::cli::memory::change::in_editor;
 use crate::cli::output::{Page, Report, Style, change, end, plural};
 use crate::model::error::UserError;
 use crate::model::{self, CallAction, Kind, SkillPath};

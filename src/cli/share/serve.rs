@@ -9,7 +9,6 @@ use std::time::Duration;
 
 use chrono::TimeDelta;
 use clap::{Args, Subcommand};
-use memctl_files::named;
 use memctl_files::process::Stop;
 use memctl_search::embedder::EmbedderCache;
 use serde::Serialize;
@@ -20,8 +19,8 @@ use crate::cli::config::Environment;
 use crate::cli::connections;
 use crate::cli::context::{Context, random};
 use crate::cli::output::{Done, Page, Printer, Report};
-use crate::cli::start::hooks::{Statuses, directory, installed, is_on_path, removed, statuses};
-use crate::host::{self, Host, Item, Place, Served, ServerFile, Start};
+use crate::cli::start::places::{Statuses, installed, removed, statuses};
+use crate::host::{self, Item, Place, Served};
 use crate::model::UserId;
 use crate::model::error::UserError;
 use crate::serve::http::{Address, Log, Options, Origins, RATE, Server, bind};
@@ -310,9 +309,6 @@ impl Report for Minted {
 /// Time for pending calls after the input ends.
 const LAST_CALLS: Duration = Duration::from_secs(30);
 
-/// Variable for the open folder, as editors write it.
-const WORKSPACE_FOLDER: &str = "${workspaceFolder}";
-
 /// Run the MCP server
 ///
 /// Speaks the Model Context Protocol on standard input and output until the input ends; an agent
@@ -452,58 +448,6 @@ fn open(started: &Context, operation: Operation) -> Result<Workspace, UserError>
         return Err(UserError::usage(message, hint));
     }
     context.workspace_of_user(None)
-}
-
-/// Returns the file of the user that lists the servers of a host; `None` without a home directory.
-pub(crate) fn server_file(context: &Context, host: Host) -> Option<PathBuf> {
-    let environment = &context.environment;
-    let of = host.profile();
-    let is_moved = of
-        .directory_variable
-        .is_some_and(|(name, _)| environment.var(name).is_some());
-    Some(match of.server_file {
-        ServerFile::InHome(name) if !is_moved => environment.home.as_ref()?.join(name),
-        ServerFile::InConfiguration(name) => environment.all_settings_dir.as_ref()?.join(name),
-        ServerFile::InSettings(name) | ServerFile::InHome(name) => {
-            let file = directory(context, host)?.join(name);
-            // OpenCode reads both, and makes one of them itself.
-            let commented = file.with_extension("jsonc");
-            let is_commented = !named::is_file(&file) && named::is_file(&commented);
-            if host == Host::OpenCode && is_commented {
-                commented
-            } else {
-                file
-            }
-        }
-    })
-}
-
-/// Returns the command with which an agent host starts the server.
-pub(crate) fn start(context: &Context, host: Host, project: bool, read_only: bool) -> Start {
-    let global = &context.global;
-    let starts_in_project = host.profile().starts_in_project;
-    // Shared settings contain no path of this machine; graphical programs have no `PATH`.
-    let by_name = project || (is_on_path(context) && starts_in_project);
-    let own = context.environment.program.as_ref().filter(|_| !by_name);
-    let mut args = vec!["mcp".to_owned()];
-    let root = match (starts_in_project, project) {
-        (true, _) if global.root.is_none() || project => None,
-        (false, true) => Some(WORKSPACE_FOLDER.to_owned()),
-        _ => Some(context.project().display().to_string()),
-    };
-    let given = [
-        ("--root", root),
-        ("--scope", global.scope.clone()),
-        ("--user", global.user.clone()),
-    ];
-    for (flag, value) in given {
-        args.extend(value.into_iter().flat_map(|value| [flag.to_owned(), value]));
-    }
-    args.extend(read_only.then(|| "--read-only".to_owned()));
-    Start {
-        command: own.map_or_else(|| "memctl".to_owned(), |path| path.display().to_string()),
-        args,
-    }
 }
 
 impl Report for Statuses<Served> {

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::cli::context::{Context, random};
 use crate::cli::output::{Done, Page, Report};
-use crate::cli::start::hooks::program;
+use crate::cli::start::places::program;
 use crate::host;
 use crate::model::Kind;
 use crate::model::error::{UserError, message};

@@ -20,8 +20,8 @@ use crate::cli::context::{Context, random};
 use crate::cli::learn::repeats;
 use crate::cli::learn::sessions::{learn_from, project_sessions};
 use crate::cli::output::{Done, Page, Report, Style, plural};
-use crate::cli::start::hooks;
 use crate::cli::start::init::{seen_by_git, show_git};
+use crate::cli::start::places;
 use crate::host::{self, CORRECT_TOOL, Host, InstallationStatus, Item, LESSON_TOOL, Place};
 use crate::lessons::LearnOptions;
 use crate::model::error::UserError;
@@ -131,7 +131,7 @@ fn found_by(context: &Context, host: Host) -> Option<PathBuf> {
     let mut programs = path.iter().map(|dir| dir.join(host.profile().program));
     let of_settings = || match host {
         Host::VsCode => Some(context.environment.all_settings_dir.as_ref()?.join("Code")),
-        host => hooks::directory(context, host),
+        host => places::directory(context, host),
     };
     programs
         .find(|program| named::is_file(program))
@@ -388,7 +388,7 @@ fn look(context: &Context, step: &mut Step) -> Result<(), UserError> {
 /// Place of an item, whose file a step names.
 fn place(context: &Context, item: Item, host: Host, step: &mut Step) -> Result<Place, UserError> {
     let project = item == Item::Server && in_project(host);
-    let place = hooks::place(context, item, host, project, false)?;
+    let place = places::place(context, item, host, project, false)?;
     step.path = Some(place.settings.shown());
     Ok(place)
 }
@@ -410,8 +410,8 @@ fn act(
             let place = place(context, item, host, step)?;
             let changed = place.install()?;
             let notes = match item {
-                Item::Hooks => hooks::notes(context, &place, false),
-                Item::Server => hooks::notes(context, &place, in_project(host)),
+                Item::Hooks => places::notes(context, &place, false),
+                Item::Server => places::notes(context, &place, in_project(host)),
                 Item::StatusLine | Item::Permission(_) => Vec::new(),
             };
             Ok((changed, notes.into_iter().next()))
