@@ -41,7 +41,6 @@ const OUTCOMES: f64 = 5.0;
 /// A rule learned from a correction: an entry of `reflexion_entries.json`.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default, remote = "Reflexion")]
-#[expect(clippy::struct_excessive_bools, reason = "each is a field of the file")]
 pub struct Reflexion {
     /// `REFL-{NNN}`.
     pub reflexion_id: String,
@@ -108,9 +107,6 @@ pub struct Reflexion {
     /// Empty means active.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub status: String,
-    /// `true` if a person keeps the rule from being retired by its evidence.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub pinned: bool,
     /// Relations to older rules of the skill, as a model or a person judged them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub relations: Vec<RelatedRule>,
@@ -177,14 +173,13 @@ impl Reflexion {
     }
 
     /// Returns `true` if the utility is below [`UTILITY_FLOOR`] after at least five outcomes. If the
-    /// count of harm is missing, another program or a user set the utility, and no minimum applies. A
-    /// pinned rule is never retired.
+    /// count of harm is missing, another program or a user set the utility, and no minimum applies.
     pub fn is_retired(&self) -> bool {
         let helped = self.times_helped.unwrap_or(0.0);
         let enough = self
             .times_harmed
             .is_none_or(|harmed| harmed + helped >= OUTCOMES);
-        !self.pinned && self.utility() < UTILITY_FLOOR && enough
+        self.utility() < UTILITY_FLOOR && enough
     }
 
     /// Returns the number of sessions that the rule was heard in.

@@ -61,9 +61,6 @@ pub struct Listed {
     /// Lesson, pattern and use of a procedure; `None` for other kinds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lesson: Option<ListedLesson>,
-    /// `true` for a rule that evidence does not retire.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub pinned: bool,
     /// Messages that a rule was heard in; `None` for other records.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub said: Option<ListedSaid>,
@@ -152,7 +149,6 @@ impl Listed {
             }
             Kind::Reflexion => {
                 let rule = entry.parse::<Reflexion>().unwrap_or_default();
-                listed.pinned = rule.pinned;
                 listed.said = ListedSaid::of(&rule);
                 listed.receipts = Some(rule.receipts()).filter(|receipts| receipts.told > 0);
             }
