@@ -218,6 +218,12 @@ impl Error {
         }
     }
 
+    /// Converts an I/O error for a file outside of the store, which cannot be read.
+    pub(crate) fn unreadable(path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_owned();
+        move |source| Self::Unreadable { path, source }
+    }
+
     /// Refuses an invalid value.
     pub(crate) fn input(message: impl Into<String>, hint: impl Into<String>) -> Self {
         Self::Refused(ErrorKind::Input, message.into(), hint.into())

@@ -28,7 +28,6 @@ use crate::model::text::told_line;
 use crate::model::{CHAT, Reflexion};
 use crate::store::workspace::{Error, Workspace, redacting_writer};
 use crate::store::{DIRECTORY, Here, Selection};
-use crate::upkeep::export::unreadable;
 
 const BEGIN: &str = "<!-- memctl:begin";
 pub(crate) const END: &str = "<!-- memctl:end";
@@ -42,7 +41,7 @@ People said or approved these rules. Change them with `memctl edit`, not here.
 const LARGEST: u64 = 4 << 20;
 
 /// Result of an export of the rules.
-#[derive(Debug, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Default, Serialize, schemars::JsonSchema)]
 pub struct AgentsMdReport {
     /// `agents-md`.
     pub format: &'static str,
@@ -61,7 +60,7 @@ pub struct AgentsMdReport {
 }
 
 /// Change of a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum FileChange {
     /// The file is new.
@@ -69,6 +68,7 @@ pub enum FileChange {
     /// The block is new, or has other lines.
     Updated,
     /// Nothing changes.
+    #[default]
     Unchanged,
 }
 
@@ -77,12 +77,7 @@ pub enum FileChange {
 pub fn export(workspace: &Workspace, root: &Path, file: &Path) -> Result<AgentsMdReport, Error> {
     let mut report = AgentsMdReport {
         format: "agents-md",
-        path: String::new(),
-        change: FileChange::Unchanged,
-        rules: 0,
-        other_projects: 0,
-        candidates: 0,
-        warnings: Vec::new(),
+        ..AgentsMdReport::default()
     };
     let mut items: Vec<String> = Vec::new();
     for rule in rules(workspace, root, &mut report)? {
@@ -92,7 +87,9 @@ pub fn export(workspace: &Workspace, root: &Path, file: &Path) -> Result<AgentsM
     report.path = below.display().to_string();
     report.rules = items.len();
     let file = SharedFile::of_project(root, &below);
-    let before = file.read_text(LARGEST).map_err(unreadable(file.path()))?;
+    let before = file
+        .read_text(LARGEST)
+        .map_err(Error::unreadable(file.path()))?;
     let text = before.as_deref().unwrap_or_default();
     let after = with_items(text, &items).map_err(|line| {
         let message = "is a marker of memctl that forms no block";
@@ -144,7 +141,7 @@ fn rules(
 
 /// Returns the path of a file below the workspace; its directory may be a link that stays inside.
 fn inside(root: &Path, file: &Path) -> Result<PathBuf, Error> {
-    let real = |path: &Path| named::real(path).map_err(unreadable(path));
+    let real = |path: &Path| named::real(path).map_err(Error::unreadable(path));
     let target = real(file.parent().unwrap_or(root))?.join(file.file_name().unwrap_or_default());
     let reason = match target.strip_prefix(real(root)?) {
         Ok(below) if below.starts_with(".git") || below.starts_with(DIRECTORY) => {

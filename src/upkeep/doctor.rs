@@ -66,49 +66,36 @@ impl DoctorReport {
 
 /// Checks the store; with `repair`, repairs torn and damaged files first.
 pub fn doctor(workspace: &Workspace, repair: bool) -> Result<DoctorReport, Error> {
-    let mut repaired = Vec::new();
+    let store = &workspace.store;
+    let mut report = DoctorReport::default();
     if repair {
         for file in DataFile::ALL {
-            repaired.extend(workspace.store.repair(file, workspace.now)?);
+            report.repaired.extend(store.repair(file, workspace.now)?);
         }
     }
-    let Findings {
-        mut problems,
-        conflicts,
-        dangling,
-    } = read_all(&workspace.store)?;
-    problems.extend(unreadable_identity(workspace.store.directory()));
-    let mut unmerged = unmerged_in(workspace.store.directory());
-    let irregular = irregular(workspace);
-    let rules = workspace.store.list::<Reflexion>(&Selection::default())?;
-    let (skills, of_skills) = check_skills(&workspace.skills_dir, &rules.records);
-    unmerged.extend(of_skills);
-    let formats = workspace.store.formats()?.into_iter();
+    read_all(store, &mut report)?;
+    report
+        .problems
+        .extend(unreadable_identity(store.directory()));
+    report.unmerged = unmerged_in(store.directory());
+    report.irregular = irregular(workspace);
+    report.late_calls = LateCalls::of(store.directory()).sentence();
+    let rules = store.list::<Reflexion>(&Selection::default())?.records;
+    check_skills(&workspace.skills_dir, &rules, &mut report);
+    let formats = store.formats()?.into_iter();
     let newer = formats.filter(|(_, format)| *format > FORMAT);
-    let newer = newer.map(|(file, format)| NewerFile {
+    report.newer.extend(newer.map(|(file, format)| NewerFile {
         file: file.name(),
         format,
-    });
+    }));
     // A value that only Python can read is kept and does no harm.
     let harmless = |p: &Problem| p.kind == ProblemKind::Unreadable;
-    Ok(DoctorReport {
-        healthy: problems.iter().all(harmless)
-            && dangling.is_empty()
-            && conflicts.is_empty()
-            && irregular.is_empty()
-            && unmerged.is_empty(),
-        problems,
-        newer: newer.collect(),
-        dangling,
-        skills,
-        repaired,
-        unmerged,
-        conflicts,
-        irregular,
-        late_calls: LateCalls::of(workspace.store.directory()).sentence(),
-        git: Vec::new(),
-        git_offer: None,
-    })
+    report.healthy = report.problems.iter().all(harmless)
+        && report.dangling.is_empty()
+        && report.conflicts.is_empty()
+        && report.irregular.is_empty()
+        && report.unmerged.is_empty();
+    Ok(report)
 }
 
 /// Returns the links, pipes and devices among the files, and what keeps this user from writing.
@@ -125,19 +112,10 @@ fn irregular(workspace: &Workspace) -> Vec<String> {
     found.chain(unwritable).collect()
 }
 
-/// Findings in the records.
-#[derive(Debug, Default)]
-struct Findings {
-    problems: Vec<Problem>,
-    conflicts: Vec<MergeConflict>,
-    dangling: Vec<String>,
-}
-
 /// Reads every record once: kinds that refer to others before those, so that only ids that are named are
-/// kept. The lists have the order of [`Kind::ALL`].
-fn read_all(store: &Scoped) -> Result<Findings, Error> {
+/// kept. The lists of the report have the order of [`Kind::ALL`].
+fn read_all(store: &Scoped, report: &mut DoctorReport) -> Result<(), Error> {
     let forgotten = store.all_forgotten()?;
-    let mut findings = Findings::default();
     let mut referring: Vec<(String, String)> = Vec::new();
     for kind in Kind::ALL.into_iter().rev() {
         let named: HashSet<&str> = referring.iter().map(|(_, to)| to.as_str()).collect();
@@ -158,12 +136,12 @@ fn read_all(store: &Scoped) -> Result<Findings, Error> {
         };
         let missing = referring.iter();
         let missing = missing.map(|(id, to)| format!("{id} {relation} {to}, which is not there"));
-        findings.dangling.splice(0..0, missing);
-        findings.problems.splice(0..0, problems);
-        findings.conflicts.splice(0..0, conflicts);
+        report.dangling.splice(0..0, missing);
+        report.problems.splice(0..0, problems);
+        report.conflicts.splice(0..0, conflicts);
         referring = refers;
     }
-    Ok(findings)
+    Ok(())
 }
 
 /// Returns the id of the record that an entry comes from; `None` if it names none, as a rule written by hand.
@@ -196,31 +174,32 @@ fn unmerged_in(memory: &Directory) -> Vec<String> {
         .collect()
 }
 
-/// Returns the problems of the skills, and their files with the conflict markers of a merge.
-fn check_skills(skills_dir: &Path, rules: &[Reflexion]) -> (Vec<String>, Vec<String>) {
+/// Reports the problems of the skills, and their files with the conflict markers of a merge.
+fn check_skills(skills_dir: &Path, rules: &[Reflexion], report: &mut DoctorReport) {
     let Ok(skills) = Skills::open(skills_dir) else {
-        return Default::default();
+        return;
     };
+    let found = &mut report.skills;
     let listing = match skills.list() {
         Ok(listing) => listing,
-        Err(error) => return (vec![error.to_string()], Vec::new()),
+        Err(error) => return found.push(error.to_string()),
     };
-    let mut found: Vec<String> = listing.problems.iter().map(ToString::to_string).collect();
+    found.extend(listing.problems);
     let mut files = BTreeSet::new();
     for path in &listing.skills {
         match skills.load(path) {
-            Ok(skill) => found.extend(skill.problems.iter().map(ToString::to_string)),
+            Ok(skill) => found.extend(skill.problems),
             Err(error) => found.push(error.to_string()),
         }
         if let Ok(examples) = skills.examples(path) {
-            found.extend(examples.problems.iter().map(ToString::to_string));
+            found.extend(examples.problems);
         }
         files.extend(skills.guardrail_files(path).unwrap_or_default());
         files.extend(skills.test_files(path).unwrap_or_default());
     }
     let is_marked = |text: String| first_conflict(text.as_bytes()).is_some();
     files.retain(|file| named::read_text(file, SEARCHED).is_ok_and(is_marked));
-    let unmerged = files.iter().map(|file| {
+    report.unmerged.extend(files.iter().map(|file| {
         let is_written = file
             .extension()
             .is_some_and(|end| end == "py" || end == "yaml");
@@ -230,7 +209,7 @@ fn check_skills(skills_dir: &Path, rules: &[Reflexion]) -> (Vec<String>, Vec<Str
             "edit it, then `git add` it"
         };
         format!("`{}` {MARKED}: {way}", file.display())
-    });
+    }));
     let is_lost = |rule: &&Reflexion| {
         let skill = rule.skill.parse::<SkillPath>();
         rule.is_in_use() && skill.is_ok_and(|skill| !listing.skills.contains(&skill))
@@ -241,7 +220,6 @@ fn check_skills(skills_dir: &Path, rules: &[Reflexion]) -> (Vec<String>, Vec<Str
             "{id} is a rule of `{skill}`, which is not there; for another skill: memctl correct SKILL \"…\" --replaces {id}"
         ));
     }
-    (found, unmerged.collect())
 }
 
 /// Data file that a newer program wrote.

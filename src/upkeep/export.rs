@@ -270,18 +270,12 @@ fn may_replace(path: &Path, force: bool) -> Result<(), Error> {
 
 /// Returns `true` for a file whose first line is the header of an export.
 fn is_export(path: &Path) -> Result<bool, Error> {
-    let file = named::open_plain(path).map_err(unreadable(path))?;
+    let file = named::open_plain(path).map_err(Error::unreadable(path))?;
     let mut start = Vec::new();
     // A text that cannot be read is no export.
     drop(file.take(64 << 10).read_to_end(&mut start));
     let start = String::from_utf8_lossy(&start);
     Ok(start.lines().next().and_then(Header::of).is_some())
-}
-
-/// Error of a file that cannot be read.
-pub(super) fn unreadable(path: &Path) -> impl FnOnce(std::io::Error) -> Error {
-    let path = path.to_owned();
-    move |source| Error::Unreadable { path, source }
 }
 
 /// Value of `format` in the first line.

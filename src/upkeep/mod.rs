@@ -35,9 +35,7 @@ pub use forget::{
 };
 pub use import::{ImportOptions, ImportReport, Skipped, import};
 pub use reindex::{IndexOptions, IndexReport, IndexStage, index};
-pub use stats::{
-    AgentSessions, Part, RuleAtCalls, SessionMeans, StatsReport, Used, Week, save_page, stats,
-};
+pub use stats::{AgentSessions, Part, RuleAtCalls, SessionMeans, StatsReport, Used, Week, stats};
 pub use status::{
     AuditReport, InitReport, PulledStatus, StatusReport, audit, initialise, status, with_lines,
 };

@@ -15,7 +15,7 @@ use crate::cli::learn::repeats;
 use crate::cli::output::{Done, Page, Report, Style};
 use crate::model::error::UserError;
 use crate::review::Repeats;
-use crate::store::workspace::Error;
+use crate::store::workspace::{Error, redacting_writer};
 use crate::upkeep::{self, StatsReport};
 
 /// Show the benefit of memory: correct runs, hints, cost, time
@@ -71,7 +71,7 @@ pub(crate) fn stats(context: &Context, args: &StatsArgs) -> Done {
     if let Some(path) = path {
         let mut page = Page::new(HTML_WIDTH, false, workspace.now);
         shown.page(&mut page);
-        upkeep::save_page(&path, &html(&page.into_text()))?;
+        redacting_writer::create(&path, &html(&page.into_text()))?;
         shown.page = Some(path);
     }
     Ok(Box::new(shown))

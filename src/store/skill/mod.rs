@@ -81,10 +81,7 @@ impl Skills {
         match skills.hold() {
             Ok(directory) => Ok(Self { directory, project }),
             Err(source) if matches!(reason(&source), Some(Reason::Link)) => {
-                Err(Error::Unreadable {
-                    path: dir.to_owned(),
-                    source,
-                })
+                Err(Error::unreadable(dir)(source))
             }
             Err(_) => Err(Error::NoSkills(dir.to_owned())),
         }
@@ -170,10 +167,7 @@ impl Skills {
     fn io(&self, path: &Path, source: io::Error) -> Error {
         match reason(&source) {
             Some(reason) => self.refused(path, reason),
-            None => Error::Unreadable {
-                path: self.relative(path),
-                source,
-            },
+            None => Error::unreadable(&self.relative(path))(source),
         }
     }
 

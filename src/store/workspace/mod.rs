@@ -254,10 +254,16 @@ pub(crate) fn entry(store: &Scoped, kind: Kind, id: &str) -> Result<Entry, Error
 
 /// An entry as a document; `None` where it is no readable record.
 pub(crate) fn document(entry: &Entry) -> Option<Document> {
-    fn of<R: Record>(entry: &Entry) -> Option<Document> {
-        entry.parse::<R>().ok().map(|record| record.document())
+    document_of(entry.kind, &entry.text)
+}
+
+/// Returns the document of a record with this JSON text; `None` if it cannot be read.
+pub(crate) fn document_of(kind: Kind, text: &[u8]) -> Option<Document> {
+    fn of<R: Record>(text: &[u8]) -> Option<Document> {
+        let record = serde_json::from_slice::<R>(text).ok()?;
+        Some(record.document())
     }
-    by_kind!(entry.kind, of(entry))
+    by_kind!(kind, of(text))
 }
 
 /// The level of trust of an entry: `observed` where this user does not stand behind it.
@@ -341,7 +347,7 @@ impl Workspace {
         for kind in Kind::ALL.into_iter().filter(|kind| !kind.has_user()) {
             let count = entries.iter().filter(|entry| entry.kind == kind).count();
             if count > 0 {
-                numbers.push(number(kind, count as u64));
+                numbers.push(format!("{count} {}", kind.plural()));
             }
         }
         let owned = entries.iter().filter(|entry| entry.kind.has_user());
@@ -355,9 +361,4 @@ impl Workspace {
         done.err()
             .map(|error| format!("this export is not in the audit: {}", chain(&error)))
     }
-}
-
-/// Number and kind of audited records.
-fn number(kind: Kind, count: u64) -> String {
-    format!("{count} {}", kind.plural())
 }

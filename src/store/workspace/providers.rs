@@ -117,12 +117,11 @@ impl Providers {
                 return Ok(chosen);
             }
         }
-        match self.local_model().await? {
-            Some(model) => Ok(self
-                .of_provider("local", &model)?
-                .unwrap_or(Chosen::Offline)),
-            None => Ok(Chosen::Offline),
-        }
+        let local = match self.local_model().await? {
+            Some(model) => self.of_provider("local", &model)?,
+            None => None,
+        };
+        Ok(local.unwrap_or(Chosen::Offline))
     }
 
     fn named(&self, given: &str) -> Result<Chosen, Error> {
@@ -139,14 +138,10 @@ impl Providers {
         }
         if let Some(file) = given.strip_prefix("scripted:") {
             let path = PathBuf::from(file);
-            let text = named::read_any_text(&path).map_err(|source| Error::Unreadable {
-                path: path.clone(),
-                source,
-            })?;
+            let text = named::read_any_text(&path).map_err(Error::unreadable(&path))?;
             let name = path.file_stem().unwrap_or_default().to_string_lossy();
-            return Ok(Chosen::Model(Box::new(Llm::Scripted(Scripted::parse(
-                &name, &text,
-            )?))));
+            let replies = Scripted::parse(&name, &text)?;
+            return Ok(Chosen::Model(Box::new(Llm::Scripted(replies))));
         }
         let (provider, model) = given
             .split_once('/')

@@ -3,7 +3,6 @@
 //! Every text is redacted here, as the store redacts its records, so no operation can skip it. A test reads the
 //! source and rejects other ways to write a file.
 
-use std::io;
 use std::path::Path;
 
 use memctl_files::{Directory, SharedFile, named};
@@ -11,16 +10,9 @@ use memctl_files::{Directory, SharedFile, named};
 use crate::store::skill::Skills;
 use crate::store::{Error, Writer, atomic};
 
-/// Replaces a text file below a workspace directory, and creates its parent directories. Returns
-/// the kinds of secrets redacted.
-pub(crate) fn replace(
-    directory: &Directory,
-    path: &Path,
-    text: &str,
-) -> Result<Vec<&'static str>, Error> {
-    let redacted = memctl_redact::redact(text);
-    place(directory, path, &redacted.text)?;
-    Ok(redacted.found)
+/// Replaces a text file below a workspace directory, and creates its parent directories.
+pub(crate) fn replace(directory: &Directory, path: &Path, text: &str) -> Result<(), Error> {
+    place(directory, path, &memctl_redact::redact(text).text)
 }
 
 fn place(directory: &Directory, path: &Path, text: &str) -> Result<(), Error> {
@@ -71,26 +63,20 @@ fn journaled(skills: &Skills, path: &Path) -> Option<String> {
 /// Writes output to a path that the caller named. Each record has been through `store::redact` already;
 /// redacting the whole again would double the time.
 pub(crate) fn write_output(path: &Path, bytes: &[u8]) -> Result<(), Error> {
-    written(path, named::replace(path, bytes))
+    named::replace(path, bytes).map_err(Error::io("write", path))
 }
 
 /// Replaces a file of the project, or creates it with its directories. The text is redacted already.
 pub(crate) fn replace_in_project(file: &SharedFile, text: &str) -> Result<(), Error> {
-    written(file.path(), file.replace(text.as_bytes()))
+    let replaced = file.replace(text.as_bytes());
+    replaced.map_err(Error::io("write", file.path()))
 }
 
-/// Writes a text file that the caller named, and creates its parent directories. Returns the kinds
-/// of secrets redacted.
-pub(crate) fn create(path: &Path, text: &str) -> Result<Vec<&'static str>, Error> {
+/// Writes a text file that the caller named, and creates its parent directories.
+pub(crate) fn create(path: &Path, text: &str) -> Result<(), Error> {
     let above = path.parent().unwrap_or(Path::new(""));
     named::create_dir(above).map_err(Error::io("create", above))?;
-    let redacted = memctl_redact::redact(text);
-    written(path, named::replace(path, redacted.text.as_bytes()))?;
-    Ok(redacted.found)
-}
-
-fn written(path: &Path, result: io::Result<()>) -> Result<(), Error> {
-    result.map_err(Error::io("write", path))
+    write_output(path, memctl_redact::redact(text).text.as_bytes())
 }
 
 /// Describes the kinds of secrets that were redacted.

@@ -22,7 +22,7 @@ use crate::store::files::log;
 use crate::store::renaming::NewId;
 use crate::store::workspace::{Error, Workspace, repair_warnings};
 use crate::store::{DIRECTORY, DataFile, RawEntry, foreign_entries, logs};
-use crate::upkeep::export::{Header, Line, Of, VERSION, unreadable};
+use crate::upkeep::export::{Header, Line, Of, VERSION};
 
 /// Options of an import.
 #[derive(Debug)]
@@ -122,31 +122,24 @@ impl ImportReport {
 /// Additions of an import: records under their final ids, and lines of logs.
 #[derive(Default)]
 struct Ready {
-    records: Vec<(Kind, RawEntry)>,
+    records: BTreeMap<Kind, Vec<RawEntry>>,
     lines: Vec<(&'static str, Vec<String>)>,
 }
 
 /// Imports a file or a directory.
 pub fn import(workspace: &Workspace, options: &ImportOptions) -> Result<ImportReport, Error> {
-    let mut opened = open(&options.path)?;
     let mut report = ImportReport {
-        source: opened.source,
         path: options.path.clone(),
         dry_run: options.dry_run,
-        warnings: std::mem::take(&mut opened.warnings),
         ..ImportReport::default()
     };
-    for skipped in opened.skipped.drain(..) {
-        report.skip(skipped);
-    }
+    let opened = open(&options.path, &mut report)?;
     // The lock is held from here on, so decisions stay valid until they are written.
     let mut writer = (!options.dry_run).then(|| workspace.writer()).transpose()?;
     let ready = records::ready(workspace, options, opened, &mut report)?;
     if let Some(writer) = &mut writer {
-        for kind in Kind::ALL {
-            let of_kind = ready.records.iter().filter(|(of, _)| *of == kind);
-            let entries: Vec<RawEntry> = of_kind.map(|(_, entry)| entry.clone()).collect();
-            writer.restore(kind, &entries, None)?;
+        for (kind, entries) in &ready.records {
+            writer.restore(*kind, entries, None)?;
         }
         for (name, lines) in &ready.lines {
             writer.restore_lines(name, lines)?;
@@ -162,27 +155,13 @@ const LARGEST: u64 = 4 << 30;
 
 /// Lines of an export, or of a memory directory.
 struct Opened {
-    /// `memctl` or `agentura`.
-    source: &'static str,
     /// Workspace of the lines; `None` if it has no name.
     workspace: Option<String>,
     lines: Vec<Line>,
-    skipped: Vec<Skipped>,
-    warnings: Vec<String>,
 }
 
 impl Opened {
-    fn of(source: &'static str, workspace: Option<String>) -> Self {
-        Self {
-            source,
-            workspace,
-            lines: Vec::new(),
-            skipped: Vec::new(),
-            warnings: Vec::new(),
-        }
-    }
-
-    fn add(&mut self, of: Of, text: Vec<u8>) {
+    fn add(&mut self, of: Of, text: Vec<u8>, report: &mut ImportReport) {
         if let Ok(text) = String::from_utf8(text) {
             self.lines.push(Line { of, text });
             return;
@@ -191,18 +170,20 @@ impl Opened {
             Of::Record(kind, id) => format!("{kind} {id}"),
             Of::Log(name) => format!("a line of `{name}`"),
         };
-        self.skipped.push(Skipped::one(what, "it is not UTF-8"));
+        report.skip(Skipped::one(what, "it is not UTF-8"));
     }
 }
 
 /// Opens a file or directory; fails if it is neither.
-fn open(path: &Path) -> Result<Opened, Error> {
-    let metadata = named::metadata(path).map_err(unreadable(path))?;
+fn open(path: &Path, report: &mut ImportReport) -> Result<Opened, Error> {
+    let metadata = named::metadata(path).map_err(Error::unreadable(path))?;
     if metadata.is_dir() {
-        directory(path)
-    } else {
-        file(path)
+        return directory(path, report);
     }
+    if metadata.len() > LARGEST {
+        return Err(no_import(path, "it is larger than 4 GiB"));
+    }
+    file(path, report)
 }
 
 fn no_import(path: &Path, reason: impl Into<String>) -> Error {
@@ -211,7 +192,7 @@ fn no_import(path: &Path, reason: impl Into<String>) -> Error {
     Error::input(message, hint)
 }
 
-fn directory(path: &Path) -> Result<Opened, Error> {
+fn directory(path: &Path, report: &mut ImportReport) -> Result<Opened, Error> {
     let inner = path.join(DIRECTORY);
     let memory = if named::is_dir(&inner) {
         inner
@@ -222,29 +203,30 @@ fn directory(path: &Path) -> Result<Opened, Error> {
         .iter()
         .any(|file| named::is_file(&memory.join(file.name())));
     if has_records {
-        return own_directory(&memory);
+        return own_directory(&memory, report);
     }
     let reason = "nothing in it is a memory that is known here";
     Err(no_import(path, reason))
 }
 
 /// Reads the memory directory of another workspace, or of the reference implementation.
-fn own_directory(memory: &Path) -> Result<Opened, Error> {
+fn own_directory(memory: &Path, report: &mut ImportReport) -> Result<Opened, Error> {
     let directory = named::directory(memory);
     let workspace = identity(&directory).map(|identity| identity.origin);
-    let source = workspace.as_ref().map_or("agentura", |_| "memctl");
-    let mut opened = Opened::of(source, workspace);
+    report.source = workspace.as_ref().map_or("agentura", |_| "memctl");
+    let lines = Vec::new();
+    let mut opened = Opened { workspace, lines };
     for kind in Kind::ALL {
         let (entries, problems) = foreign_entries(memory, kind)?;
         let problems = problems.iter().map(ToString::to_string);
-        opened.warnings.extend(problems);
+        report.warnings.extend(problems);
         for entry in entries {
-            opened.add(Of::Record(kind, entry.id), entry.text);
+            opened.add(Of::Record(kind, entry.id), entry.text, report);
         }
     }
     for (name, _) in logs() {
         for text in log::lines(&directory, name)? {
-            opened.add(Of::Log(name.to_owned()), text);
+            opened.add(Of::Log(name.to_owned()), text, report);
         }
     }
     // The reference implementation keeps failures in a separate file.
@@ -254,16 +236,16 @@ fn own_directory(memory: &Path) -> Result<Opened, Error> {
     let cases = cases["cases"].as_array().map_or(0, Vec::len) as u64;
     if cases > 0 {
         let reason = "memctl has no such record; the execution that failed is imported";
-        let skipped = Skipped::some(cases, "failure cases", reason);
-        opened.skipped.push(skipped);
+        report.skip(Skipped::some(cases, "failure cases", reason));
     }
     Ok(opened)
 }
 
-fn file(path: &Path) -> Result<Opened, Error> {
-    let text = decoded(read(path)?).map_err(|_| no_import(path, "it is not text"))?;
+fn file(path: &Path, report: &mut ImportReport) -> Result<Opened, Error> {
+    let bytes = named::read(path, LARGEST).map_err(Error::unreadable(path))?;
+    let text = decoded(bytes).map_err(|_| no_import(path, "it is not text"))?;
     if let Some(header) = text.lines().next().and_then(Header::of) {
-        return own_lines(path, &header, &text);
+        return own_lines(header, &text, report);
     }
     let file_name = path.file_name().and_then(|name| name.to_str());
     if file_name.is_some_and(|name| DataFile::named(name).is_some()) {
@@ -279,26 +261,19 @@ fn file(path: &Path) -> Result<Opened, Error> {
     Err(no_import(path, "it is no export of memctl"))
 }
 
-fn read(path: &Path) -> Result<Vec<u8>, Error> {
-    let size = named::metadata(path).map_err(unreadable(path))?.len();
-    if size > LARGEST {
-        return Err(no_import(path, "it is larger than 4 GiB"));
-    }
-    named::read(path, LARGEST).map_err(unreadable(path))
-}
-
 /// Parses the lines of an export. An unreadable line is skipped with its number, and records that
 /// the header counts but the file lacks are reported as missing.
-fn own_lines(path: &Path, header: &Header, text: &str) -> Result<Opened, Error> {
+fn own_lines(header: Header, text: &str, report: &mut ImportReport) -> Result<Opened, Error> {
     if header.version > VERSION {
         let reason = format!(
             "it has version {}, and this program reads {VERSION}",
             header.version
         );
-        return Err(no_import(path, reason));
+        return Err(no_import(&report.path, reason));
     }
-    let mut opened = Opened::of("memctl", header.workspace.clone());
-    let mut counts = header.counts.clone();
+    report.source = "memctl";
+    let mut lines = Vec::new();
+    let mut counts = header.counts;
     for (i, line) in text.lines().enumerate().skip(1) {
         if line.trim().is_empty() {
             continue;
@@ -312,18 +287,18 @@ fn own_lines(path: &Path, header: &Header, text: &str) -> Result<Opened, Error> 
                 if let Some(count) = counts.get_mut(counted) {
                     *count = count.saturating_sub(1);
                 }
-                opened.lines.push(line);
+                lines.push(line);
             }
-            Err(reason) => {
-                let what = format!("line {}", i + 1);
-                opened.skipped.push(Skipped::one(what, reason));
-            }
+            Err(reason) => report.skip(Skipped::one(format!("line {}", i + 1), reason)),
         }
     }
     let missing = counts.into_iter().filter(|(_, count)| *count > 0);
     let cut = missing.map(|(name, count)| {
         format!("the export says {count} more of `{name}` than it holds: it was cut off, or edited")
     });
-    opened.warnings.extend(cut);
-    Ok(opened)
+    report.warnings.extend(cut);
+    Ok(Opened {
+        workspace: header.workspace,
+        lines,
+    })
 }

@@ -20,7 +20,7 @@ use crate::store::renaming::{
     IMPORTED_FROM, NewId, NewIds, Taken, created, digest, is_exact, rename, with_new_ids,
 };
 use crate::store::workspace::redacting_writer::redaction_warning;
-use crate::store::workspace::{Error, Workspace, document, remembered};
+use crate::store::workspace::{Error, Workspace, document_of, remembered};
 use crate::store::{
     DataFile, Entry, ForgottenRecords, RawEntry, Role, Tombstone, TrustSnapshot, foreign_entries,
     logs, redact, text_field,
@@ -70,8 +70,7 @@ pub(super) fn ready(
     let mut import = Import {
         workspace,
         own: workspace.store.approvals().own_words(),
-        trusts: options.trust,
-        restore: options.restore,
+        options,
         is_at_primary: workspace.store.primary_name()?.is_some(),
         is_ours,
         source: export.workspace.unwrap_or_default(),
@@ -115,27 +114,19 @@ pub(super) fn ready(
     for entry in new {
         report.take(entry.kind.plural());
         report.observed += u64::from(entry.observed.is_some() && !options.trust);
-        let kind = entry.kind;
-        ready
-            .records
-            .push((kind, import.text_of(entry, report.source)));
+        let of_kind = ready.records.entry(entry.kind).or_default();
+        of_kind.push(import.text_of(entry, report.source));
     }
     ready.lines = import.log_lines(log_lines, report)?;
     report.warnings.extend(redaction_warning(import.left_out));
     Ok(ready)
 }
 
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each is a fact of its own about the import"
-)]
 struct Import<'a> {
     workspace: &'a Workspace,
     /// Texts that this user has said or approved.
     own: TrustSnapshot,
-    /// `true` if the approvals that the file claims count.
-    trusts: bool,
-    restore: bool,
+    options: &'a ImportOptions,
     /// True if the records here are those of a database.
     is_at_primary: bool,
     /// True if the records come from this workspace.
@@ -201,7 +192,7 @@ impl Import<'_> {
             return Decision::Known(Some(id.clone()));
         }
         let was_forgotten = self.was_forgotten(entry);
-        if was_forgotten && !self.restore {
+        if was_forgotten && !self.options.restore {
             return Decision::Skip(FORGOTTEN);
         }
         let is_free = !self.existing.taken.holds(&entry.id)
@@ -234,7 +225,7 @@ impl Import<'_> {
     /// Returns the text to store, under the final id.
     fn text_of(&self, entry: Incoming, source: &str) -> RawEntry {
         let origin = self.origin(&entry);
-        let observed = entry.observed.filter(|_| !self.trusts);
+        let observed = entry.observed.filter(|_| !self.options.trust);
         let mut text = observed.unwrap_or(entry.text);
         if let Some(renamed) = with_new_ids(&text, &self.renames) {
             text = renamed;
@@ -257,7 +248,7 @@ impl Import<'_> {
     /// Returns true if only this machine will have the record, under an id that clones give, too. A
     /// primary database sees every id.
     fn needs_local_id(&self, entry: &Incoming) -> bool {
-        let observed = entry.observed.as_ref().filter(|_| !self.trusts);
+        let observed = entry.observed.as_ref().filter(|_| !self.options.trust);
         let text = observed.unwrap_or(&entry.text);
         !self.is_at_primary
             && DataFile::for_record(entry.kind, text.as_bytes()).is_local
@@ -273,14 +264,8 @@ impl Import<'_> {
         if self.is_ours && forgotten.has_id(entry.kind, &entry.id) {
             return true;
         }
-        let read = Entry {
-            kind: entry.kind,
-            id: entry.id.clone(),
-            text: entry.text.clone().into_bytes(),
-            is_local: false,
-            offset: 0,
-        };
-        document(&read).is_some_and(|one| forgotten.has_content(entry.kind, remembered(&one)))
+        document_of(entry.kind, entry.text.as_bytes())
+            .is_some_and(|one| forgotten.has_content(entry.kind, remembered(&one)))
     }
 
     /// Returns the new lines by log. Tombstones come last: after a crash, a retry would take tombstones

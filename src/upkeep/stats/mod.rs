@@ -13,7 +13,6 @@
 pub(super) mod runs;
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use chrono::{DateTime, Datelike as _, Days, NaiveDate, NaiveDateTime};
 use runs::Runs;
@@ -23,7 +22,7 @@ use crate::model::{
     CallAction, Correction, Evidence, Kind, Procedure, Receipts, Record as _, Reflexion, Session,
 };
 use crate::notes::find::rounded;
-use crate::store::workspace::{Error, Workspace, redacting_writer};
+use crate::store::workspace::{Error, Workspace};
 use crate::store::{Entry, LateCalls, Selection};
 
 /// Statistics on the value of memory. Shares and rates are from 0 to 1.
@@ -196,11 +195,6 @@ impl StatsReport {
     pub fn is_empty(&self) -> bool {
         self.days.is_none()
     }
-}
-
-/// Writes a page of statistics to a file atomically. Returns the kinds of the secrets redacted.
-pub fn save_page(path: &Path, page: &str) -> Result<Vec<&'static str>, Error> {
-    redacting_writer::create(path, page)
 }
 
 /// Maximum number of rules, and of lessons, in a report.

@@ -11,8 +11,8 @@ use chrono::{DateTime, Utc};
 use crate::model::Kind;
 use crate::model::error::message as chain;
 use crate::store::skill::Skills;
-use crate::store::workspace::{Error, Workspace, document, redacting_writer, stamp};
-use crate::store::{Entry, RawEntry, RemovalMode, Reverted, Splice, Writer};
+use crate::store::workspace::{Error, Workspace, document, document_of, redacting_writer, stamp};
+use crate::store::{RawEntry, RemovalMode, Reverted, Splice, Writer};
 use crate::upkeep::undo::{Change, Effect, RevertStep, Undone, short};
 
 /// Performs the steps; a dry run writes nothing. Removals of one kind, and restored records of one kind, are done at once.
@@ -184,14 +184,7 @@ fn restore_run(
         let is_there = there.contains(id.as_str());
         let did = if is_there { "unchanged" } else { "restored" };
         let text = text.clone().unwrap_or_default();
-        let document = document(&Entry {
-            kind,
-            id: id.clone(),
-            text: text.clone().into_bytes(),
-            is_local: false,
-            offset: 0,
-        });
-        let summary = document.map(|document| document.summary);
+        let summary = document_of(kind, text.as_bytes()).map(|document| document.summary);
         steps.push(undone(did, id, summary.unwrap_or_default()));
         returning.push(RawEntry {
             id: id.clone(),
