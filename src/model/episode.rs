@@ -186,10 +186,10 @@ impl Record for Correction {
 
     /// A relayed correction is observed until a user approves or repeats it.
     fn trust(&self) -> Trust {
-        match (self.source == AGENT, self.trust.as_str()) {
-            (false, _) | (true, "user") => Trust::User,
-            (true, "approved") => Trust::Approved,
-            (true, _) => Trust::Observed,
+        if self.source == AGENT {
+            Trust::stored(&self.trust)
+        } else {
+            Trust::User
         }
     }
 }

@@ -74,32 +74,23 @@ pub trait Explain: Error + Send + Sync + 'static {
     fn explain(&self) -> (Kind, Option<String>);
 }
 
-/// Error for users and programs.
-#[derive(Debug)]
+/// Error as programs read it.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+#[schemars(rename = "ErrorFields")]
 pub struct UserError {
     /// Kind, which decides the exit code.
+    #[schemars(with = "String")]
     pub kind: Kind,
     /// Message, on one line.
     pub message: String,
-    /// Next command or action; `None` if there is none.
+    /// Next command or action; null if there is none.
     pub hint: Option<String>,
 }
 
 /// Document of a failed command.
 #[derive(Serialize, schemars::JsonSchema)]
 pub struct ErrorDocument<'a> {
-    error: ErrorFields<'a>,
-}
-
-/// Error as programs read it.
-#[derive(Serialize, schemars::JsonSchema)]
-struct ErrorFields<'a> {
-    /// Kind, which decides the exit code.
-    kind: &'a str,
-    /// Message, on one line.
-    message: &'a str,
-    /// Next command or action; null if there is none.
-    hint: Option<&'a str>,
+    error: &'a UserError,
 }
 
 impl UserError {
@@ -147,21 +138,13 @@ impl UserError {
 
     /// Returns the document that `--json` prints.
     pub fn json(&self) -> serde_json::Value {
-        let error = ErrorFields {
-            kind: self.kind.name(),
-            message: &self.message,
-            hint: self.hint.as_deref(),
-        };
-        json!(ErrorDocument { error })
+        json!(ErrorDocument { error: self })
     }
 }
 
 impl<E: Explain> From<E> for UserError {
     fn from(error: E) -> Self {
-        let (kind, hint) = match refused(&error) {
-            Some(refused) => of_refused(refused),
-            None => error.explain(),
-        };
+        let (kind, hint) = refused(&error).unwrap_or_else(|| error.explain());
         Self {
             kind,
             message: message(&error),
@@ -188,19 +171,15 @@ fn chain<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn 
     std::iter::successors(Some(error), |&error| error.source())
 }
 
-/// Finds a refused file in the error chain: a link, or another file that is not regular.
-fn refused<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a Refused> {
-    chain(error)
-        .filter_map(|cause| cause.downcast_ref())
-        .find_map(Refused::in_error)
-}
-
-fn of_refused(refused: &Refused) -> Explanation {
+/// Explains a refused file in the error chain: a link, or another file that is not regular.
+fn refused(error: &(dyn Error + 'static)) -> Option<Explanation> {
+    let mut causes = chain(error).filter_map(|cause| cause.downcast_ref());
+    let refused = causes.find_map(Refused::in_error)?;
     let kind = match refused.reason {
         Reason::Special => Kind::Input,
         _ => Kind::Store,
     };
-    (kind, Some(refused.hint()))
+    Some((kind, Some(refused.hint())))
 }
 
 /// Returns the kind of an error of the operating system, outside of the store.

@@ -112,6 +112,11 @@ impl Kind {
         matches!(self, Self::Memory)
     }
 
+    /// Returns `true` if ids of this kind carry the second of creation instead of a counter.
+    pub const fn is_timestamped(self) -> bool {
+        matches!(self, Self::Execution | Self::Session)
+    }
+
     /// Returns the kind of an id or of an id prefix: `corr-00` is a correction.
     pub fn of_id(id: &str) -> Option<Self> {
         let (prefix, _) = id.split_once('-')?;
@@ -250,6 +255,17 @@ names! {
     }
 }
 
+impl Trust {
+    /// Reads the `trust` field of a record that nobody has stated here. An unknown word gives no trust.
+    pub(super) fn stored(field: &str) -> Self {
+        match field {
+            "user" => Self::User,
+            "approved" => Self::Approved,
+            _ => Self::Observed,
+        }
+    }
+}
+
 /// Returns the label shown before a record, so that no reader takes an agent's text for a user's, or a
 /// rule for one in force; `None` for all other records. `trust` is that of a rule; `None` for other
 /// kinds.
@@ -298,13 +314,6 @@ impl IdShape {
             number: digits(stamp)?,
             suffix,
         })
-    }
-}
-
-impl Kind {
-    /// Returns `true` if ids of this kind carry the second of creation instead of a counter.
-    pub const fn is_timestamped(self) -> bool {
-        matches!(self, Self::Execution | Self::Session)
     }
 }
 
@@ -372,10 +381,8 @@ pub fn with_origin(id: &str, origin: &str) -> String {
 
 /// Splits an id from the prefix of its workspace name, if it has one.
 pub fn split_origin(id: &str) -> (&str, Option<&str>) {
-    match id.split_once('@') {
-        Some((id, origin)) => (id, Some(origin)),
-        None => (id, None),
-    }
+    let parts = id.split_once('@');
+    parts.map_or((id, None), |(id, origin)| (id, Some(origin)))
 }
 
 fn digits(text: &str) -> Option<u64> {

@@ -72,10 +72,8 @@ impl Record for Memory {
 
     fn trust(&self) -> Trust {
         match self.trust.as_str() {
-            "" | "user" => Trust::User,
-            "approved" => Trust::Approved,
-            // An unknown word gives no trust.
-            _ => Trust::Observed,
+            "" => Trust::User,
+            field => Trust::stored(field),
         }
     }
 
@@ -154,11 +152,11 @@ pub fn later(now: DateTime<Utc>, span: TimeDelta) -> Option<DateTime<Utc>> {
 /// Parses a whole number of hours, days, weeks or years of 365 days.
 fn span(text: &str) -> Option<TimeDelta> {
     let unit = text.chars().next_back()?;
-    let days = match unit {
-        'h' => None,
-        'd' => Some(1),
-        'w' => Some(7),
-        'y' => Some(365),
+    let hours = match unit {
+        'h' => 1,
+        'd' => 24,
+        'w' => 7 * 24,
+        'y' => 365 * 24,
         _ => return None,
     };
     let digits = &text[..text.len() - unit.len_utf8()];
@@ -167,10 +165,7 @@ fn span(text: &str) -> Option<TimeDelta> {
     }
     // A number that overflows becomes the longest span, which the caller rejects.
     let count: i64 = digits.parse().unwrap_or(i64::MAX);
-    let span = match days {
-        None => TimeDelta::try_hours(count),
-        Some(days) => TimeDelta::try_days(count.saturating_mul(days)),
-    };
+    let span = TimeDelta::try_hours(count.saturating_mul(hours));
     Some(span.unwrap_or(TimeDelta::MAX))
 }
 
@@ -386,12 +381,8 @@ const SHOWN: usize = 60;
 
 impl fmt::Display for Misfit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            field,
-            value,
-            allowed,
-        } = self;
-        match value {
+        let (field, allowed) = (&self.field, &self.allowed);
+        match &self.value {
             Some(value) => {
                 let cut = value.char_indices().nth(SHOWN);
                 let (value, rest) = cut.map_or((value.as_str(), ""), |(at, _)| (&value[..at], "…"));

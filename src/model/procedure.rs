@@ -152,8 +152,10 @@ impl Record for Procedure {
         named.map_or_else(|| one_line(&self.content()), one_line)
     }
 
+    /// A procedure that was learned from a session is observed until a user approves it; a person's own
+    /// counts as their word.
     fn trust(&self) -> Trust {
-        trust(&self.trust)
+        Trust::stored(&self.trust)
     }
 
     fn claims(&self) -> Vec<String> {
@@ -177,6 +179,11 @@ pub const EPISODE: &str = "episode";
 pub const QUARANTINED: &str = "quarantined";
 
 impl Procedure {
+    /// Returns the fields of `data`; empty ones if it is no object.
+    pub fn fields(&self) -> ProcedureFields {
+        serde_json::from_str(self.data.get()).unwrap_or_default()
+    }
+
     /// Returns the counts of use.
     pub fn evidence(&self) -> Evidence {
         Evidence {
@@ -230,16 +237,6 @@ fn one_layout_of<T: Serialize>(part: Option<&T>) -> String {
     text.and_then(Result::ok).unwrap_or_default()
 }
 
-/// Trust of a record that was learned from a session: observed until a user approves it. A person's own
-/// record counts as their word.
-fn trust(stored: &str) -> Trust {
-    match stored {
-        "approved" => Trust::Approved,
-        "user" => Trust::User,
-        _ => Trust::Observed,
-    }
-}
-
 /// Fields of the procedural-memory document; empty if missing.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, remote = "ProcedureFields")]
@@ -286,13 +283,6 @@ impl ProcedureFields {
     pub fn steps(&self) -> impl Iterator<Item = &str> {
         let steps = self.steps.iter().map(|step| step.trim());
         steps.filter(|step| !step.is_empty())
-    }
-}
-
-impl Procedure {
-    /// Returns the fields of `data`; empty ones if it is no object.
-    pub fn fields(&self) -> ProcedureFields {
-        serde_json::from_str(self.data.get()).unwrap_or_default()
     }
 }
 

@@ -8,7 +8,9 @@
 //! The log is append-only. A line with malformed fields is read with the fields that parse; a line
 //! that is not an object is skipped.
 
-use memctl_files::json::leaves;
+use std::borrow::Cow;
+
+use memctl_files::json::{leaves, string_field};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -65,13 +67,8 @@ impl Session {
 
     /// Returns the session's name at the agent host, if it has one.
     pub fn native_id(&self) -> Option<String> {
-        #[derive(Deserialize)]
-        struct Data {
-            native_id: Option<String>,
-        }
-        serde_json::from_str::<Data>(self.session_data.get())
-            .ok()?
-            .native_id
+        let data = self.session_data.get().as_bytes();
+        string_field(data, "native_id").map(Cow::into_owned)
     }
 }
 

@@ -1,4 +1,4 @@
-//! Stores executions of other programs, and lists stored executions.
+//! Stores executions of other programs.
 //!
 //! The report of another program is accepted as given; only the skill must be in scope, and the
 //! rules that it names must belong to that skill. It counts as evidence like a run of this program,
@@ -6,9 +6,8 @@
 
 use serde::Serialize;
 
-use crate::model::{AGENT, Execution, Kind, Outcome, Record, Reflexion, SkillPath};
+use crate::model::{AGENT, Execution, Kind, Outcome, Reflexion};
 use crate::rules::evidence::{self, VerdictSource};
-use crate::store::Selection;
 use crate::store::workspace::redacting_writer::redaction_warning;
 use crate::store::workspace::{Error, Workspace, repair_warnings};
 
@@ -37,15 +36,6 @@ impl LoggedExecution {
             warnings,
         }
     }
-}
-
-/// Complete records of one kind.
-#[derive(Debug)]
-pub struct Records<R> {
-    /// Newest records, newest first.
-    pub records: Vec<R>,
-    /// Non-fatal problems.
-    pub warnings: Vec<String>,
 }
 
 /// Stores an execution of another program; its skill need not exist here.
@@ -101,26 +91,4 @@ fn log_with_rules(
     warnings.extend(redaction_warning(writer.take_left_out()));
     warnings.extend(counted.err().map(|error| evidence::uncounted(&error)));
     Ok(LoggedExecution::of(stored, warnings))
-}
-
-/// Returns the newest records of a kind that the caller may see.
-pub fn records<R: Record>(
-    workspace: &Workspace,
-    skill: Option<&SkillPath>,
-    limit: usize,
-) -> Result<Records<R>, Error> {
-    let selection = Selection::newest(skill, limit);
-    let found = workspace.store.list::<R>(&selection)?;
-    let mut records = found.records;
-    records.reverse();
-    Ok(Records {
-        warnings: found.problems.iter().map(ToString::to_string).collect(),
-        records,
-    })
-}
-
-/// Returns the record with this id.
-pub fn record<R: Record>(workspace: &Workspace, id: &str) -> Result<R, Error> {
-    let id = workspace.store.resolve(R::KIND, id, None)?;
-    workspace.store.get(&id)
 }

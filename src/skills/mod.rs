@@ -19,7 +19,7 @@ pub(crate) mod run;
 pub(crate) mod test;
 
 pub use assemble::{PromptReport, prompt};
-pub use executions::{LoggedExecution, Records, log_execution, record, records};
+pub use executions::{LoggedExecution, log_execution};
 pub(crate) use run::installed_agents;
 pub use run::{RunOptions, RunReport, run};
 pub use test::{

@@ -18,10 +18,8 @@ const LONGEST_JSON: u64 = 64 << 20;
 
 /// Creates a directory and its missing parents.
 pub(crate) fn create_dir(directory: &Directory) -> Result<(), Error> {
-    match directory.create() {
-        Ok(_) => Ok(()),
-        Err(error) => Err(Error::io("create", directory)(error)),
-    }
+    let created = directory.create().map(drop);
+    created.map_err(Error::io("create", directory))
 }
 
 /// Replaces the file by these bytes, or leaves it unchanged.

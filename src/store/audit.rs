@@ -186,11 +186,7 @@ impl AuditLog<'_> {
 
     /// Verifies the whole log. `noted` is a hash noted elsewhere that the log must still contain.
     pub(crate) fn verify(self, noted: Option<&str>) -> Result<Audited, Error> {
-        let mut audited = Audited {
-            lines: 0,
-            head: None,
-            flaws: Vec::new(),
-        };
+        let mut audited = Audited::default();
         let path = self.directory.join(AUDIT_LOG);
         let log = directory::open_data(self.directory, AUDIT_LOG)?;
         let Some(identity) = directory::identity(self.directory) else {
@@ -287,7 +283,7 @@ impl Chain {
         })?;
         // The closing bracket follows the hash.
         text.pop();
-        let hash = Key::line(&self.key.0[0], &self.hash, text.as_bytes());
+        let hash = Key::mac(&self.key.0[0], &[b"line\0", &self.hash, text.as_bytes()]);
         self.text
             .extend([&*text, BEFORE_HASH, &hash, AFTER_HASH, "\n"]);
         self.hash = hash.into_bytes();
@@ -318,18 +314,16 @@ impl Key {
 
     /// Returns `true` if a line with this body and this previous hash has this one by any of the keys.
     fn made(&self, hash: &[u8], before: &[u8], body: &[u8]) -> bool {
-        let mut keys = self.0.iter();
-        keys.any(|key| Self::line(key, before, body).as_bytes() == hash)
+        let line = [b"line\0", before, body];
+        self.0
+            .iter()
+            .any(|key| Self::mac(key, &line).as_bytes() == hash)
     }
 
     /// Returns `true` if a proof of a last line is by any of the keys.
     fn proves(&self, proof: &str, hash: &[u8]) -> bool {
         let mut keys = self.0.iter();
         keys.any(|key| Self::mac(key, &[b"anchor\0", hash]) == proof)
-    }
-
-    fn line(key: &Hmac<Sha256>, before: &[u8], body: &[u8]) -> String {
-        Self::mac(key, &[b"line\0", before, body])
     }
 
     fn mac(key: &Hmac<Sha256>, parts: &[&[u8]]) -> String {
@@ -353,7 +347,7 @@ fn split(line: &[u8]) -> Option<(&[u8], &[u8])> {
 const TOLD: usize = 20;
 
 /// Result of a verification.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Audited {
     /// Number of lines.
     pub lines: u64,

@@ -374,7 +374,7 @@ impl Table {
         version: u64,
         terms_of: &dyn Fn(&[u8]) -> Vec<u64>,
     ) -> Result<Self, Error> {
-        let name = terms_name(snapshot.of);
+        let name = format!("{}.terms", snapshot.of.derived_name());
         let stamp = snapshot.table.header.stamp;
         let is_there = snapshot.file.is_some();
         let saved = is_there.then(|| Map::open(&store.directory().below(DERIVED), &name));
@@ -463,11 +463,6 @@ impl Table {
         let keys = keys.map(|key| u64_at(key, 0)).zip(0_u32..);
         keys.take_while(|(_, number)| u64::from(*number) < self.entries)
     }
-}
-
-/// Returns the name of a file's table, in the directory of derived files.
-fn terms_name(file: DataFile) -> String {
-    format!("{}.terms", file.derived_name())
 }
 
 /// Digests of the texts in the shared file of one kind, for the requests of one process. No text leaves it, so that

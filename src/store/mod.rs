@@ -64,11 +64,8 @@ pub use files::inventory::{
     shared_files, with_missing_lines,
 };
 pub use files::tombstones::{ForgottenRecords, Tombstone};
-pub use index::Terms;
-pub use index::{Derived, DerivedWriter, Positions, SeenTexts};
-pub use logs::LateCalls;
-pub use logs::Unsent;
-pub use logs::{LogListing, LogSelection};
+pub use index::{Derived, DerivedWriter, Positions, SeenTexts, Terms};
+pub use logs::{LateCalls, LogListing, LogSelection, Unsent};
 pub use memctl_files::json::{compact, with_fields};
 pub use project::{Here, Project, project_of_session, same_project, shown_project};
 // The store redacts every JSON text that it writes or hands out, so no caller can write without it.

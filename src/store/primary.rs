@@ -173,15 +173,11 @@ pub(crate) struct AtPrimary {
 impl AtPrimary {
     /// Takes the turn, and fetches earlier changes of other writers. Returns `None` if the files
     /// are the primary store.
-    pub(crate) fn begin(
-        store: &Scoped,
-        lock: &Lock,
-        limit: Duration,
-    ) -> Result<Option<Self>, Error> {
+    pub(crate) fn begin(store: &Scoped, lock: &Lock) -> Result<Option<Self>, Error> {
         let Some(primary) = store.connected_primary()? else {
             return Ok(None);
         };
-        let turn = primary.turn(limit)?;
+        let turn = primary.turn(store.lock_limit())?;
         let there = fetch(store, lock, primary.as_ref())?;
         Ok(Some(Self {
             turn,

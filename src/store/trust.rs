@@ -400,7 +400,8 @@ impl Approvals {
     /// Returns the file of the note, and the path that it describes.
     fn place(&self) -> Option<(PathBuf, String)> {
         let state = self.state.as_deref()?;
-        let path = canonical(&self.directory)?;
+        let path = named::real(&self.directory).ok()?;
+        let path = path.to_string_lossy().into_owned();
         let name = hex(&Sha256::digest(path.as_bytes()));
         let file = state.join(NOTES).join(format!("{}.json", &name[..32]));
         Some((file, path))
@@ -454,10 +455,6 @@ impl Approvals {
             ..Note::default()
         })
     }
-}
-
-fn canonical(directory: &Path) -> Option<String> {
-    Some(named::real(directory).ok()?.to_string_lossy().into_owned())
 }
 
 /// Name of the file with the key.

@@ -317,24 +317,23 @@ impl Step {
     /// Returns the id of the affected record, or the path of the file; `None` for [`Self::Undone`].
     pub fn target(&self) -> Option<&str> {
         match self {
-            Self::Added { id, .. }
-            | Self::Edited { id, .. }
-            | Self::Removed { id, .. }
-            | Self::Moved { id, .. }
-            | Self::Approval { id, .. } => Some(id),
             Self::File { path, .. } => Some(path),
-            Self::Undone { .. } => None,
+            _ => self.record().map(|(_, id)| id),
         }
     }
 
     /// Returns the kind of the affected record.
     pub fn kind(&self) -> Option<Kind> {
+        self.record().map(|(kind, _)| kind)
+    }
+
+    fn record(&self) -> Option<(Kind, &str)> {
         match self {
-            Self::Added { kind, .. }
-            | Self::Edited { kind, .. }
-            | Self::Removed { kind, .. }
-            | Self::Moved { kind, .. }
-            | Self::Approval { kind, .. } => Some(*kind),
+            Self::Added { kind, id }
+            | Self::Edited { kind, id, .. }
+            | Self::Removed { kind, id, .. }
+            | Self::Moved { kind, id, .. }
+            | Self::Approval { kind, id, .. } => Some((*kind, id)),
             Self::File { .. } | Self::Undone { .. } => None,
         }
     }

@@ -175,7 +175,7 @@ pub(super) fn damage(store: &Scoped) -> Result<Vec<String>, Error> {
 }
 
 /// Audit events.
-#[derive(Debug, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Default, Serialize, schemars::JsonSchema)]
 pub struct AuditReport {
     /// Number of matching events.
     pub total: u64,
@@ -185,10 +185,7 @@ pub struct AuditReport {
 
 /// Returns the newest audit events, of one user or program if given, at most this many.
 pub fn audit(store: &Scoped, who: Option<&str>, limit: usize) -> Result<AuditReport, Error> {
-    let mut report = AuditReport {
-        total: 0,
-        lines: VecDeque::new(),
-    };
+    let mut report = AuditReport::default();
     store.audited_by_all(&mut |line| {
         if who.is_none_or(|who| line.who == who) {
             report.total += 1;

@@ -15,6 +15,7 @@ use crate::model::{Execution, Kind, Outcome, Record, Reflexion, SkillPath, Usage
 use crate::rules::{self, AddedRule, CorrectOptions};
 use crate::serve::arguments::{LISTED, LONGEST_NAME, LONGEST_TEXT, text, word};
 use crate::serve::operations::screened;
+use crate::store::Selection;
 use crate::{review, skills};
 
 use super::input::{Answer, Body, Names, Parameters, reply, skill};
@@ -52,10 +53,13 @@ pub(crate) async fn list<R: Record + 'static>(
     let name = R::KIND.plural();
     let why = format!("serve {name}");
     let work = call.work(Use::Any, &why, async move |workspace| {
-        let found = skills::records::<R>(workspace, skill.as_ref(), limit)?;
+        let newest = Selection::newest(skill.as_ref(), limit);
+        let mut found = workspace.store.list::<R>(&newest)?;
+        found.records.reverse();
+        let warnings: Vec<String> = found.problems.iter().map(ToString::to_string).collect();
         let listed = [
             (name, to_raw_value(&found.records)?),
-            ("warnings", to_raw_value(&found.warnings)?),
+            ("warnings", to_raw_value(&warnings)?),
         ];
         Ok(BTreeMap::from(listed))
     });
@@ -188,7 +192,8 @@ const USUAL: f64 = 0.8;
 /// `GET /v1/reflexions/{id}`
 pub(crate) async fn reflexion(call: Call, Names(id): Names<String>) -> Answer {
     let work = call.work(Use::Any, "serve reflexions", async move |workspace| {
-        Ok(skills::record::<Reflexion>(workspace, &id)?)
+        let id = workspace.store.resolve(Kind::Reflexion, &id, None)?;
+        Ok(workspace.store.get::<Reflexion>(&id)?)
     });
     reply(&work.await?)
 }

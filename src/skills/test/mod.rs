@@ -35,7 +35,7 @@ const USUAL_ANSWER: u64 = 500;
 const BYTES_PER_TOKEN: u64 = 4;
 
 /// Plan of a test run.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct TestPlan {
     /// Models to call: `provider/model`.
     pub models: Vec<String>,
@@ -163,12 +163,9 @@ pub async fn plan_tests(
     max_calls: usize,
 ) -> Result<TestPlan, Error> {
     let mut plan = TestPlan {
-        models: Vec::new(),
-        calls: 0,
         max_calls,
         cost_usd: Some(0.0),
-        cases: 0,
-        groups: Vec::new(),
+        ..TestPlan::default()
     };
     for (path, cases) in cases_of(workspace, &workspace.skills()?, skill)? {
         let (_, skill) = workspace.skill(&path)?;

@@ -12,8 +12,6 @@
 //! Deliberately absent: the environment variable that disables one process, which the callers check; and
 //! hiding of a disabled user's records from the owner of the files.
 
-use std::path::PathBuf;
-
 use memctl_files::Directory;
 
 use crate::model::{UserId, Viewer};
@@ -83,10 +81,6 @@ pub fn is_disabled(directory: &Directory) -> bool {
     matches!(directory.kind(MARKER), Ok(Some(_)))
 }
 
-fn marker(directory: &Directory) -> PathBuf {
-    directory.join(MARKER)
-}
-
 impl Scoped {
     /// Allows writes while the memory is disabled, for removing and restoring data.
     #[must_use]
@@ -117,7 +111,7 @@ impl Scoped {
     /// Fails if the memory is disabled for everybody.
     pub(crate) fn must_be_enabled_for_all(&self) -> Result<(), Error> {
         if !self.regardless && is_disabled(self.directory()) {
-            return Err(Error::Disabled(marker(self.directory())));
+            return Err(Error::Disabled(self.directory().join(MARKER)));
         }
         Ok(())
     }
@@ -136,7 +130,7 @@ impl Scoped {
     /// Enables the memory; `false` if it was enabled already.
     pub fn enable(&self) -> Result<bool, Error> {
         let removed = self.directory().remove(MARKER);
-        removed.map_err(Error::io("remove", &marker(self.directory())))
+        removed.map_err(Error::io("remove", &self.directory().join(MARKER)))
     }
 }
 

@@ -92,9 +92,14 @@ impl Scoped {
     /// Returns the number of visible records of a kind. Within a scope, some kinds are counted by
     /// the hash of the domain alone.
     pub fn count(&self, kind: Kind) -> Result<u64, Error> {
+        let sees_each = *self.scope() == Scope::All && !self.access().asks_the_text(kind);
         let mut count = 0;
         for snapshot in self.snapshots(kind)? {
-            count += self.count_in(&snapshot, kind)?;
+            count += if sees_each {
+                snapshot.table.header.count
+            } else {
+                self.select(&snapshot, kind, &Selection::default())?.len() as u64
+            };
         }
         Ok(count)
     }
@@ -102,14 +107,6 @@ impl Scoped {
     /// Returns the number of visible records of all kinds.
     pub fn record_count(&self) -> Result<u64, Error> {
         Kind::ALL.into_iter().map(|kind| self.count(kind)).sum()
-    }
-
-    fn count_in(&self, snapshot: &Snapshot, kind: Kind) -> Result<u64, Error> {
-        if *self.scope() == Scope::All && !self.access().asks_the_text(kind) {
-            return Ok(snapshot.table.header.count);
-        }
-        let all = Selection::default();
-        Ok(self.select(snapshot, kind, &all)?.len() as u64)
     }
 
     /// Returns `false` if the scope certainly does not cover the entry of a row.

@@ -156,11 +156,9 @@ impl Lock {
     /// Returns `true` if the directory holds no memory yet: no identity, no records and no remote
     /// records.
     pub(crate) fn is_new(&self) -> bool {
-        let names = Kind::ALL.map(Kind::file);
-        let names = names.into_iter().chain([IDENTITY, REMOTE]);
-        names
-            .into_iter()
-            .all(|name| matches!(self.directory.kind(name), Ok(None)))
+        let names = Kind::ALL.map(Kind::file).into_iter();
+        let mut names = names.chain([IDENTITY, REMOTE]);
+        names.all(|name| matches!(self.directory.kind(name), Ok(None)))
     }
 
     /// Returns the identity of the workspace, and creates a missing one. One that cannot be read is not replaced:
@@ -278,13 +276,9 @@ pub(crate) fn is_pulled_origin(name: &str) -> bool {
 
 /// Returns `true` if a name is valid for a workspace.
 pub fn is_origin(name: &str) -> bool {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
-    name.len() <= 64
-        && name
-            .bytes()
-            .next()
-            .is_some_and(|b| b.is_ascii_alphanumeric())
-        && name.bytes().all(plain)
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+    let is_begun = name.starts_with(|c: char| c.is_ascii_alphanumeric());
+    is_begun && name.len() <= 64 && name.chars().all(plain)
 }
 
 /// Returns the directory name of an origin.
@@ -298,18 +292,13 @@ pub(crate) fn directory_name(origin: &str) -> String {
 
 /// Returns the origin of a directory; `None` if the directory is not ours.
 pub(crate) fn origin_of(name: &str) -> Option<String> {
-    let mut origin = Vec::with_capacity(name.len());
-    let mut bytes = name.bytes();
-    while let Some(byte) = bytes.next() {
-        if byte == b'%' {
-            let digits = [bytes.next()?, bytes.next()?];
-            let digits = std::str::from_utf8(&digits).ok()?;
-            origin.push(u8::from_str_radix(digits, 16).ok()?);
-        } else {
-            origin.push(byte);
-        }
+    let mut parts = name.split('%');
+    let mut origin = parts.next()?.to_owned();
+    for part in parts {
+        let (digits, rest) = part.split_at_checked(2)?;
+        origin.push(char::from(u8::from_str_radix(digits, 16).ok()?));
+        origin.push_str(rest);
     }
-    let origin = String::from_utf8(origin).ok()?;
     // One directory per origin: other names that decode to it are invalid.
     (is_pulled_origin(&origin) && directory_name(&origin) == name).then_some(origin)
 }

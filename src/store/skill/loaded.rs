@@ -73,8 +73,7 @@ impl Skills {
         let mut skill = skill(path, dir, source, context, read)?;
         let is_there =
             |file: &BundledFile| is_below(&file.path) && self.has_file(&skill.dir.join(&file.path));
-        let (files, missing): (Vec<_>, Vec<BundledFile>) =
-            skill.files.iter().cloned().partition(is_there);
+        let (files, missing): (Vec<_>, Vec<_>) = skill.files.iter().cloned().partition(is_there);
         let source = skill.source.display();
         skill.problems.extend(missing.iter().map(|file| {
             let path = &file.path;
@@ -244,20 +243,15 @@ fn skill(
     context: Vec<Layer>,
     read: FrontMatter,
 ) -> Result<Skill, Error> {
-    let FrontMatter {
-        metadata,
-        body,
-        tolerated,
-    } = read;
     let shown = source.display();
     let mut problems = Vec::new();
-    if let Some((line, reason)) = tolerated {
+    if let Some((line, reason)) = read.tolerated {
         problems.push(format!(
             "{shown}:{line}: the metadata is not valid YAML and was read line by line: {reason}"
         ));
     }
     let mut problem = |message: String| problems.push(format!("{shown}: {message}"));
-    let mut text = |key: &str| match setting(&metadata, key) {
+    let mut text = |key: &str| match setting(&read.metadata, key) {
         Some(Value::String(text)) => Some(text.trim().to_owned()).filter(|text| !text.is_empty()),
         Some(Value::Array(_) | Value::Object(_)) => {
             problem(format!("`{key}` is not a string and is ignored"));
@@ -284,19 +278,19 @@ fn skill(
     }
     for (what, is_missing) in [
         ("description", description.is_none()),
-        ("prompt", body.is_empty()),
+        ("prompt", read.body.is_empty()),
     ] {
         if is_missing {
             problem(format!("the {what} is missing"));
         }
     }
-    let files = setting(&metadata, "files").map(files_named);
+    let files = setting(&read.metadata, "files").map(files_named);
     Ok(Skill {
         files: files.unwrap_or_default(),
         path: path.clone(),
         dir,
         model,
-        body,
+        body: read.body,
         context,
         problems,
         source,
@@ -339,11 +333,7 @@ const MAX_METADATA: usize = 64 * 1024;
 pub fn read_front_matter(text: &str) -> Result<FrontMatter, Option<Invalid>> {
     let mut refused = None;
     for split in [at_the_top(text), in_a_section(text)] {
-        let tried = split.and_then(|split| match split {
-            Some(split) => split.parse(),
-            None => Err(None),
-        });
-        match tried {
+        match split.and_then(Split::parse) {
             Ok(read) => return Ok(read),
             Err(reason) => refused = refused.or(reason),
         }
@@ -359,24 +349,25 @@ struct Split<'a> {
     body: String,
 }
 
-fn at_the_top(text: &str) -> Result<Option<Split<'_>>, Option<Invalid>> {
+/// The error is `None` where no metadata begins.
+fn at_the_top(text: &str) -> Result<Split<'_>, Option<Invalid>> {
     let start = text.len() - text.trim_start_matches(['\n', ' ', '\t']).len();
     // Indented dashes are not front matter.
     let start = text[..start].rfind('\n').map_or(0, |newline| newline + 1);
     let before = text[..start].matches('\n').count();
     let mut lines = text[start..].split_inclusive('\n');
     let Some(opening) = lines.next().filter(|line| is_rule(line)) else {
-        return Ok(None);
+        return Err(None);
     };
     let from = start + opening.len();
     let mut to = from;
     for line in lines {
         if is_rule(line) {
-            return Ok(Some(Split {
+            return Ok(Split {
                 yaml: &text[from..to],
                 first_line: before + 2,
                 body: text[to + line.len()..].trim().to_owned(),
-            }));
+            });
         }
         to += line.len();
     }
@@ -390,7 +381,7 @@ fn is_rule(line: &str) -> bool {
     line.len() >= 3 && line.bytes().all(|b| b == b'-')
 }
 
-fn in_a_section(text: &str) -> Result<Option<Split<'_>>, Option<Invalid>> {
+fn in_a_section(text: &str) -> Result<Split<'_>, Option<Invalid>> {
     let mut at = 0;
     let mut heading = None;
     let mut block: Option<(usize, usize)> = None;
@@ -399,11 +390,11 @@ fn in_a_section(text: &str) -> Result<Option<Split<'_>>, Option<Invalid>> {
         match (heading, block) {
             (Some(heading), Some((from, first_line))) if line.trim_start().starts_with("```") => {
                 let body = [&text[..heading], text[end..].trim_start()].concat();
-                return Ok(Some(Split {
+                return Ok(Split {
                     yaml: &text[from..at],
                     first_line,
                     body: body.trim().to_owned(),
-                }));
+                });
             }
             (Some(_), None) if is_yaml_fence(line) => block = Some((end, number + 2)),
             (Some(_), None) if !line.trim().is_empty() => heading = None,
@@ -414,13 +405,8 @@ fn in_a_section(text: &str) -> Result<Option<Split<'_>>, Option<Invalid>> {
         }
         at = end;
     }
-    match block {
-        None => Ok(None),
-        Some((_, first_line)) => {
-            let reason = "the code block that begins here is never closed";
-            Err(Some((first_line - 1, reason.to_owned())))
-        }
-    }
+    let reason = "the code block that begins here is never closed";
+    Err(block.map(|(_, first_line)| (first_line - 1, reason.to_owned())))
 }
 
 fn is_metadata_heading(line: &str) -> bool {
@@ -442,20 +428,15 @@ impl Split<'_> {
         let (metadata, tolerated) = match read_map(self.yaml) {
             Ok(metadata) => (metadata, None),
             Err((line, reason)) => {
-                let line = self.first_line + line - 1;
-                let metadata = read_lines(self.yaml);
-                if metadata.is_empty() {
-                    return Err(Some((line, reason)));
-                }
-                (metadata, Some((line, reason)))
+                let invalid = (self.first_line + line - 1, reason);
+                (read_lines(self.yaml), Some(invalid))
             }
         };
-        let metadata = match metadata {
-            map if map.is_empty() => return Err(None),
-            map => below_skill(map),
-        };
+        if metadata.is_empty() {
+            return Err(tolerated);
+        }
         Ok(FrontMatter {
-            metadata,
+            metadata: below_skill(metadata),
             body: self.body,
             tolerated,
         })

@@ -91,7 +91,7 @@ impl Scoped {
             primary.prepare()?;
         }
         let mut writer = self.write_logs(random)?;
-        writer.at_primary = AtPrimary::begin(self, &writer.lock, self.lock_limit())?;
+        writer.at_primary = AtPrimary::begin(self, &writer.lock)?;
         writer.is_for_logs = false;
         Ok(writer)
     }

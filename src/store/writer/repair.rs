@@ -7,6 +7,7 @@
 
 use std::borrow::Cow;
 use std::collections::HashSet;
+use std::ops::Range;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -210,7 +211,7 @@ fn repair_file(
 }
 
 /// Returns the ids that a file names outside of the entries that are kept, each once.
-fn lost(bytes: &[u8], kept: &[std::ops::Range<usize>], kind: Kind) -> Vec<String> {
+fn lost(bytes: &[u8], kept: &[Range<usize>], kind: Kind) -> Vec<String> {
     let mut ends = vec![0];
     ends.extend(kept.iter().map(|span| span.end));
     let starts = kept.iter().map(|span| span.start).chain([bytes.len()]);
@@ -242,12 +243,8 @@ fn copy_aside(
 }
 
 /// Returns complete entries with an unused id in the parts of the file outside all known entries.
-fn salvage(
-    bytes: &[u8],
-    spans: &[std::ops::Range<usize>],
-    kind: Kind,
-) -> Vec<std::ops::Range<usize>> {
-    let id = |span: &std::ops::Range<usize>| {
+fn salvage(bytes: &[u8], spans: &[Range<usize>], kind: Kind) -> Vec<Range<usize>> {
+    let id = |span: &Range<usize>| {
         json::string_field(&bytes[span.clone()], kind.id_field()).map(Cow::into_owned)
     };
     let mut ids: HashSet<String> = spans.iter().filter_map(id).collect();
