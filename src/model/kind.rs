@@ -16,7 +16,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::model::memory::MemoryType;
+use crate::model::metadata::MemoryType;
 use crate::model::text::one_line;
 use crate::model::words::{names, schema};
 

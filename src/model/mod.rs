@@ -12,6 +12,7 @@ mod episode;
 pub mod error;
 mod kind;
 mod memory;
+mod metadata;
 mod procedure;
 mod reflexion;
 mod session;
@@ -27,7 +28,8 @@ pub use kind::{
     timestamped, with_origin,
 };
 pub use memctl_llm::Usage;
-pub use memory::{Expiry, Field, Memory, MemoryType, Misfit, Shape, ending, later, utc};
+pub use memory::{Expiry, Memory, ending, later, utc};
+pub use metadata::{Field, MemoryType, Misfit, Shape};
 pub use procedure::{
     Applies, EPISODE, LONGEST_LESSON, LessonFile, LessonScope, Origin, Pattern, Procedure,
     ProcedureFields, QUARANTINED,

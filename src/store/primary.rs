@@ -28,7 +28,9 @@ use serde::{Deserialize, Serialize};
 use crate::model::Kind;
 use crate::store::access::disabled::keep_disabled_users;
 use crate::store::files::data::write::apply;
-use crate::store::files::directory::{self, EXECUTION_LOGS, JOURNAL, PRIMARY, RECOVERED, REPLICA};
+use crate::store::files::directory::{
+    self, EXECUTION_LOGS, JOURNAL, PRIMARY, RECOVERED, REPLICA, TOMBSTONES,
+};
 use crate::store::files::{log, tombstones};
 use crate::store::{
     DERIVED, DataFile, Error, Identity, Lock, Puller, SMALL_FILE, Scoped, Tombstone, atomic,
@@ -405,12 +407,7 @@ fn take_over(store: &Scoped, lock: &Lock, batch: &[PrimaryChange]) -> Result<(),
         for change in of_kind().filter(|c| c.text.is_none() && !removed.contains(&c.id)) {
             tombstones.push(tombstone(kind, change)?);
         }
-        log::append(
-            lock.directory(),
-            tombstones::FILE,
-            &tombstones,
-            log::Sync::Wait,
-        )?;
+        log::append(lock.directory(), TOMBSTONES, &tombstones, log::Sync::Wait)?;
         // Each record goes to its own file, and leaves the other.
         for file in DataFile::of(kind) {
             let is_here = |text: &&str| DataFile::for_record(kind, text.as_bytes()) == file;

@@ -23,11 +23,6 @@ use crate::model::Reflexion;
 use crate::store::files::directory;
 use crate::store::{DERIVED, DIRECTORY};
 
-/// Name of a project: that of its directory.
-pub(crate) fn project_of(directory: &Path) -> Option<String> {
-    Some(directory.file_name()?.to_string_lossy().into_owned())
-}
-
 /// Name of a project that a client gives by its name or its path, of any system; `None` if it
 /// names no directory.
 pub(crate) fn project_named(given: &str) -> Option<String> {

@@ -19,7 +19,7 @@ use crate::lessons::recovery::pattern::of_episode;
 use crate::lessons::storage::patterns::{self, LEARNED, NO_FAILURE, NOTHING, Stored};
 use crate::model::{ActionType, ExecutionLog, Origin, Pattern};
 use crate::notes::sessions;
-use crate::store::project::project_of;
+use crate::store::files::directory::project_of;
 use crate::store::workspace::{Error, Records, Scribe, data, repair_warnings};
 use crate::store::{ProcessedFile, Writer, project_of_session, same_project};
 

@@ -24,7 +24,7 @@ use crate::rules::place::activation::UNUSED;
 use crate::rules::place::changes::{superseded, update_rule};
 use crate::rules::place::neighbours::same_words;
 use crate::rules::place::neighbours::{SimilarRule, nearest};
-use crate::store::project::project_of;
+use crate::store::files::directory::project_of;
 use crate::store::workspace::{Error, Workspace, repair_warnings, stamp};
 use crate::store::{Selection, Writer, same_project};
 

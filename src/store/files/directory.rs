@@ -21,7 +21,6 @@ use memctl_files::{Directory, named};
 use serde::{Deserialize, Serialize};
 
 use crate::model::Kind;
-use crate::store::project::project_of;
 use crate::store::{Error, Problem, ProblemKind, atomic};
 
 /// Name of the memory directory in a workspace.
@@ -48,6 +47,11 @@ pub fn find(start: &Path, home: Option<&Path>) -> Option<PathBuf> {
     candidates.find(|candidate| {
         named::is_dir(candidate) || named::link_metadata(candidate).is_ok_and(|m| m.is_symlink())
     })
+}
+
+/// Name of a project: that of its directory.
+pub(crate) fn project_of(directory: &Path) -> Option<String> {
+    Some(directory.file_name()?.to_string_lossy().into_owned())
 }
 
 /// Identity of a workspace, as seen by other workspaces.
@@ -260,6 +264,10 @@ pub(crate) const JOURNAL: &str = "changes.jsonl";
 pub(crate) const HINTS: &str = "hints.jsonl";
 /// Execution log of agents.
 pub(crate) const EXECUTION_LOGS: &str = "execution_logs.jsonl";
+/// Tombstones of the records in files that git has.
+pub(crate) const TOMBSTONES: &str = "tombstones.jsonl";
+/// Tombstones of records in files that git ignores, line by line as well.
+pub(crate) const LOCAL_TOMBSTONES: &str = "tombstones.local.json";
 /// Counters of this machine.
 pub(crate) const EVIDENCE: &str = "evidence.local.json";
 /// Note of a move between the local and the shared file of a kind.

@@ -25,9 +25,9 @@ use memctl_files::{Directory, FoundKind, is_temporary, json};
 use crate::model::{AGENT, CANDIDATE, Kind};
 use crate::store::files::directory::{
     AUDIT_ANCHOR, AUDIT_LOG, DISABLED, DISABLED_USERS, EVIDENCE, EXECUTION_LOGS, HINTS, IDENTITY,
-    JOURNAL, LOCK, MOVING, PRIMARY, RECOVERED, REMOTE, REPLICA, TRUST_MARKER,
+    JOURNAL, LOCAL_TOMBSTONES, LOCK, MOVING, PRIMARY, RECOVERED, REMOTE, REPLICA, TOMBSTONES,
+    TRUST_MARKER,
 };
-use crate::store::files::tombstones;
 use crate::store::{DERIVED, Error, atomic};
 
 /// Pattern for git to ignore the local files.
@@ -192,8 +192,8 @@ impl Role {
 
 /// Files with fixed names, in the order of an export.
 const NAMED: &[(&str, Role)] = &[
-    (tombstones::FILE, Role::Tombstones),
-    (tombstones::LOCAL, Role::Tombstones),
+    (TOMBSTONES, Role::Tombstones),
+    (LOCAL_TOMBSTONES, Role::Tombstones),
     (HINTS, Role::Log),
     (EXECUTION_LOGS, Role::Log),
     (JOURNAL, Role::Journal),
@@ -316,9 +316,7 @@ pub(crate) fn is_ignored(name: &str) -> bool {
 /// Returns the names of the files with records that git sees.
 pub fn shared_files() -> impl Iterator<Item = &'static str> {
     let records = DataFile::ALL.into_iter().map(DataFile::name);
-    records
-        .chain([tombstones::FILE])
-        .filter(|name| !is_ignored(name))
+    records.chain([TOMBSTONES]).filter(|name| !is_ignored(name))
 }
 
 /// Adds missing patterns to the file for git, and creates it. Returns `false` if none were missing.
@@ -479,7 +477,7 @@ mod tests_of_ignored {
         ]);
         assert_eq!(shared, expected);
         for (name, _) in lined() {
-            assert_eq!(is_ignored(name), name != tombstones::FILE, "{name}");
+            assert_eq!(is_ignored(name), name != TOMBSTONES, "{name}");
         }
         for name in ["workspace.json", "config.toml", "prompts", ".gitignore"] {
             assert!(!is_ignored(name), "{name}");

@@ -13,16 +13,14 @@ use memctl_redact::composed;
 use serde::{Deserialize, Serialize};
 
 use crate::model::{IdShape, Kind};
+use crate::store::files::directory::{self, LOCAL_TOMBSTONES, TOMBSTONES};
 use crate::store::files::inventory::is_ignored;
+use crate::store::files::keyed_hash;
 use crate::store::files::log::{self, Sync};
-use crate::store::files::{directory, keyed_hash};
 use crate::store::{DataFile, Error, Identity, Lock};
 
-pub(crate) const FILE: &str = "tombstones.jsonl";
-/// Tombstones of records in files that git ignores, line by line as well.
-pub(crate) const LOCAL: &str = "tombstones.local.json";
 /// All files of tombstones.
-pub(crate) const FILES: [&str; 2] = [FILE, LOCAL];
+pub(crate) const FILES: [&str; 2] = [TOMBSTONES, LOCAL_TOMBSTONES];
 
 /// One removal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,7 +57,11 @@ impl Tombstone {
 
 /// Returns the name of the file with the tombstones of the records in a file.
 pub(crate) fn beside(file: DataFile) -> &'static str {
-    if is_ignored(file.name()) { LOCAL } else { FILE }
+    if is_ignored(file.name()) {
+        LOCAL_TOMBSTONES
+    } else {
+        TOMBSTONES
+    }
 }
 
 /// Appends lines that revoke the tombstones of restored records, each to the file that has the tombstone.

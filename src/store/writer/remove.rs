@@ -16,6 +16,7 @@ use memctl_files::hex;
 
 use crate::model::{Expiry, Kind, Viewer};
 use crate::store::access::expiry;
+use crate::store::files::directory::LOCAL_TOMBSTONES;
 use crate::store::files::log::{self, Sync};
 use crate::store::files::{inventory, tombstones};
 use crate::store::primary::Sent;
@@ -127,7 +128,7 @@ impl Writer {
                     .unzip();
                 let buried = writer.announce_removal(file, &entries, content, at, mode)?;
                 let stones = match mode {
-                    RemovalMode::Reverted => tombstones::LOCAL,
+                    RemovalMode::Reverted => LOCAL_TOMBSTONES,
                     RemovalMode::Undoable | RemovalMode::Permanent => tombstones::beside(file),
                 };
                 of_file = entries;

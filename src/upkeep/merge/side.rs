@@ -24,7 +24,7 @@ use serde::Serialize;
 
 use crate::model::Kind;
 use crate::store::files::data::scan::scan;
-use crate::store::files::tombstones;
+use crate::store::files::directory::TOMBSTONES;
 use crate::store::renaming::{
     MERGED_FROM, NewId, NewIds, Taken, created, digest, former_ids, is_exact, rename, with_new_ids,
 };
@@ -76,7 +76,7 @@ pub(super) fn file_of(kind: Kind) -> String {
 
 /// File with the tombstones, relative to the workspace.
 pub(super) fn tombstones_file() -> String {
-    format!("{DIRECTORY}/{}", tombstones::FILE)
+    format!("{DIRECTORY}/{TOMBSTONES}")
 }
 
 /// Memory of one side.
