@@ -338,7 +338,7 @@ mod tests {
 
     #[test]
     fn store_remote_skill_and_model_errors_have_their_kinds() {
-        let missing = Error::NotFound(None, "REFL-9".to_owned());
+        let missing = Error::not_found(model::Kind::Reflexion, "REFL-9");
         check(missing, Kind::NotFound, 2);
         let outside = Error::OutOfScope("hr/x".to_owned());
         check(outside, Kind::Permission, 5);

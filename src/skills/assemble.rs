@@ -65,12 +65,8 @@ pub(crate) fn assemble(
 ) -> Result<Assembly, Error> {
     let (rules, problems) = in_use::rules(&workspace.store, &Selection::of(&skill.path))?;
     let (procedures, of_procedures) = approved(&workspace.store)?;
-    warnings.extend(
-        problems
-            .iter()
-            .chain(&of_procedures)
-            .map(ToString::to_string),
-    );
+    let problems = problems.iter().chain(&of_procedures);
+    warnings.extend(problems.map(ToString::to_string));
     let shown = rules
         .iter()
         .filter(|rule| !rule.is_candidate() && !rule.observed);

@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::model::{AGENT, Execution, Kind, Outcome, Reflexion};
 use crate::rules::evidence::{self, VerdictSource};
 use crate::store::workspace::redacting_writer::redaction_warning;
-use crate::store::workspace::{Error, Workspace, repair_warnings};
+use crate::store::workspace::{Error, Workspace, repair_warnings, warnings_of};
 
 /// Stored execution.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
@@ -87,8 +87,7 @@ fn log_with_rules(
         let now = (&stored.outcome, VerdictSource::Agent);
         evidence::count_verdict(&mut writer, &stored, before, now, &blamed)
     });
-    let mut warnings: Vec<String> = repair_warnings(writer.take_repairs()).collect();
-    warnings.extend(redaction_warning(writer.take_left_out()));
+    let mut warnings: Vec<String> = warnings_of(&mut writer).collect();
     warnings.extend(counted.err().map(|error| evidence::uncounted(&error)));
     Ok(LoggedExecution::of(stored, warnings))
 }

@@ -3,9 +3,9 @@
 //! A refused request says in words why, and what to do instead. An error has a variant of its own only if some
 //! code tests for it.
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::{fmt, io};
 
 use memctl_files::{named, owned};
 use memctl_search::embedder;
@@ -65,8 +65,8 @@ pub enum Error {
     #[error("{0}")]
     Damaged(Problem),
     /// No record has this id, id prefix, or `latest`; of this kind, if it is known.
-    #[error("{} `{}` not found", .0.map_or("record", Kind::noun), .1.escape_debug())]
-    NotFound(Option<Kind>, String),
+    #[error("{} `{}` not found", .0.noun(), .1.escape_debug())]
+    NotFound(Kind, String),
     /// A record with this id exists already.
     #[error("`{0}` exists already")]
     Exists(String),
@@ -177,7 +177,7 @@ pub enum Error {
 impl Error {
     /// No record of this kind has this id, or one like it.
     pub(crate) fn not_found(kind: Kind, id: &str) -> Self {
-        Self::NotFound(Some(kind), id.to_owned())
+        Self::NotFound(kind, id.to_owned())
     }
 
     /// Refuses a file that is no JSON; `-` is the standard input.
@@ -277,7 +277,8 @@ impl From<memctl_search::Damaged> for Error {
 }
 
 /// A problem in a file. Reading continues around it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, thiserror::Error, schemars::JsonSchema)]
+#[error("`{}` line {line} (byte {offset}): {message}", path.display())]
 pub struct Problem {
     /// The file.
     pub path: PathBuf,
@@ -316,19 +317,6 @@ impl ProblemKind {
     }
 }
 
-impl fmt::Display for Problem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "`{}` line {} (byte {}): {}",
-            self.path.display(),
-            self.line,
-            self.offset,
-            self.message
-        )
-    }
-}
-
 impl Explain for Error {
     fn explain(&self) -> Explanation {
         use ErrorKind::{Input, Internal, NotFound, Permission, Remote, Store, Usage};
@@ -349,10 +337,7 @@ impl Explain for Error {
             Self::Exists(..) => (Input, None),
             Self::Serialize(_) | Self::Abandoned => (Internal, None),
             Self::Refused(kind, _, hint) => say(*kind, hint),
-            Self::NotFound(None, _) => say(NotFound, "memctl memory status"),
-            Self::NotFound(Some(kind), _) => {
-                say(NotFound, &format!("memctl list {}", kind.nouns()))
-            }
+            Self::NotFound(kind, _) => say(NotFound, &format!("memctl list {}", kind.nouns())),
             Self::Forgotten { .. } => say(NotFound, "what removed it: memctl undo --list"),
             Self::Lesson(refusal) => say(Input, &refusal.passes),
             Self::Io { path, source, .. } => say(Store, &advice(path, source)),

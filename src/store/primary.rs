@@ -188,9 +188,7 @@ impl AtPrimary {
             is_ahead: false,
         }))
     }
-}
 
-impl AtPrimary {
     /// Sends records.
     pub(crate) fn send(&mut self, kind: Kind, records: &Sent<'_>) -> Result<(), Error> {
         let after = self.there.seq;
@@ -264,9 +262,7 @@ impl Scoped {
     pub fn is_apart(&self) -> Result<bool, Error> {
         Ok(self.primary.is_none() && self.primary_name()?.is_some())
     }
-}
 
-impl Scoped {
     /// Makes the files the primary store again, as a workspace with a new identity. Fetches nothing
     /// first, and leaves the database unchanged.
     pub fn leave_primary(&self, random: &mut dyn FnMut() -> String) -> Result<(), Error> {
@@ -292,34 +288,31 @@ const REACHED: &str = "primary.json";
 
 impl Scoped {
     /// Fetches changes of other writers, so that later reads include everything written before this
-    /// call. Does nothing if the files are the primary store. Returns `true` if there were changes. Fails
-    /// if the memory is disabled.
-    pub fn catch_up(&self) -> Result<bool, Error> {
+    /// call. Does nothing if the files are the primary store. Fails if the memory is disabled.
+    pub fn catch_up(&self) -> Result<(), Error> {
         self.must_be_enabled_for_all()?;
-        let changed = self.fetch_changes()?;
+        self.fetch_changes()?;
         // The list of users may have come with the changes.
-        self.must_be_enabled()?;
-        Ok(changed)
+        self.must_be_enabled()
     }
 
-    fn fetch_changes(&self) -> Result<bool, Error> {
+    fn fetch_changes(&self) -> Result<(), Error> {
         let Some(primary) = self.connected_primary()? else {
-            return Ok(false);
+            return Ok(());
         };
         let clock = primary.clock()?;
         let before = reached(self.directory());
         if before.is_some_and(|before| before.clock == clock) {
-            return Ok(false);
+            return Ok(());
         }
         let lock = Lock::take(self.directory(), self.lock_limit())?;
         // Another thread or process may have brought the changes, or made them. Nothing is asked
         // then, because writers wait for the lock.
         let now = reached(self.directory());
         if now != before && now.is_some_and(|now| now.clock >= clock) {
-            return Ok(true);
+            return Ok(());
         }
-        fetch(self, &lock, primary.as_ref())?;
-        Ok(true)
+        fetch(self, &lock, primary.as_ref()).map(drop)
     }
 }
 

@@ -130,9 +130,7 @@ impl Scoped {
             lock: Lock::take(self.pulled_directory(), PATIENCE)?,
         })
     }
-}
 
-impl Scoped {
     /// Begins a pull of all records for a copy, regardless of the caller's access. `None` while another process
     /// pulls.
     pub(crate) fn puller_of_copy(&self) -> Result<Option<Puller>, Error> {

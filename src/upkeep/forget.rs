@@ -21,7 +21,7 @@ use crate::notes::indexing::Index;
 use crate::rules::RuleFiles;
 use crate::store::files::log;
 use crate::store::skill::Skills;
-use crate::store::workspace::{Error, Workspace, document, remembered, repair_warnings};
+use crate::store::workspace::{Error, Workspace, document, remembered, warnings_of};
 use crate::store::{AuditAction, Item, RemovalMode, Role, inventory, lined, text_field};
 
 /// Result of a deletion.
@@ -65,7 +65,7 @@ pub fn forget(workspace: &Workspace, id: &str, for_good: bool) -> Result<ForgetR
     };
     writer.remove(kind, &[(&id, content)], workspace.now, mode)?;
     let summary = document.map(|d| d.summary).unwrap_or_default();
-    let mut warnings: Vec<String> = repair_warnings(writer.take_repairs()).collect();
+    let mut warnings: Vec<String> = warnings_of(&mut writer).collect();
     let files = rule.map(|r| workspace.remove_files_of(&mut writer, &r, for_good, &mut warnings));
     warnings.extend(
         copy.map(|copy| {
@@ -123,9 +123,7 @@ pub fn prune(workspace: &Workspace, dry_run: bool) -> Result<PruneReport, Error>
             expired.over = writer.remove_expired(kind, &at, &|entry| {
                 document(entry).map(|d| d.content).unwrap_or_default()
             })?;
-            report
-                .warnings
-                .extend(repair_warnings(writer.take_repairs()));
+            report.warnings.extend(warnings_of(&mut writer));
         }
         for entry in expired.over {
             let document = document(&entry);
@@ -312,9 +310,7 @@ fn purge_visible(
     if let (Scope::All, Viewer::User(user)) = (workspace.store.scope(), workspace.store.viewer()) {
         delete_logs(workspace, Some(user.as_str()))?;
     }
-    report
-        .warnings
-        .extend(repair_warnings(writer.take_repairs()));
+    report.warnings.extend(warnings_of(&mut writer));
     drop(writer);
     Index::drop_gone(&workspace.store)?;
     report.bytes = before.saturating_sub(bytes_of(&inventory(workspace.store.directory())?));

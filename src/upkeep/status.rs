@@ -124,9 +124,7 @@ pub fn status(workspace: &Workspace) -> Result<StatusReport, Error> {
     let mut pulled = PulledStatus::default();
     for other in workspace.store.pulled() {
         pulled.workspaces += 1;
-        for kind in Kind::ALL {
-            pulled.records += other.store.count(kind)?;
-        }
+        pulled.records += other.store.record_count()?;
     }
     let skills = Skills::open(&workspace.skills_dir).ok();
     let (store, store_reason) = match workspace.store.primary_name()? {

@@ -88,6 +88,11 @@ pub struct Omitted {
     pub reason: String,
 }
 
+/// Reason for the omission of a record that fits no more.
+fn used_up(budget: usize) -> String {
+    format!("the budget of {budget} tokens is used up")
+}
+
 /// Parameters of the selection of rules and procedures.
 #[derive(Debug, Clone, Copy)]
 pub struct Choice<'a> {

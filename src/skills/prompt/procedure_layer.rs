@@ -10,7 +10,7 @@
 use crate::model::Procedure;
 
 use super::rule_layer::harmless;
-use super::{Choice, Omitted, tokens};
+use super::{Choice, Omitted, tokens, used_up};
 
 const HEADING: &str = "## Learned Procedures\n\n";
 /// Minimum score of a procedure of the skill.
@@ -74,10 +74,7 @@ pub(super) fn choose<'a>(
             }
             format!("its score for the input is {score:.2}, and {least:.2} is needed")
         } else if size > budget {
-            format!(
-                "the budget of {} tokens is used up",
-                choice.procedures_budget
-            )
+            used_up(choice.procedures_budget)
         } else {
             budget -= size;
             chosen.push(procedure);

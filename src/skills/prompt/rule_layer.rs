@@ -11,7 +11,7 @@
 use memctl_redact::unfenced;
 use memctl_search::search;
 
-use super::{Choice, Omitted, tokens};
+use super::{Choice, Omitted, tokens, used_up};
 use crate::model::text::{later_first, one_line};
 use crate::model::{Reflexion, RuleRelation};
 use crate::rules::in_use::why_unused;
@@ -86,10 +86,7 @@ fn choose_among<'r>(
     for (_, i, rule) in order {
         let size = tokens(&item(rule));
         if size > budget && Some(i) != newest {
-            omit(
-                rule,
-                format!("the budget of {} tokens is used up", choice.budget),
-            );
+            omit(rule, used_up(choice.budget));
         } else if let Some(reason) = refusal(rule) {
             omit(rule, reason);
         } else {

@@ -109,9 +109,7 @@ impl Scoped {
             }
         }
     }
-}
 
-impl Scoped {
     /// Says when a deleted record was removed.
     fn forgotten(&self, kind: Kind, id: &str) -> Option<Error> {
         let Tombstone { id, at, .. } = self.tombstone(kind, id).ok()??;

@@ -312,9 +312,7 @@ impl Scoped {
         let problems = found.map(|(at, kind, message)| lines.problem(at, kind, message));
         Ok(problems.collect())
     }
-}
 
-impl Scoped {
     /// Returns the audit log, for this caller.
     pub(crate) fn audit_log(&self) -> AuditLog<'_> {
         AuditLog {

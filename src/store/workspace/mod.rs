@@ -152,9 +152,7 @@ impl Workspace {
     pub(crate) fn timestamp(&self) -> String {
         stamp(self.now)
     }
-}
 
-impl Workspace {
     /// Creates the memory if it does not exist, so that its changes can be followed.
     pub fn begin(&self) -> Result<(), Error> {
         if !self.store.directory().is_there() {

@@ -81,11 +81,10 @@ impl Writer {
     ) -> Result<Entry, Error> {
         let mut values = self.values(changes)?;
         values.extend(removed.iter().map(|name| (*name, None)));
-        let updated = self.update_records(kind, vec![(id.to_owned(), values)])?;
-        updated
-            .into_iter()
-            .next()
-            .ok_or_else(|| Error::not_found(kind, id))
+        let updated = self
+            .update_records(kind, vec![(id.to_owned(), values)])?
+            .pop();
+        updated.ok_or_else(|| Error::not_found(kind, id))
     }
 
     /// Sets fields of several records in one write. Skips missing records.

@@ -52,12 +52,7 @@ pub(crate) fn three_way(base: Option<&str>, ours: &str, theirs: &str) -> Decided
             Some(_) => {}
         }
     }
-    let text = with_fields(ours, &changes, 6);
-    let text = if removed.is_empty() {
-        text
-    } else {
-        without_fields(&text, &removed)
-    };
+    let text = without_fields(&with_fields(ours, &changes, 6), &removed);
     Decided { text, open }
 }
 

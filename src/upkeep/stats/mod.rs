@@ -204,22 +204,16 @@ const TOLD: usize = 20;
 pub fn stats(workspace: &Workspace) -> Result<StatsReport, Error> {
     let all = Selection::default();
     let mut weeks = Weeks::default();
-    let mut warnings = Vec::new();
     let corrections = workspace.store.list::<Correction>(&all)?;
     let executions = workspace.store.positions(Kind::Execution)?;
-    let problems = executions.problems().cloned().collect();
     let runs = Runs::of(
         &workspace.store, &executions, &corrections.records, &mut weeks,
     )?;
     let mut rules = workspace.store.list::<Reflexion>(&all)?;
     let procedures = workspace.store.list::<Procedure>(&all)?;
-    for problem in [
-        problems, corrections.problems, rules.problems, procedures.problems,
-    ]
-    .concat()
-    {
-        warnings.push(problem.to_string());
-    }
+    let problems = [&corrections.problems, &rules.problems, &procedures.problems];
+    let problems = executions.problems().chain(problems.into_iter().flatten());
+    let mut warnings: Vec<String> = problems.map(ToString::to_string).collect();
     let procedures = procedures.records;
     warnings.extend(LateCalls::of(workspace.store.directory()).sentence());
     let at_calls = at_calls(workspace, &rules.records);

@@ -201,9 +201,7 @@ impl JsonFile<'_> {
             .then_some(changed)
             .ok_or_else(|| Error::Changing(path.clone()))
     }
-}
 
-impl JsonFile<'_> {
     /// Returns the current state of the file, repaired and ready for a write. Reports each repair.
     pub(crate) fn prepare(
         self,
