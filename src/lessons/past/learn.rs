@@ -130,10 +130,7 @@ pub struct EpisodeReport {
 impl EpisodeReport {
     /// Reports what was found in the steps of a session file.
     fn of(path: &str, steps: &[Step], episode: &Episode) -> Self {
-        let (fix, none) = match of_episode(episode, steps) {
-            Ok(fix) => (Some(fix), None),
-            Err(none) => (None, Some(none)),
-        };
+        let fix = of_episode(episode, steps);
         let failed = steps.get(episode.fail_step);
         let worked = steps.get(episode.success_step);
         Self {
@@ -147,9 +144,9 @@ impl EpisodeReport {
             tool: failed.map(|step| step.tool.clone()).unwrap_or_default(),
             error_key: redacted(&episode.error_key),
             root_cause: redacted(&episode.error_line),
-            no_fix: none.as_ref().map(|none| none.reason),
-            why: none.as_ref().map(|none| none.why),
-            fix,
+            no_fix: fix.as_ref().err().map(|none| none.reason),
+            why: fix.as_ref().err().map(|none| none.why),
+            fix: fix.ok(),
         }
     }
 }

@@ -16,7 +16,7 @@ use memctl_llm::{ErrorKind, Llm};
 use super::digest::{ReadSession, read};
 use super::learn::LearnOptions;
 use super::question::{
-    Answered, Existing, PROMPT, RefusedLesson, borne_out, existing, is_seen, lessons_in, question,
+    Answered, Existing, PROMPT, RefusedLesson, borne_out, existing, holding, lessons_in, question,
 };
 use super::session_files::files;
 use crate::lessons::storage::new_lesson::{LessonOrigin, StoredLesson, store_lesson};
@@ -319,7 +319,7 @@ fn take(
             continue;
         }
         let seen = &answered.seen;
-        if !is_seen(seen, &session.read) {
+        if holding(seen, &session.read).next().is_none() {
             let seen = memctl_redact::redact(seen).text;
             refuse("seen", format!("no result of the session has `{seen}`"));
             continue;

@@ -119,13 +119,8 @@ fn lesson(mut value: Value, is_prescribed: bool) -> Result<Answered, RefusedLess
     }
 }
 
-/// Returns `true` if a call, its result, or a message of the person has the words, or if there are none.
-pub(super) fn is_seen(words: &str, session: &ReadSession) -> bool {
-    holding(words, session).next().is_some()
-}
-
 /// Calls, results and messages of the person that have the words; all, if there are none.
-fn holding<'s>(words: &str, session: &'s ReadSession) -> impl Iterator<Item = &'s str> {
+pub(super) fn holding<'s>(words: &str, session: &'s ReadSession) -> impl Iterator<Item = &'s str> {
     let words = plain(words.trim_start_matches("PERSON: "));
     let pieces = words.split('…').map(str::trim);
     let pieces: Vec<String> = pieces
@@ -319,7 +314,8 @@ mod tests {
             ],
         };
         let check = |words: &str, expected: bool| {
-            assert_eq!(is_seen(words, &session), expected, "{words}");
+            let is_seen = holding(words, &session).next().is_some();
+            assert_eq!(is_seen, expected, "{words}");
         };
         check("would not be reproducible", true);
         check("`build: refusing … (exit 3)`", true);
