@@ -82,7 +82,7 @@ fn admitted(part: &Part<'_>, postings: &Postings<'_>) -> usize {
     postings.clone().filter(admits).count()
 }
 
-/// ByWords every document that contains a query word.
+/// Scores every document that contains a query word.
 pub(crate) fn score(parts: &[Part<'_>], query: &str) -> Result<ByWords, Damaged> {
     let (documents, average) = measure(parts);
     let words = query_words(query);
@@ -188,7 +188,7 @@ const SHARE: f64 = 0.5;
 /// occurs there, and several times in a document.
 const SCALE: f64 = 1.6;
 
-/// ByWords of the windows of the long documents of one part.
+/// Scores of the windows of the long documents of one part.
 #[derive(Debug, Default)]
 pub(super) struct Passages {
     /// For each document the place of its windows, plus one; 0 without any. Empty before the first.
