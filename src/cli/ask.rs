@@ -143,7 +143,7 @@ impl Spending<'_> {
         context
             .printer
             .note(&format!("calling `{models}`: {calls}{about}, {cost}{also}"));
-        let limit: f64 = context.config_quietly()?.parsed("llm.ask_above_usd")?;
+        let limit: f64 = context.config_quietly(None)?.parsed("llm.ask_above_usd")?;
         if yes || !context.is_interactive() || !self.is_much(limit) {
             return Ok(true);
         }

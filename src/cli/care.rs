@@ -251,7 +251,7 @@ pub(crate) fn trust(context: &Context, args: &TrustArgs) -> Done<TrustReport> {
             "set HOME, or MEMCTL_TRUST=1 for this command",
         ));
     }
-    let config = context.config_quietly()?;
+    let config = context.config_quietly(None)?;
     let workspace = context.workspace_over_files(None)?;
     let approvals = workspace.store.approvals();
     let mut report = TrustReport {

@@ -109,18 +109,14 @@ impl Context {
     }
 
     fn config_with(&self, model: Option<&str>) -> Result<Config, UserError> {
-        let config = self.load(model)?;
+        let config = self.config_quietly(model)?;
         let warnings = config.warnings.iter();
         warnings.for_each(|warning| self.printer.warn(warning));
         Ok(config)
     }
 
-    /// Loads the settings without printing their warnings.
-    pub(crate) fn config_quietly(&self) -> Result<Config, UserError> {
-        self.load(None)
-    }
-
-    fn load(&self, model: Option<&str>) -> Result<Config, UserError> {
+    /// Loads the settings without printing their warnings. `model` is the model of the command line.
+    pub(crate) fn config_quietly(&self, model: Option<&str>) -> Result<Config, UserError> {
         let given = [
             ("model", model),
             ("user", self.global.user.as_deref()),

@@ -41,7 +41,7 @@ impl Context {
     pub(crate) fn workspace_of_user(&self, model: Option<&str>) -> Result<Workspace, UserError> {
         let mut workspace = self.workspace(model)?;
         if self.off.is_none() {
-            let config = self.config_quietly()?;
+            let config = self.config_quietly(None)?;
             workspace.store = config.with_user_store(workspace.store, &self.environment);
         }
         Ok(workspace)
@@ -182,7 +182,7 @@ fn join(context: &Context, choice: &Choice) -> Result<(), UserError> {
 }
 
 fn setting(context: &Context) -> Result<StoreSetting, UserError> {
-    context.config_quietly()?.parsed("store")
+    context.config_quietly(None)?.parsed("store")
 }
 
 /// Returns the memory of a command, with access to all of it.

@@ -229,26 +229,20 @@ fn of_clock() -> DateTime<Utc> {
     of_system(SystemTime::now())
 }
 
-/// Converts a system time to UTC, clamped to the range of RFC 3339.
+/// Converts a system time to UTC, clamped to the range of RFC 3339: the conversion panics far outside of it.
 fn of_system(time: SystemTime) -> DateTime<Utc> {
-    const SECOND: i128 = 1_000_000_000;
-    let since = |time: Duration| i128::try_from(time.as_nanos()).unwrap_or(i128::MAX);
-    let time = time.duration_since(UNIX_EPOCH);
-    let time = time.map_or_else(|error| -since(error.duration()), since);
-    let seconds = i64::try_from(time.div_euclid(SECOND)).unwrap_or(LAST);
-    let nanoseconds = u32::try_from(time.rem_euclid(SECOND)).unwrap_or_default();
-    clamped(seconds, nanoseconds)
+    let first = UNIX_EPOCH.checked_sub(Duration::from_secs(FIRST.unsigned_abs()));
+    let last = UNIX_EPOCH.checked_add(Duration::from_secs(LAST.unsigned_abs()));
+    let time = first.map_or(time, |first| time.max(first));
+    last.map_or(time, |last| time.min(last)).into()
 }
 
 /// Clamps a time to the same range. A time zone can move the first hours of year 0 into the year
 /// before.
 fn written(time: DateTime<Utc>) -> DateTime<Utc> {
-    clamped(time.timestamp(), time.timestamp_subsec_nanos())
-}
-
-fn clamped(seconds: i64, nanoseconds: u32) -> DateTime<Utc> {
-    let time = DateTime::from_timestamp(seconds.clamp(FIRST, LAST), nanoseconds);
-    time.unwrap_or_default()
+    let ends = [FIRST, LAST].map(|seconds| DateTime::from_timestamp(seconds, 0));
+    let [first, last] = ends.map(Option::unwrap_or_default);
+    time.clamp(first, last)
 }
 
 /// Directories of a workspace; they may not exist.

@@ -226,13 +226,11 @@ impl Table {
     /// numbers, `~` marks prose.
     pub(crate) fn new(columns: &str) -> Self {
         let column = |heading: &str| {
-            let numbers = heading
-                .strip_prefix('>')
-                .map(|heading| (heading, Align::Right));
-            let prose = heading
-                .strip_prefix('~')
-                .map(|heading| (heading, Align::Prose));
-            let (name, align) = numbers.or(prose).unwrap_or((heading, Align::Left));
+            let (name, align) = match heading.split_at_checked(1) {
+                Some((">", name)) => (name, Align::Right),
+                Some(("~", name)) => (name, Align::Prose),
+                _ => (heading, Align::Left),
+            };
             (name.to_owned(), align)
         };
         Self {

@@ -154,7 +154,17 @@ pub(crate) fn remote(context: &Context, command: RemoteCommand) -> Done {
             let address = given(args.of.url.as_deref())?;
             Box::new(join(context, &args.name, address)?)
         }
-        RemoteCommand::Leave => Box::new(leave(context)?),
+        RemoteCommand::Leave => {
+            let store = context.workspace_over_files(None)?.store;
+            let left = store.primary_name()?;
+            if left.is_some() {
+                store.leave_primary(&mut random)?;
+            }
+            Box::new(LeaveReport {
+                memory: left.as_ref().map(|name| name.origin.clone()),
+                database: left.map(|name| name.shown),
+            })
+        }
     })
 }
 
@@ -276,18 +286,6 @@ pub(crate) fn join(context: &Context, name: &str, address: Address) -> Done<Join
     context.printer.during("fetching", || store.catch_up())?;
     report.records = store.record_count()?;
     Ok(report)
-}
-
-fn leave(context: &Context) -> Done<LeaveReport> {
-    let workspace = context.workspace_over_files(None)?;
-    let left = workspace.store.primary_name()?;
-    if left.is_some() {
-        workspace.store.leave_primary(&mut random)?;
-    }
-    Ok(LeaveReport {
-        memory: left.as_ref().map(|name| name.origin.clone()),
-        database: left.map(|name| name.shown),
-    })
 }
 
 /// Result of leaving a primary.

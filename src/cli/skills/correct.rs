@@ -246,10 +246,9 @@ fn show_others(report: &CorrectReport, page: &mut Page) {
     let similar = report.similar.iter();
     let similar = similar.map(|one| ("similar ", &one.id, &one.rule, ""));
     for (how, id, rule, reason) in conflicts.chain(related).chain(similar) {
-        let reason = if reason.is_empty() {
-            String::new()
-        } else {
-            format!(" ({reason})")
+        let reason = match reason {
+            "" => String::new(),
+            reason => format!(" ({reason})"),
         };
         page.warn(how, format!("{id}: {rule}{reason}"));
     }

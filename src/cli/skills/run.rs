@@ -324,7 +324,16 @@ pub(crate) fn test(context: &Context, args: &TestArgs) -> Done {
         args.max_calls,
     ))??;
     announce(context, &plan, args.yes)?;
-    let report = run_tests(context, &workspace, plan)?;
+    let mut report = context.printer.counting("testing", |on_case| {
+        wait(skills::test(&workspace, plan, on_case))
+    })??;
+    if report.cases.is_empty() {
+        report.warnings.push(NO_TESTS.to_owned());
+    } else if report.cases.len() == report.skipped {
+        report.warnings.push(
+            "no test could run, for the reasons given; --allow-skipped accepts that".to_owned(),
+        );
+    }
     Ok(Box::new(Tested {
         report,
         allow_skipped: args.allow_skipped,
@@ -387,25 +396,6 @@ fn announce(context: &Context, plan: &TestPlan, yes: bool) -> Result<(), UserErr
     ))
 }
 
-fn run_tests(
-    context: &Context,
-    workspace: &Workspace,
-    plan: TestPlan,
-) -> Result<TestReport, UserError> {
-    let mut report = context.printer.counting("testing", |on_case| {
-        wait(skills::test(workspace, plan, on_case))
-    })??;
-    let ran = report.cases.len() - report.skipped;
-    if report.cases.is_empty() {
-        report.warnings.push(NO_TESTS.to_owned());
-    } else if ran == 0 {
-        report.warnings.push(
-            "no test could run, for the reasons given; --allow-skipped accepts that".to_owned(),
-        );
-    }
-    Ok(report)
-}
-
 impl Report for TestExportReport {}
 
 impl Report for Tested<TestReport> {
@@ -416,20 +406,14 @@ impl Report for Tested<TestReport> {
             let title = format!("{} {} ({}): ", case.status.name(), case.id, case.skill);
             page.warn(title, &case.reason);
         }
-        page.exit_code = self.exit_code();
-    }
-}
-
-impl Tested<TestReport> {
-    fn exit_code(&self) -> u8 {
         // A CI gate must not pass because the model did not answer.
         let report = &self.report;
         let is_skipped = !report.cases.is_empty() && report.skipped == report.cases.len();
-        match (report.failed > 0, report.unanswered) {
+        page.exit_code = match (report.failed > 0, report.unanswered) {
             (true, _) => 1,
             (false, 0) if is_skipped && !self.allow_skipped => SKIPPED,
             (false, 0) => 0,
             (false, _) => error::Kind::Model.code(),
-        }
+        };
     }
 }

@@ -140,7 +140,10 @@ fn found_by(context: &Context, host: Host) -> Option<PathBuf> {
 
 /// Returns the model that words lessons if the person wants it: the configured one, else an installed agent.
 fn model(context: &Context) -> Result<Option<String>, UserError> {
-    let configured = context.config_quietly()?.text("model").map(str::to_owned);
+    let configured = context
+        .config_quietly(None)?
+        .text("model")
+        .map(str::to_owned);
     let installed = installed_agents(&context.environment.search_path());
     Ok(configured.or(installed.into_iter().next()))
 }
