@@ -519,7 +519,7 @@ mod tests_of_windows {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::segment::Attributes;
+    use crate::segment::{Attributes, Segment};
     use crate::segment_builder::Builder;
 
     #[test]

@@ -3,7 +3,7 @@
 use super::*;
 use crate::Rrf;
 use crate::embedder::Embedding;
-use crate::vectors::{SlotLayout, Slots, slot, slots_header};
+use crate::vectors::{Slots, slot, slots_header};
 
 fn model() -> Embedding {
     Embedding {
