@@ -7,12 +7,12 @@ use serde::Serialize;
 
 use crate::model::error::message as chain;
 use crate::model::{Correction, Kind, Reflexion, SkillPath};
-use crate::store::files::directory::unreadable_identity;
+use crate::store::files::directory::{TOMBSTONES, unreadable_identity};
 use crate::store::skill::Skills;
 use crate::store::workspace::{Error, Workspace};
 use crate::store::{
     DataFile, Entry, FORMAT, LateCalls, MERGE_AGAIN, Problem, ProblemKind, Repaired, Scoped,
-    Selection, shared_files,
+    Selection,
 };
 use crate::upkeep::merge;
 use crate::upkeep::merge::Conflict as MergeConflict;
@@ -77,7 +77,7 @@ pub fn doctor(workspace: &Workspace, repair: bool) -> Result<DoctorReport, Error
     report
         .problems
         .extend(unreadable_identity(store.directory()));
-    report.unmerged = unmerged_in(store.directory());
+    report.unmerged.extend(unmerged_in(store.directory()));
     report.irregular = irregular(workspace);
     report.late_calls = LateCalls::of(store.directory()).sentence();
     let rules = store.list::<Reflexion>(&Selection::default())?.records;
@@ -160,18 +160,12 @@ const SEARCHED: u64 = 16 << 20;
 /// End of a sentence about a file that git could not merge.
 const MARKED: &str = "has conflict markers of git";
 
-/// Returns the files of the memory with conflict markers besides those whose problems are read with them.
-fn unmerged_in(memory: &Directory) -> Vec<String> {
-    let others = shared_files().filter(|name| DataFile::named(name).is_none());
-    let is_marked = |name: &&str| {
-        let text = memory.read(name, SEARCHED).ok().flatten();
-        text.is_some_and(|text| first_conflict(&text).is_some())
-    };
-    let marked = others.filter(is_marked);
-    let marked = marked.map(|name| memory.join(name));
-    marked
-        .map(|path| format!("`{}` {MARKED}: {MERGE_AGAIN}", path.display()))
-        .collect()
+/// Names the one shared file of the memory besides the data files, if it has conflict markers.
+fn unmerged_in(memory: &Directory) -> Option<String> {
+    let text = memory.read(TOMBSTONES, SEARCHED).ok()??;
+    first_conflict(&text)?;
+    let path = memory.join(TOMBSTONES);
+    Some(format!("`{}` {MARKED}: {MERGE_AGAIN}", path.display()))
 }
 
 /// Reports the problems of the skills, and their files with the conflict markers of a merge.

@@ -490,7 +490,8 @@ impl<'a> Walk<'a> {
             };
             let tool = line.tool_name.map(|tool| format!(" of {tool}"));
             let session = line.session_id.unwrap_or_default();
-            let session = without_host(&session);
+            // The file of a session has its name without the host.
+            let session = session.split_once('/').map_or(&*session, |(_, id)| id);
             let told = Link {
                 summary: format!("{moment}{}", tool.unwrap_or_default()),
                 at: utc(&line.created_at),
@@ -516,11 +517,6 @@ impl<'a> Walk<'a> {
         })?;
         Ok(found)
     }
-}
-
-/// Returns the name that the file of a session has: without the host.
-fn without_host(session: &str) -> &str {
-    session.split_once('/').map_or(session, |(_, id)| id)
 }
 
 /// Describes the message that a rule was heard in.

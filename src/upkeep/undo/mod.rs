@@ -14,7 +14,7 @@
 
 mod steps;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use serde::Serialize;
 
@@ -202,15 +202,15 @@ fn pick(changes: &[Change<'_>], name: Option<&str>, who: &str) -> Result<usize, 
 fn report(change: &Change<'_>, who: &str) -> ChangeReport {
     let first: Option<&&ChangeLine> = change.lines.first();
     let text = |of: fn(&ChangeLine) -> &String| first.map(|line| of(line).clone());
-    let mut touched: Vec<String> = change.targets().into_iter().map(str::to_owned).collect();
-    touched.sort_unstable();
+    let targets = change.lines.iter().filter_map(|line| line.step.target());
+    let targets: BTreeSet<&str> = targets.collect();
     ChangeReport {
         change: short(change.name).to_owned(),
         name: change.name.to_owned(),
         at: text(|line| &line.at).unwrap_or_default(),
         who: text(|line| &line.who).unwrap_or_default(),
         why: text(|line| &line.why).unwrap_or_default(),
-        touched,
+        touched: targets.into_iter().map(str::to_owned).collect(),
         undone: change.is_undone,
         is_own: change.is_by(who),
     }
@@ -252,12 +252,6 @@ impl Change<'_> {
     pub(crate) fn is_by(&self, who: &str) -> bool {
         let is_by = |line: &&ChangeLine| line.who.is_empty() || line.who == who;
         self.lines.iter().all(is_by)
-    }
-
-    /// Ids of records and paths of files that the change touches.
-    pub(crate) fn targets(&self) -> HashSet<&str> {
-        let targets = self.lines.iter().filter_map(|line| line.step.target());
-        targets.collect()
     }
 }
 
