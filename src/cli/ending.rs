@@ -98,7 +98,10 @@ fn described(info: &PanicHookInfo<'_>) -> String {
 pub(crate) type OnLate = Box<dyn FnOnce() + Send>;
 
 /// Time limit, and what to do when it is over.
-type Limit = (Duration, Option<OnLate>);
+struct Limit {
+    after: Duration,
+    on_late: Option<OnLate>,
+}
 
 /// Running time limit; dropping it ends it.
 pub(crate) struct Deadline {
@@ -113,8 +116,12 @@ impl Deadline {
         let (limits, receive) = mpsc::channel();
         let ended = Arc::new(AtomicBool::new(false));
         let seen = Arc::clone(&ended);
+        let first = Limit {
+            after: limit,
+            on_late: None,
+        };
         std::thread::Builder::new()
-            .spawn(move || watch((limit, None), &receive, &seen))
+            .spawn(move || watch(first, &receive, &seen))
             .ok()?;
         Some(Self {
             limits,
@@ -126,7 +133,10 @@ impl Deadline {
     /// Replaces the limit with one that begins now. `on_late` runs if it is over before the end.
     pub(crate) fn restart(&self, limit: Duration, on_late: Option<OnLate>) {
         // It fails only if the watching thread has ended the process.
-        let _result = self.limits.send((limit, on_late));
+        let _result = self.limits.send(Limit {
+            after: limit,
+            on_late,
+        });
     }
 
     /// Time since the first start.
@@ -143,14 +153,14 @@ impl Deadline {
 }
 
 #[expect(clippy::exit, reason = "the thread that works may be stuck")]
-fn watch((mut after, mut on_late): Limit, receive: &Receiver<Limit>, ended: &AtomicBool) {
+fn watch(mut limit: Limit, receive: &Receiver<Limit>, ended: &AtomicBool) {
     loop {
-        match receive.recv_timeout(after) {
-            Ok(next) => (after, on_late) = next,
+        match receive.recv_timeout(limit.after) {
+            Ok(next) => limit = next,
             Err(RecvTimeoutError::Disconnected) => return,
             Err(RecvTimeoutError::Timeout) if ended.swap(true, Ordering::AcqRel) => return,
             Err(RecvTimeoutError::Timeout) => {
-                if let Some(on_late) = on_late {
+                if let Some(on_late) = limit.on_late {
                     on_late();
                 }
                 std::process::exit(0)

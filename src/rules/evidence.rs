@@ -72,19 +72,24 @@ pub(crate) fn concerned(store: &Scoped, execution: &Execution) -> Result<Vec<Ref
     Ok(rules)
 }
 
-/// Verdict on an execution, and who gave it.
-pub(crate) type Verdict<'a> = (&'a Outcome, VerdictSource);
+/// Verdict on an execution.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Verdict<'a> {
+    pub(crate) outcome: &'a Outcome,
+    pub(crate) by: VerdictSource,
+}
 
 /// Counts a verdict on an execution for the rules that apply to it, or against those in `blamed`.
 /// `before` is the verdict that it replaces.
 pub(crate) fn count_verdict(
     writer: &mut Writer,
     execution: &Execution,
-    (before, before_by): Verdict<'_>,
-    (now, now_by): Verdict<'_>,
+    before: Verdict<'_>,
+    now: Verdict<'_>,
     blamed: &[String],
 ) -> Result<(), Error> {
-    let (before, now) = (helped(before), helped(now));
+    let (before_by, now_by) = (before.by, now.by);
+    let (before, now) = (helped(before.outcome), helped(now.outcome));
     let stored = execution.rules_blamed.as_deref().unwrap_or_default();
     let was_blamed = |rule: &Reflexion| {
         let mut ids = std::iter::once(&rule.reflexion_id).chain(&rule.merged_from);

@@ -6,7 +6,7 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::evidence::{VerdictSource, at_fault, concerned, count_verdict};
+use super::evidence::{Verdict, VerdictSource, at_fault, concerned, count_verdict};
 use crate::model::error::message as chain;
 use crate::model::{Correction, Execution, Kind, Outcome, Reflexion, SkillPath};
 use crate::rules::place::neighbours::cosines;
@@ -90,8 +90,14 @@ pub fn give_verdict(
     if !changes.is_empty() {
         writer.update(Kind::Execution, &id, &changes)?;
     }
-    let before = (&execution.outcome, before_by);
-    let now = (&outcome, VerdictSource::Person);
+    let before = Verdict {
+        outcome: &execution.outcome,
+        by: before_by,
+    };
+    let now = Verdict {
+        outcome: &outcome,
+        by: VerdictSource::Person,
+    };
     count_verdict(&mut writer, &execution, before, now, &blamed_ids)?;
     warnings.extend(repair_warnings(writer.take_repairs()));
     warnings.extend(redaction_warning(left_out));

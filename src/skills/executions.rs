@@ -7,7 +7,7 @@
 use serde::Serialize;
 
 use crate::model::{AGENT, Execution, Kind, Outcome, Reflexion};
-use crate::rules::evidence::{self, VerdictSource};
+use crate::rules::evidence::{self, Verdict, VerdictSource};
 use crate::store::workspace::redacting_writer::redaction_warning;
 use crate::store::workspace::{Error, Workspace, repair_warnings, warnings_of};
 
@@ -83,8 +83,14 @@ fn log_with_rules(
     let stored = writer.append(execution, workspace.now)?;
     // An execution is stored even if its evidence cannot be counted.
     let counted = evidence::count_shown(&mut writer, &stored).and_then(|()| {
-        let before = (&Outcome::PendingReview, VerdictSource::Person);
-        let now = (&stored.outcome, VerdictSource::Agent);
+        let before = Verdict {
+            outcome: &Outcome::PendingReview,
+            by: VerdictSource::Person,
+        };
+        let now = Verdict {
+            outcome: &stored.outcome,
+            by: VerdictSource::Agent,
+        };
         evidence::count_verdict(&mut writer, &stored, before, now, &blamed)
     });
     let mut warnings: Vec<String> = warnings_of(&mut writer).collect();

@@ -23,19 +23,70 @@ use crate::lessons::session::calls::{SessionCall, SessionCalls, SessionHead};
 const MARK: usize = 40;
 /// Maximum length of a digest, in characters.
 pub(crate) const BUDGET: usize = 48_000;
-/// Maximum lengths of the parts of a digest, in characters: of the result of a failing call, of a document, of another
-/// look around, and of any other call that worked; of a command, and of another input, such as an edit; of a message of
-/// the person, and of the agent.
-type Row = [usize; 8];
+/// Maximum lengths of the parts of a digest, in characters.
+struct Row {
+    /// Result of a failing call.
+    failure: usize,
+    /// Result of a document, of another look around, and of any other call that worked.
+    document: usize,
+    look: usize,
+    other: usize,
+    /// Command, and another input: an edit.
+    command: usize,
+    input: usize,
+    /// Message of the person, and of the agent.
+    message: usize,
+    remark: usize,
+}
 
+const ROW: Row = Row {
+    failure: 700,
+    document: 3_600,
+    look: 220,
+    other: 220,
+    command: 400,
+    input: 180,
+    message: 400,
+    remark: 240,
+};
 /// The first row with which all fits is taken: a short session is told nearly whole.
 const ROWS: [Row; 6] = [
-    [2_000, 6_000, 1_200, 1_200, 1_200, 1_200, 1_600, 600],
-    [1_200, 3_600, 500, 500, 700, 500, 900, 240],
-    [700, 3_600, 220, 220, 400, 180, 400, 240],
-    [700, 900, 220, 220, 400, 180, 400, 240],
-    [700, 440, 73, 73, 400, 180, 400, 240],
-    [700, 300, 0, 73, 400, 180, 400, 240],
+    Row {
+        failure: 2_000,
+        document: 6_000,
+        look: 1_200,
+        other: 1_200,
+        command: 1_200,
+        input: 1_200,
+        message: 1_600,
+        remark: 600,
+    },
+    Row {
+        failure: 1_200,
+        look: 500,
+        other: 500,
+        command: 700,
+        input: 500,
+        message: 900,
+        ..ROW
+    },
+    ROW,
+    Row {
+        document: 900,
+        ..ROW
+    },
+    Row {
+        document: 440,
+        look: 73,
+        other: 73,
+        ..ROW
+    },
+    Row {
+        document: 300,
+        look: 0,
+        other: 73,
+        ..ROW
+    },
 ];
 /// First row without the messages of the agent. The last one is tried once more without calls of looking around.
 const WITHOUT_REMARKS: usize = 4;
@@ -128,11 +179,11 @@ pub(super) fn digest(calls: &[SessionCall], remarks: &[Remark]) -> String {
 }
 
 fn written(calls: &[SessionCall], remarks: &[Remark], row: usize, with_looks: bool) -> Vec<String> {
-    let [.., of_person, of_agent] = ROWS[row];
+    let [person, agent] = [ROWS[row].message, ROWS[row].remark];
     let as_line = |remark: &Remark| match remark.by {
-        Speaker::User => Some(format!("PERSON: {}", on_one_line(&remark.text, of_person))),
+        Speaker::User => Some(format!("PERSON: {}", on_one_line(&remark.text, person))),
         _ if row >= WITHOUT_REMARKS => None,
-        _ => Some(format!("AGENT: {}", on_one_line(&remark.text, of_agent))),
+        _ => Some(format!("AGENT: {}", on_one_line(&remark.text, agent))),
     };
     let mut lines = Vec::new();
     let mut looked = 0;
@@ -158,20 +209,19 @@ fn written(calls: &[SessionCall], remarks: &[Remark], row: usize, with_looks: bo
 }
 
 fn of_call(number: usize, call: &SessionCall, row: &Row) -> String {
-    let [failure, document, look, other, command, input, ..] = *row;
     let most = if call.command().is_some() {
-        command
+        row.command
     } else {
-        input
+        row.input
     };
     let outcome = if call.failed { "FAILED" } else { "ok" };
     let text = call_line(&call.call, most);
     let mut line = format!("{number} {outcome} {}: {text}", call.tool);
     let budget = match call {
-        _ if call.failed => failure,
-        _ if !looks(call) => other,
-        _ if is_document(call) => document,
-        _ => look,
+        _ if call.failed => row.failure,
+        _ if !looks(call) => row.other,
+        _ if is_document(call) => row.document,
+        _ => row.look,
     };
     let result = excerpt(&call.output, budget, call.failed);
     if !result.is_empty() {

@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde_json::json;
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::of_host::record_host_session;
+use super::of_host::{HostSession, record_host_session};
 use super::session_files::{self, SessionFile, microseconds, of_project};
 use crate::lessons::failure::redacted;
 use crate::lessons::recovery::episodes::{Analysis, Episode, analyse};
@@ -183,9 +183,15 @@ pub fn learn(
             let analysis = analyse(&session.steps, &session.remarks);
             let learned = take(records, &path, &session, &analysis, options, &mut report)?;
             if let Some(name) = &options.host_session {
-                let rules = [options.rules_at_calls, options.rules_heeded];
-                let (steps, failures) = (&session.steps, analysis.failures.len());
-                record_host_session(records, name, steps, failures, rules, learned)?;
+                let ended = HostSession {
+                    name,
+                    steps: &session.steps,
+                    failures: analysis.failures.len(),
+                    rules_at_calls: options.rules_at_calls,
+                    rules_heeded: options.rules_heeded,
+                    learned,
+                };
+                record_host_session(records, ended)?;
             }
             if !options.dry_run {
                 let processed_file = ProcessedFile {

@@ -18,25 +18,34 @@ use memctl_sessions::Step;
 
 use super::session_files::microseconds;
 
+/// Summary of a host session that ended.
+#[derive(Debug)]
+pub(super) struct HostSession<'a> {
+    /// Name in the execution log: the host and its session id, as in `codex/3f2a…`.
+    pub(super) name: &'a str,
+    /// Calls of the session.
+    pub(super) steps: &'a [Step],
+    /// Number of tool calls that failed.
+    pub(super) failures: usize,
+    /// Number of rules that it was told at calls.
+    pub(super) rules_at_calls: usize,
+    /// Number of these rules that no later call has broken.
+    pub(super) rules_heeded: usize,
+    /// Ids of records that were learned from it, or seen again in it.
+    pub(super) learned: Vec<String>,
+}
+
 /// Records a session of a host that has ended. One in which nothing was done leaves no record.
-///
-/// `name` is that in the execution log: the host and its session id, as in `codex/3f2a…`. `rules` are the numbers of
-/// rules that it was told at calls, and of those that no later call has broken. `new` are the ids of records that were
-/// learned from it, or seen again in it.
 pub(super) fn record_host_session(
     records: &Records<'_>,
-    name: &str,
-    steps: &[Step],
-    failures: usize,
-    rules: [usize; 2],
-    new: Vec<String>,
+    host: HostSession<'_>,
 ) -> Result<(), Error> {
-    let scratch: LessonScratch = records.store.scratch_of(name);
-    if steps.is_empty() && scratch.shown.is_empty() && scratch.pitfalls.is_empty() {
+    let scratch: LessonScratch = records.store.scratch_of(host.name);
+    if host.steps.is_empty() && scratch.shown.is_empty() && scratch.pitfalls.is_empty() {
         return Ok(());
     }
-    let name = memctl_redact::redact(name).text.into_owned();
-    let times = steps.iter();
+    let name = memctl_redact::redact(host.name).text.into_owned();
+    let times = host.steps.iter();
     let times = times.filter_map(|step| microseconds(step.time.as_deref()?));
     let at = |micros: Option<i64>| {
         let at = micros.and_then(DateTime::from_timestamp_micros);
@@ -44,7 +53,7 @@ pub(super) fn record_host_session(
     };
     let (began, ended) = (at(times.clone().next()), at(times.max()));
     // A host that does not say has none.
-    let tokens = steps.iter().filter_map(|step| step.tokens);
+    let tokens = host.steps.iter().filter_map(|step| step.tokens);
     let mut writer = records.writer()?;
     let existing = named(writer.store(), &name)?;
     // These lists grow when a session is resumed.
@@ -54,7 +63,7 @@ pub(super) fn record_host_session(
         .unwrap_or_default();
     let mut learned: Vec<String> = from_value(before["learned"].clone()).unwrap_or_default();
     let mut pitfalls: Vec<Pitfall> = from_value(before["pitfalls"].clone()).unwrap_or_default();
-    learned.extend(new);
+    learned.extend(host.learned);
     learned.sort_unstable();
     learned.dedup();
     let mut new = scratch.pitfalls;
@@ -65,12 +74,12 @@ pub(super) fn record_host_session(
     let found = raw(&json!({
         "host": name.split('/').next(),
         "native_id": name,
-        "steps": steps.len(),
-        "failures": failures,
+        "steps": host.steps.len(),
+        "failures": host.failures,
         "hints_shown": scratch.shown.len(),
         "hints_helped": helped.count(),
-        "rules_at_calls": rules[0],
-        "rules_heeded": rules[1],
+        "rules_at_calls": host.rules_at_calls,
+        "rules_heeded": host.rules_heeded,
         "tokens": tokens.reduce(u64::saturating_add),
         "learned": learned,
         "pitfalls": pitfalls,
