@@ -51,16 +51,14 @@ pub(crate) async fn select_memories(
     Parameters(choice): Parameters<Choice>,
     form: Form,
 ) -> Answer {
-    let wanted = choice
-        .memory_type
-        .map(|given| match given.strip_prefix("eq.") {
-            Some(wanted) => Ok(wanted.to_owned()),
-            None => Err(Problem::input(
-                "`memory_type` is no filter",
-                "give `eq.TYPE`",
-            )),
-        });
-    let wanted = wanted.transpose()?;
+    let of_filter = |given: String| {
+        let wanted = given.strip_prefix("eq.").map(str::to_owned);
+        wanted.ok_or_else(|| {
+            let message = format!("`memory_type` is `{}`", given.escape_debug());
+            Problem::input(message, "give `eq.TYPE`")
+        })
+    };
+    let wanted = choice.memory_type.map(of_filter).transpose()?;
     let work = call.work(Use::Any, "serve rows", async move |workspace| {
         let memories = workspace.store.list::<Memory>(&Selection::default())?;
         let memories = memories.records.into_iter().filter(|memory| {
