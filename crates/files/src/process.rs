@@ -7,8 +7,8 @@
 //! A socket with a path is connected on Unix; on Windows every such connection fails. A limit of
 //! unreceived data holds on Linux alone; elsewhere keepalive messages detect a vanished server.
 //!
-//! No call of [`git`] in a repository that may come from others starts a program that the repository names, fetches
-//! anything, waits for a pipe in it, or takes a lock that others wait for. A directory that came with a clone and looks
+//! A repository may come from others. No call of [`git`] in it starts a program that the repository names, or fetches
+//! anything. None waits for a pipe in it, or takes a lock that others wait for. A directory that came with a clone and looks
 //! like a bare repository is none. This is the only place that starts git: no caller can forget what one of them needs.
 
 use std::ffi::OsStr;

@@ -105,7 +105,7 @@ pub(crate) fn list(context: &Context, args: &ListArgs) -> Done {
             "memctl list notes --type brand_memory",
         ));
     }
-    // Those of `--user-store` are named by it, as they are elsewhere.
+    // Records of `--user-store` are named by it, as they are elsewhere.
     let of = |kind| -> Result<ListReport, Error> {
         let mut report = notes::list(&workspace, kind, skill.as_ref(), status, limit)?;
         for record in report.records.iter_mut().filter(|_| args.user_store) {

@@ -194,8 +194,8 @@ fn is_verdict(step: &Step, line: &str) -> bool {
     !goal.is_search() && !is_of_surroundings(line) && is_finding()
 }
 
-/// Returns `true` if an error says that a variable, a module or a program is missing around the call, which a test
-/// runner may report as a failure of a test.
+/// Returns `true` if an error says that a variable, a module or a program is missing around the call. A test runner
+/// may report that as a failure of a test.
 fn is_of_surroundings(line: &str) -> bool {
     let lower = line.to_ascii_lowercase();
     let is_variable = |word: &str| {

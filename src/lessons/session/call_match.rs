@@ -267,8 +267,8 @@ fn is_template(word: &str) -> bool {
         || is_capital
 }
 
-/// Returns `true` if a word is the other one, with any text for `<…>`, `…`, `...`, `{…}` and `*`, but none that makes an
-/// option or a path above of it.
+/// Returns `true` if a word is the other one, with any text for `<…>`, `…`, `...`, `{…}` and `*`. A text that makes an
+/// option or a path above of it does not count.
 fn is_like(word: &str, actual: &str) -> bool {
     if word == actual {
         return true;

@@ -1,8 +1,8 @@
 //! Remarks about one output: corrections that may hold for this run only, and the value that they give.
 //!
-//! The words are compared, not understood. A remark repeats a number or an id of the run, says how the output
-//! was or should have been, or says in few words of a field with a plain value that it is wrong or should be another. A
-//! missing part is no remark, because it should be there next time too. A word that generalises makes it a rule. A
+//! The words are compared, not understood. A remark repeats a number or an id of the run, or says how the output
+//! was or should have been. Of a field with a plain value, it says in few words that it is wrong or should be another.
+//! A missing part is no remark, because it should be there next time too. A word that generalises makes it a rule. A
 //! wrong guess costs a candidate.
 
 use serde_json::Value;

@@ -1,8 +1,8 @@
 //! Forms of speech that a demand has, of many languages: "never", "from now on", "not X but Y" (`cues.txt`).
 //!
-//! A line of the file is a form: words in their order, with `..` for some words between, `_` for any one, `a|b` for
-//! either, `-a` for any but this, `^` and `$` for the ends of the sentence, and `~` for a piece of a word. English is
-//! compared with its own forms alone.
+//! A line of the file is a form: words in their order. `..` is for some words between, `_` for any one, `a|b` for
+//! either, and `-a` for any but this. `^` and `$` are the ends of the sentence, and `~` stands for a piece of a word.
+//! English is compared with its own forms alone.
 //!
 //! Deliberately absent: grammar. A form says that a sentence may be a demand, never of what.
 

@@ -4,7 +4,8 @@
 //! so that an agent can add how it relates to its neighbours.
 //!
 //! An earlier *candidate* that the rule replaces is superseded at once. An earlier rule in force stays in force
-//! until a person approves the candidate, so that one of the two always is, also if it only takes the earlier rule back.
+//! until a person approves the candidate, so that one of the two always is. It does so, too, if the rule only takes it
+//! back.
 
 use std::path::Path;
 
